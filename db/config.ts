@@ -1,0 +1,73 @@
+/**
+ * Settings that every process shares, and the one way to read settings at all.
+ * Promises: `readSettings` reports every fault at once, each naming its variable, before anything starts.
+ * Together with api/config.ts and workers/config.ts the only place that reads process.env.
+ */
+import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
+
+/** Faults in the environment, one line each. A process prints the message and exits. */
+export class SettingsFault extends Error {
+  constructor(faults: readonly string[]) {
+    super(`cannot start, the settings are incomplete:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    this.name = 'SettingsFault'
+  }
+}
+
+/**
+ * Reads settings by a yup schema whose keys are the variables' names. An empty variable counts as unset.
+ * @throws SettingsFault listing every missing or malformed variable.
+ */
+export function readSettings<T extends object>(
+  schema: ObjectSchema<T>,
+  env: NodeJS.ProcessEnv = process.env,
+): Readonly<T> {
+  const given = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== '' && name in schema.fields))
+  try {
+    return Object.freeze(schema.validateSync(given, { abortEarly: false })) as Readonly<T>
+  } catch (error) {
+    if (error instanceof ValidationError) throw new SettingsFault(error.errors)
+    throw error
+  }
+}
+
+const postgresUrl = string()
+  .matches(/^postgres(ql)?:\/\//, '${path} must be a postgres:// URL')
+  .required('${path} is missing: the postgres:// URL of the database')
+
+const secretKey = string()
+  .min(32, '${path} must be at least 32 characters long')
+  .required('${path} is missing: at least 32 random characters, the same in every process')
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** A whole number in a range, for settings. */
+export const wholeNumber = (from: number, to: number) =>
+  number()
+    .integer('${path} must be a whole number')
+    .min(from, `\${path} must be at least ${from}`)
+    .max(to, `\${path} must be at most ${to}`)
+    .typeError('${path} must be a whole number')
+
+export const sharedSettings = {
+  DATABASE_URL: postgresUrl,
+  DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
+  LOG_LEVEL: string()
+    .oneOf(LOG_LEVELS, '${path} must be one of ${values}')
+    .default('info'),
+  LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
+  SECRET_KEY: secretKey,
+}
+
+/** What the CLI and the migrate step take: only what the call at hand needs is required. */
+const toolSettings = object({
+  DATABASE_URL: string().matches(/^postgres(ql)?:\/\//, '${path} must be a postgres:// URL'),
+  SECRET_KEY: string().min(32, '${path} must be at least 32 characters long'),
+  DNS_SERVER: string(),
+  LOG_LEVEL: sharedSettings.LOG_LEVEL,
+})
+
+export type ToolSettings = InferType<typeof toolSettings>
+
+/** Settings of the command-line tools. @throws SettingsFault */
+export const readToolSettings = (env?: NodeJS.ProcessEnv): Readonly<ToolSettings> =>
+  readSettings(toolSettings, env)

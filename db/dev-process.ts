@@ -1,0 +1,90 @@
+/**
+ * Programs and server processes, for the embedded PostgreSQL: runs programs as an account, writes files for it,
+ * finds the server of a data directory and stops it. Promises: never takes another process for the server.
+ */
+import { execFile } from 'node:child_process'
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { platform } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+/** Whom PostgreSQL runs as; empty when it is simply whoever runs us. */
+export type Account = { uid?: number; gid?: number }
+
+/** How every fault ends: the way out that always works. */
+export const OWN_SERVER = 'or set DATABASE_URL to use a PostgreSQL server of your own'
+// Nothing of ours leaks into PostgreSQL: PGDATA, PGPORT and locales of the shell would change what it does.
+export const ENVIRONMENT = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C',
+}
+// Fast shutdown, immediate shutdown (recovers at the next start), the end.
+const STEPS = [
+  { signal: 'SIGINT', wait: 30_000 },
+  { signal: 'SIGQUIT', wait: 10_000 },
+  { signal: 'SIGKILL', wait: 10_000 },
+] as const
+
+export const isRoot = () => process.getuid?.() === 0
+/** Turns a promise into whether it was kept: `promise.then(...kept)`. */
+export const kept = [() => true, () => false] as const
+
+/** Runs a program to its end, as the account, and returns what it prints. */
+export function run(command: string, args: string[], account: Account = {}): Promise<string> {
+  const options = { ...account, env: ENVIRONMENT, cwd: '/' }
+  return promisify(execFile)(command, args, options).then(({ stdout }) => stdout.trim())
+}
+
+/** Runs a shell line as the account, with `path` as $1: the honest way to ask what it may do. */
+export const permits = (account: Account, path: string, line: string) =>
+  run('/bin/sh', ['-c', line, 'sh', path], account).then(...kept)
+
+/** Replaces a file as a whole, readable by its owner alone, following no link that someone laid in its place. */
+export async function writePrivate(file: string, text: string, owner: Account): Promise<void> {
+  const fresh = `${file}.new`
+  await rm(fresh, { force: true })
+  const handle = await open(fresh, 'wx', 0o600)
+  try {
+    await handle.writeFile(text)
+    if (isRoot() && owner.uid !== undefined && owner.gid !== undefined)
+      await handle.chown(owner.uid, owner.gid)
+  } finally {
+    await handle.close()
+  }
+  await rename(fresh, file)
+}
+
+/** The server's own lock file: pid, data directory, …, and on line 8 how far it has come. */
+export const postmasterFile = (data: string) => readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
+
+/**
+ * Whether this process is the server of `data`. The command line is what tells it from a process that got the pid
+ * later, from the server of a checkout that this one was copied from, and from a zombie, which has none.
+ */
+async function serves(pid: number, data: string): Promise<boolean> {
+  const command =
+    platform() === 'linux'
+      ? (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ')
+      : await run('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).catch(() => '')
+  return command.includes(` -D ${data} `)
+}
+
+/** The pid of the server that runs on `data`, or null. */
+export async function livePostmaster(data: string): Promise<number | null> {
+  const pid = Number.parseInt(await postmasterFile(data), 10)
+  return pid > 1 && (await serves(pid, data)) ? pid : null
+}
+
+/** Stops the server that runs on `data`, if one does: politely, then less so. */
+export async function stopServer(data: string): Promise<void> {
+  const pid = await livePostmaster(data)
+  if (pid === null) return
+  for (const { signal, wait } of STEPS) {
+    process.kill(pid, signal)
+    for (const deadline = Date.now() + wait; Date.now() < deadline; await sleep(20)) {
+      if (!(await serves(pid, data))) return
+    }
+  }
+  throw new Error(`PostgreSQL (pid ${pid}) does not stop: end it, then start again`)
+}

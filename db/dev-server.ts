@@ -1,0 +1,189 @@
+/**
+ * The embedded PostgreSQL server itself: makes its cluster, starts it, makes the database. Promises: a cluster is
+ * there whole or not at all; the server listens on 127.0.0.1 alone, asks for the password, and survives the Ctrl-C
+ * that ends the terminal's other processes; whoever starts it stops it (dev-process.ts).
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Place } from './dev-place.ts'
+import {
+  ENVIRONMENT,
+  kept,
+  OWN_SERVER,
+  postmasterFile,
+  run,
+  stopServer,
+  writePrivate,
+} from './dev-process.ts'
+
+/** PostgreSQL's own settings, by name. */
+export type Settings = Readonly<Record<string, string>>
+
+const SETTINGS: Settings = {
+  listen_addresses: '127.0.0.1',
+  // No socket file: its path may be too long, its directory closed to the account.
+  unix_socket_directories: '',
+  max_connections: '200',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+}
+
+const INITDB = [
+  '--username=heliograph',
+  '--auth=scram-sha-256',
+  '--encoding=UTF8',
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+]
+
+// Recovery after a kill -9 can take its time.
+const READY_WITHIN_MS = 120_000
+const ATTEMPTS = 5
+
+/**
+ * Makes the cluster unless it is there, and returns its password.
+ * @param hasty leaves out the flush to disk, for a cluster that is thrown away anyhow.
+ */
+export async function ensureCluster(place: Place, hasty: boolean): Promise<string> {
+  const { home, data } = place
+  const secret = join(home, 'password')
+  if (await access(join(data, 'PG_VERSION')).then(...kept)) {
+    return readFile(secret, 'utf8').catch(() => {
+      throw new Error(`${secret} cannot be read: delete ${home} to begin anew, ${OWN_SERVER}`)
+    })
+  }
+  const password = randomBytes(24).toString('hex')
+  await writePrivate(secret, password, place.account)
+  const flags = [...INITDB, `--pwfile=${secret}`, ...(hasty ? ['--no-sync'] : [])]
+  try {
+    // pg_trgm knows letters beyond ASCII by the system's locale: C.UTF-8 where there is one, else C, which always is.
+    await makeCluster(place, [...flags, '--lc-ctype=C.UTF-8']).catch(() =>
+      makeCluster(place, [...flags, '--lc-ctype=C']),
+    )
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `cannot make a cluster in ${home}: ${reason}\nFree some space, delete ${home}, ${OWN_SERVER}`,
+    )
+  }
+  return password
+}
+
+/** The cluster gets its name when it is whole, so an initdb that was killed half-way leaves nothing to trip over. */
+async function makeCluster({ data, bin, account }: Place, flags: string[]): Promise<void> {
+  const fresh = `${data}.new`
+  await rm(fresh, { recursive: true, force: true })
+  await mkdir(fresh, { mode: 0o700 })
+  if (account.uid !== undefined) await run('chown', [`${account.uid}:${account.gid}`, fresh])
+  await run(join(bin, 'initdb'), ['-D', fresh, ...flags], account)
+  await rename(fresh, data)
+}
+
+/**
+ * Starts the server and returns its port.
+ * @throws Error with the end of the server's log.
+ */
+export async function launch(place: Place, port?: number, settings?: Settings): Promise<number> {
+  for (let attempt = 1; ; attempt++) {
+    const chosen = port ?? (await freePort())
+    await disarmStaleLock(place)
+    const fault = await launchOnce(place, { ...SETTINGS, ...settings, port: String(chosen) })
+    if (fault === null) return chosen
+    const taken = /could not bind/.test(fault)
+    if (taken && port !== undefined)
+      throw new Error(`port ${port} is taken: stop what listens there, ${OWN_SERVER}`)
+    // Sessions of a server that was killed take a moment to notice, and hold its shared memory until then.
+    const passing = taken || /shared memory block/.test(fault)
+    if (!passing || attempt === ATTEMPTS)
+      throw new Error(`PostgreSQL did not start:\n${fault}\n${OWN_SERVER}`)
+    await sleep(500)
+  }
+}
+
+/** Null once the server takes connections, else the end of its log. */
+async function launchOnce(place: Place, settings: Settings): Promise<string | null> {
+  const file = join(place.home, 'server.log')
+  await rm(file, { force: true })
+  const log = await open(file, 'wx', 0o600)
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const server = spawn(join(place.bin, 'postgres'), ['-D', place.data, ...flags], {
+    ...place.account,
+    cwd: '/',
+    env: ENVIRONMENT,
+    stdio: ['ignore', log.fd, log.fd],
+    detached: true,
+  })
+  server.unref()
+  await log.close()
+  const fault = await readiness(server, place.data)
+  if (fault === null) return null
+  await stopServer(place.data)
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  return [...lines.slice(-12), `${fault}; all of its log: ${file}`].join('\n')
+}
+
+/** Waits until the server takes connections; else says what became of it. */
+async function readiness(server: ChildProcess, data: string): Promise<string | null> {
+  let fault: string | null = null
+  server.once('error', (error) => {
+    fault = error.message
+  })
+  server.once('exit', (code, signal) => {
+    fault = `it ended with ${signal ?? code}`
+  })
+  for (const deadline = Date.now() + READY_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
+    if (fault !== null) return fault
+    const lines = (await postmasterFile(data)).split('\n')
+    if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return null
+  }
+  return 'it did not get ready in time'
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
+
+/**
+ * PostgreSQL takes a lock file for live when its pid is anyone's. Ours, its parent's, counts as stale to it, while
+ * the rest of the file still lets it refuse if sessions of the dead server hold its shared memory.
+ */
+async function disarmStaleLock({ data, account }: Place): Promise<void> {
+  const [, ...rest] = (await postmasterFile(data)).split('\n')
+  if (rest.length === 0) return
+  await writePrivate(join(data, 'postmaster.pid'), [process.pid, ...rest].join('\n'), account)
+}
+
+/** Makes the URL's database if it is new. Stops the server when it does not answer as it should. */
+export async function ensureDatabase(url: string, { home, data }: Place): Promise<void> {
+  // Only here: the CLI asks dev.ts where the server is, and should not load a client for that.
+  const { Client } = await import('pg')
+  const system = new URL(url)
+  const name = system.pathname.slice(1)
+  system.pathname = '/postgres'
+  const client = new Client({ connectionString: system.href })
+  try {
+    await client.connect()
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [name])
+    if (!rowCount) await client.query(`create database ${client.escapeIdentifier(name)}`)
+  } catch (error) {
+    await stopServer(data)
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `PostgreSQL in ${home} does not answer as it should: ${reason}\nDelete ${home}, ${OWN_SERVER}`,
+    )
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

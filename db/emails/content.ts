@@ -1,0 +1,23 @@
+/**
+ * What an email says: its html and text, from the row and its template version. Pure.
+ * Promises: same row, same version, same bytes, wherever it is shown or sent (decisions: html of a template send).
+ */
+import type { CompiledVersion } from '../templates/versions.ts'
+import { fillSlots } from '../text/slots.ts'
+import { utf8Bytes } from '../text/strings.ts'
+import type { EmailRow } from './table.ts'
+
+/** The parts as sent; `text` is '' when there is none. */
+export type Content = { html: string; text: string }
+
+/** `version` is needed when the row names one. @throws Error when it is missing. */
+export function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
+  if (row.html !== null) return { html: row.html, text: row.body_text ?? '' }
+  if (!version) throw new Error(`template version ${row.template_version_id} of email ${row.id} is missing`)
+  const variables = row.variables ?? {}
+  const text = row.body_text ?? (version.text ? fillSlots(version.text, variables, 'none') : '')
+  return { html: fillSlots(version.html, variables, 'html'), text }
+}
+
+/** Kilobytes of the html, to two decimals (decisions: size_kb). */
+export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100

@@ -1,0 +1,247 @@
+/** Rows of emails and email_events, and the queries over them. */
+import { sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../pool.ts'
+import { EMAIL_LADDER, type EmailEventKind, type EmailStatus } from './status.ts'
+
+const stringMap = mixed<Record<string, string>>()
+
+const emailRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  domain_id: string().defined(),
+  template_id: string().defined().nullable(),
+  template_version_id: string().defined().nullable(),
+  variables: stringMap.defined().nullable(),
+  from_address: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  subject: string().defined(),
+  /** Raw html; null when it is rendered from the template version. */
+  html: string().defined().nullable(),
+  size_kb: number().defined().nullable(),
+  tags: array(string().defined()).defined(),
+  status: string().oneOf(EMAIL_LADDER).defined(),
+  idempotency_key: string().defined().nullable(),
+  created_at: string().defined(),
+  requeued_at: string().defined().nullable(),
+  provider_message_id: string().defined().nullable(),
+  broadcast_id: string().defined().nullable(),
+  contact_id: string().defined().nullable(),
+  body_text: string().defined().nullable(),
+  headers: stringMap.defined().nullable(),
+  reply_to: string().defined(),
+  pending_recipients: array(string().defined()).defined().nullable(),
+})
+export type EmailRow = InferType<typeof emailRow>
+
+const emailColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html, size_kb,
+  tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, body_text,
+  headers, reply_to, pending_recipients`
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** Stores new rows in one statement. */
+export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<void> {
+  const tuples = rows.map((row) => [
+    row.team_id, row.id, row.domain_id, row.template_id, row.template_version_id, json(row.variables),
+    row.from_address, json(row.to_emails), row.subject, row.html, row.size_kb, json(row.tags), row.idempotency_key,
+    row.created_at, row.contact_id, row.body_text, json(row.headers), row.reply_to,
+  ])
+  await tx.query(sql.prepared('insert_emails', object())`
+    insert into emails (
+      team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
+      size_kb, tags, status, idempotency_key, created_at, contact_id, body_text, headers, reply_to)
+    select team_id, id, domain_id, template_id, template_version_id, variables, from_address,
+      array(select json_array_elements_text(to_emails)), subject, html, size_kb, tags, 'queued', idempotency_key,
+      created_at, contact_id, body_text, headers, reply_to
+    from ${sql.unnest(tuples, [
+      'uuid', 'uuid', 'uuid', 'uuid', 'uuid', 'json', 'text', 'json', 'text', 'text', 'float8', 'json', 'text',
+      'timestamptz', 'uuid', 'text', 'json', 'text',
+    ])} as item (
+      team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
+      size_kb, tags, idempotency_key, created_at, contact_id, body_text, headers, reply_to)`)
+}
+
+const referenceRow = object({
+  kind: string().oneOf(['domain', 'template', 'contact']).defined(),
+  key: string().defined(),
+  id: string().defined(),
+  version_id: string().defined().nullable(),
+  slots: array(string().defined()).defined().nullable(),
+})
+
+/** What emails refer to: verified domains by name, templates by id, contacts by identity. One statement for all. */
+export async function emailReferences(
+  tx: Tx,
+  teamId: string,
+  wanted: { domains: readonly string[]; templates: readonly string[]; contacts: readonly string[] },
+) {
+  return await tx.any(sql.prepared('email_references', referenceRow)`
+    select 'domain' as kind, name as key, id, null::uuid as version_id, null::text[] as slots
+    from domains
+    where team_id = ${teamId} and name = any(${sql.array(wanted.domains, 'text')}) and status = 'verified'
+    union all
+    select 'template', t.id::text, t.id, v.id, v.slots
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = any(${sql.array(wanted.templates, 'uuid')})
+    union all
+    select 'contact', identity, id, null, null
+    from contacts
+    where team_id = ${teamId} and identity = any(${sql.array(wanted.contacts, 'text')})`)
+}
+
+const storedKeyRow = object({
+  idempotency_key: string().defined(),
+  id: string().defined(),
+  from_address: string().defined(),
+})
+
+/** The emails that a team has stored under these keys. */
+export async function emailsByKeys(tx: Tx, teamId: string, keys: readonly string[]) {
+  return await tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
+    select idempotency_key, id, from_address from emails
+    where team_id = ${teamId} and idempotency_key = any(${sql.array(keys, 'text')})`)
+}
+
+export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
+  return await tx.maybeOne(sql.type(emailRow)`
+    select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+/** A team's emails, newest first. */
+export async function emailsOfTeam(
+  tx: Tx,
+  teamId: string,
+  { status, limit }: { status?: EmailStatus | undefined; limit: number },
+): Promise<readonly EmailRow[]> {
+  const onlyStatus = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
+  return await tx.any(sql.type(emailRow)`
+    select ${emailColumns} from emails where team_id = ${teamId} and ${onlyStatus} order by id desc limit ${limit}`)
+}
+
+export type EmailRef = { team_id: string; email_id: string }
+
+const refTuples = (refs: readonly EmailRef[]) =>
+  sql.unnest(refs.map(({ team_id, email_id }) => [team_id, email_id]), ['uuid', 'uuid'])
+
+/** Those of the emails that still have something to deliver: not handed over yet, or to some recipients only. */
+export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly EmailRow[]> {
+  return await tx.any(sql.prepared('emails_to_deliver', emailRow)`
+    select ${emailColumns} from emails
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+      and (status = 'queued' and provider_message_id is null or pending_recipients is not null)`)
+}
+
+/** What an attempt changes of a row besides its status. */
+export type AttemptRecord = EmailRef & {
+  provider_message_id: string | null
+  pending_recipients: readonly string[] | null
+  size_kb: number
+}
+
+/** Stores what attempts brought, in one statement; a provider id once stored stays. */
+export async function recordAttempts(tx: Tx, attempts: readonly AttemptRecord[]): Promise<void> {
+  const tuples = attempts.map((attempt) => [
+    attempt.team_id, attempt.email_id, attempt.provider_message_id, json(attempt.pending_recipients), attempt.size_kb,
+  ])
+  await tx.query(sql.prepared('record_attempts', object())`
+    update emails e set
+      provider_message_id = coalesce(e.provider_message_id, a.provider_message_id),
+      pending_recipients = case when a.pending is null then null else array(select json_array_elements_text(a.pending)) end,
+      size_kb = coalesce(e.size_kb, a.size_kb)
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'json', 'float8'])}
+      as a (team_id, id, provider_message_id, pending, size_kb)
+    where e.team_id = a.team_id and e.id = a.id`)
+}
+
+/** Lifts rows to a status each, never down the ladder, in one statement. */
+export async function raiseStatuses(tx: Tx, rises: readonly (EmailRef & { status: EmailStatus })[]): Promise<void> {
+  const ladder = sql.array(EMAIL_LADDER, 'text')
+  await tx.query(sql.prepared('raise_email_statuses', object())`
+    update emails e set status = r.status
+    from ${sql.unnest(rises.map((rise) => [rise.team_id, rise.email_id, rise.status]), ['uuid', 'uuid', 'text'])}
+      as r (team_id, id, status)
+    where e.team_id = r.team_id and e.id = r.id
+      and array_position(${ladder}, r.status) > array_position(${ladder}, e.status)`)
+}
+
+/** One thing that happened to an email, or to one recipient of it. */
+export type EmailEvent = EmailRef & {
+  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
+  event_key: string
+  kind: EmailEventKind
+  recipient: string | null
+  occurred_at: Date
+  /** The provider's words. */
+  detail: string
+}
+
+const freshEvent = object({ email_id: string().defined(), event_key: string().defined() })
+
+/** Stores events in one statement. @returns those that were not stored before. */
+export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
+  const tuples = events.map((event) => [
+    event.team_id, event.email_id, event.event_key, event.kind, event.recipient, event.occurred_at.toISOString(),
+    event.detail,
+  ])
+  return await tx.any(sql.prepared('insert_email_events', freshEvent)`
+    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
+    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text'])} as event
+    on conflict do nothing
+    returning email_id, event_key`)
+}
+
+const eventRow = object({
+  kind: string().defined(),
+  recipient: string().defined().nullable(),
+  occurred_at: string().defined(),
+  detail: string().defined(),
+})
+export type EmailEventRow = InferType<typeof eventRow>
+
+/** The email's timeline, oldest first. */
+export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {
+  return await tx.any(sql.type(eventRow)`
+    select kind, recipient, occurred_at, detail from email_events
+    where team_id = ${teamId} and email_id = ${id} order by occurred_at, event_key`)
+}
+
+const refRow = object({ team_id: string().defined(), email_id: string().defined() })
+
+/** Emails accepted before `before` that are still queued, oldest first: candidates for the sweep. */
+export async function staleEmails(tx: Tx, before: Date, limit: number): Promise<readonly EmailRef[]> {
+  return await tx.any(sql.type(refRow)`
+    select team_id, id as email_id from emails
+    where status = 'queued' and created_at < ${sql.timestamp(before)}
+      and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+    order by created_at limit ${limit}`)
+}
+
+/** Marks rows that are still undelivered as requeued. @returns those it found. */
+export async function markRequeued(tx: Tx, refs: readonly EmailRef[], now: Date): Promise<readonly EmailRef[]> {
+  return await tx.any(sql.type(refRow)`
+    update emails set requeued_at = ${sql.timestamp(now)}
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+      and status = 'queued' and provider_message_id is null
+    returning team_id, id as email_id`)
+}
+
+const deletedRow = object({ created_at: string().defined() })
+
+/** Deletes an email and its events. @returns when it was created, or null when there is none. */
+export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
+  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
+  return await tx.maybeOne(sql.type(deletedRow)`
+    delete from emails where team_id = ${teamId} and id = ${id} returning created_at`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many emails a team stored in a period: the recount behind a moved period, never on a request path. */
+export async function countEmails(tx: Tx, teamId: string, start: Date, end: Date): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from emails
+    where team_id = ${teamId} and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
+  return count
+}

@@ -1,0 +1,49 @@
+/**
+ * The refusals that the service knows, as one closed list of the contract's codes (contract §7) and those
+ * that decisions.md adds. The domain throws or returns them; only api/errors.ts turns them into HTTP.
+ */
+
+export const CODES = [
+  'bad_request',
+  'batch_too_large',
+  'invalid_from',
+  'invalid_headers',
+  'invalid_reply_to',
+  'invalid_phone',
+  'invalid_params',
+  'template_disabled',
+  'template_unsupported',
+  'unauthorized',
+  'quota_exceeded',
+  'insufficient_scope',
+  'domain_not_allowed',
+  'contact_not_found',
+  'not_found',
+  'method_not_allowed',
+  'contact_exists',
+  'contact_suppressed',
+  'payload_too_large',
+  'unsupported_media_type',
+  'from_domain_not_verified',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+] as const
+
+export type Code = (typeof CODES)[number]
+
+/**
+ * A request, or one item of it, that the service will not carry out. The message is for the caller's eyes:
+ * it names the field and holds no secret. `retry_after` is in whole seconds.
+ */
+export class Refusal extends Error {
+  readonly code: Code
+  readonly retry_after: number | undefined
+
+  constructor(code: Code, message: string, retry_after?: number) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+    this.retry_after = retry_after
+  }
+}

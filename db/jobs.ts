@@ -1,0 +1,52 @@
+/**
+ * Every queue of the service: its payload, how it retries, where its dead letters go.
+ * Owns the names and options that the migrate step creates; producers and workers meet only here.
+ * Must not import a handler.
+ */
+import { type InferType, object, string } from 'yup'
+
+const DAY = 86_400
+
+/** How a queue is kept; times in seconds. See pg-boss's queue options of the same names. */
+export type QueueOptions = {
+  retryLimit: number
+  retryDelay: number
+  retryDelayMax: number
+  expireInSeconds: number
+  heartbeatSeconds: number
+  /** Gets a table of its own: for queues that see every message. */
+  partition: boolean
+}
+
+// A first pause of at most 30 s (decisions: retries), doubling up to half an hour. The give-up time of a message
+// is its own deadline of 24 h, so the limit only has to outlast it.
+const untilDeadline = { retryLimit: 1_000, retryDelay: 12, retryDelayMax: 1_800 }
+
+const emailRef = object({ team_id: string().uuid().required(), email_id: string().uuid().required() })
+
+export const JOBS = {
+  'deliver-email': {
+    payload: emailRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof emailRef>) => payload.email_id,
+    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+} as const satisfies Record<string, { payload: unknown; id: (payload: never) => string; options: QueueOptions }>
+
+export type JobName = keyof typeof JOBS
+/** Jobs that run by the clock. */
+export type ScheduleName = keyof typeof SCHEDULES
+export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
+
+/** The queue that takes what a queue gave up on. */
+export const deadLetterOf = (job: JobName): string => `${job}-dead`
+
+/** Jobs that run by the clock, in UTC. */
+export const SCHEDULES = {
+  'requeue-stale': { cron: '*/5 * * * *' },
+} as const
+
+/** How long a message is tried before it is given up: 24 h (decisions: refused for now), in milliseconds. */
+export const DELIVERY_DEADLINE = DAY * 1_000
+/** Jobs are kept for a month at most, dead letters too; in seconds. */
+export const RETENTION = 30 * DAY

@@ -1,0 +1,46 @@
+/**
+ * The log: pino, one JSON object a line, or readable lines while developing.
+ * Promises: errors are logged by name, message, code and stack alone, since a driver's error carries the values
+ * of the query that failed. Customer content is never logged above debug.
+ */
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
+
+export type Log = Logger
+
+const describeError = (error: unknown): unknown => {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  return {
+    type: error.name,
+    message: error.message,
+    ...(code === undefined ? {} : { code }),
+    stack: error.stack,
+    ...(cause === undefined ? {} : { cause: describeError(cause) }),
+  }
+}
+
+/** Readable lines, if pino-pretty is installed (a development dependency); JSON otherwise. */
+async function prettyStream(): Promise<DestinationStream | undefined> {
+  try {
+    const { default: pretty } = await import('pino-pretty')
+    return pretty({ colorize: false, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+  } catch {
+    return undefined
+  }
+}
+
+/** Makes the process's log. `name` tells the processes of one deployment apart. */
+export async function createLog(settings: {
+  name: string
+  LOG_LEVEL: string
+  LOG_FORMAT: string
+}): Promise<Log> {
+  const options = {
+    name: settings.name,
+    level: settings.LOG_LEVEL,
+    timestamp: stdTimeFunctions.isoTime,
+    serializers: { err: describeError },
+  }
+  const stream = settings.LOG_FORMAT === 'pretty' ? await prettyStream() : undefined
+  return stream ? pino(options, stream) : pino(options)
+}

@@ -1,0 +1,32 @@
+-- Teams, what each is subscribed to, and the one row per team that every charge goes through.
+create table teams (
+  id uuid primary key,
+  name text not null,
+  created_at timestamptz not null
+);
+
+-- Figures set here win over the plan's (decisions: limits of a team); no period means the calendar month.
+create table subscriptions (
+  team_id uuid primary key references teams (id) on delete cascade,
+  plan_key text not null references plans (key),
+  email_limit integer check (email_limit >= 0),
+  contact_limit integer check (contact_limit >= 0),
+  whatsapp_limit integer check (whatsapp_limit >= 0),
+  send_rate_per_second double precision check (send_rate_per_second > 0),
+  period_start timestamptz,
+  period_end timestamptz,
+  check ((period_start is null) = (period_end is null)),
+  check (period_start < period_end)
+);
+
+-- Locked first by whatever charges the team. Half-empty pages keep its many updates inside the page (HOT).
+create table allowances (
+  team_id uuid primary key references teams (id) on delete cascade,
+  period_start timestamptz not null,
+  period_end timestamptz not null,
+  emails_used integer not null default 0 check (emails_used >= 0),
+  whatsapp_used integer not null default 0 check (whatsapp_used >= 0),
+  contacts_used integer not null default 0 check (contacts_used >= 0),
+  bucket_tokens double precision not null,
+  refilled_at timestamptz not null
+) with (fillfactor = 50);

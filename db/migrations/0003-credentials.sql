@@ -1,0 +1,38 @@
+-- API keys, people and their session tokens. Directories: a credential is read before its team is known.
+-- Only SHA-256 digests are stored (decisions: key format).
+create table api_keys (
+  id uuid primary key,
+  team_id uuid not null references teams (id) on delete cascade,
+  name text not null,
+  prefix text not null,
+  hash bytea not null unique,
+  scopes text[] not null,
+  domain text,
+  created_at timestamptz not null,
+  expires_at timestamptz,
+  revoked_at timestamptz
+);
+create index api_keys_team on api_keys (team_id);
+
+create table users (
+  id uuid primary key,
+  email text not null,
+  identity text not null unique,
+  created_at timestamptz not null
+);
+
+create table memberships (
+  team_id uuid not null references teams (id) on delete cascade,
+  user_id uuid not null references users (id) on delete cascade,
+  primary key (team_id, user_id)
+);
+
+create table sessions (
+  id uuid primary key,
+  team_id uuid not null references teams (id) on delete cascade,
+  user_id uuid references users (id) on delete cascade,
+  hash bytea not null unique,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  revoked_at timestamptz
+);

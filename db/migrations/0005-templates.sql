@@ -1,0 +1,23 @@
+-- Email templates and their immutable versions: an email keeps the version it was accepted with.
+create table templates (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  name text not null,
+  version_id uuid not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (team_id, id)
+);
+
+create table template_versions (
+  team_id uuid not null,
+  id uuid not null,
+  template_id uuid not null,
+  html text not null,
+  body_text text not null,
+  -- Slots that the html or the text declares, in order of first appearance.
+  slots text[] not null,
+  created_at timestamptz not null,
+  primary key (team_id, id),
+  foreign key (team_id, template_id) references templates (team_id, id) on delete cascade deferrable initially deferred
+);

@@ -1,0 +1,52 @@
+-- Accepted emails and their timeline. The row is the truth; the queue's job only names it.
+-- No foreign keys on this hot path: accepting locks the team's allowance row, which proves the team, and
+-- domains, templates and contacts may be removed while their emails stay.
+create table emails (
+  team_id uuid not null,
+  id uuid not null,
+  domain_id uuid not null,
+  template_id uuid,
+  template_version_id uuid,
+  -- Only what the template's slots take; html is rendered from version and variables (decisions: html).
+  variables json,
+  from_address text not null,
+  to_emails text[] not null,
+  subject text not null,
+  html text,
+  size_kb double precision,
+  tags json not null,
+  status text not null check (status in ('queued', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained')),
+  idempotency_key text,
+  created_at timestamptz not null,
+  requeued_at timestamptz,
+  provider_message_id text,
+  broadcast_id uuid,
+  contact_id uuid,
+  -- The request's text; null when it gave none (then the template's text counts).
+  body_text text,
+  -- json keeps the order and spelling of the names exactly as accepted.
+  headers json,
+  reply_to text not null,
+  -- Recipients that the provider put off while it took others; null when the whole email stands or falls.
+  pending_recipients text[],
+  primary key (team_id, id),
+  check ((html is null) = (template_version_id is not null))
+) with (fillfactor = 90);
+
+create unique index emails_idempotency_key on emails (team_id, idempotency_key) where idempotency_key is not null;
+-- For the sweep: few rows at any time, those the provider has not taken yet.
+create index emails_queued on emails (created_at) where status = 'queued';
+-- For reports that carry nothing but the provider's id.
+create index emails_provider_message_id on emails (provider_message_id) where provider_message_id is not null;
+
+-- Everything that happened to an email, by recipient. event_key makes a repeated report fall away.
+create table email_events (
+  team_id uuid not null,
+  email_id uuid not null,
+  event_key text not null,
+  kind text not null,
+  recipient text,
+  occurred_at timestamptz not null,
+  detail text not null,
+  primary key (team_id, email_id, event_key)
+);

@@ -1,0 +1,98 @@
+/**
+ * The connection pool: slonik over pg.
+ * Promises: every row is validated by the yup schema its query names; timestamps are RFC 3339 strings in UTC;
+ * a lost database is a `DatabaseUnavailable` whoever asks. Must not hold SQL of any table.
+ */
+import {
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  ConnectionError,
+  type CommonQueryMethods,
+  createPool,
+  type DatabasePool,
+  type Interceptor,
+  sql,
+  StatementTimeoutError,
+} from 'slonik'
+import type { Schema } from 'yup'
+
+/** The whole pool: opens transactions, and runs single statements. */
+export type Database = DatabasePool
+/** What a named query runs on: a transaction, or the pool for a statement that stands alone. */
+export type Tx = CommonQueryMethods
+
+const validateRows: Interceptor = {
+  name: 'validate rows',
+  transformRow: ({ resultParser }, _query, row) => {
+    const schema = resultParser as unknown as Partial<Schema>
+    if (typeof schema?.validateSync === 'function') schema.validateSync(row, { strict: true })
+    return row
+  },
+}
+
+const typeParsers = [
+  { name: 'timestamptz', parse: (value: string) => new Date(value).toISOString() },
+  { name: 'int8', parse: Number },
+  { name: 'numeric', parse: Number },
+]
+
+/**
+ * Opens a pool. Connections are made when they are needed, so this succeeds while the database is away.
+ * @param statementTimeout in milliseconds; a statement past it is cancelled by the server.
+ */
+export async function openDatabase(
+  url: string,
+  { size = 10, statementTimeout = 10_000 }: { size?: number; statementTimeout?: number } = {},
+): Promise<Database> {
+  return await createPool(url, {
+    maxPoolSize: size,
+    connectionTimeout: 3_000,
+    connectionRetryLimit: 1,
+    idleTimeout: 30_000,
+    statementTimeout,
+    idleInTransactionSessionTimeout: 30_000,
+    // We set nothing that outlives a transaction, so a released connection needs no DISCARD ALL (one round trip).
+    resetConnection: async () => {},
+    interceptors: [validateRows],
+    typeParsers,
+  })
+}
+
+const UNAVAILABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EPIPE',
+  '08000',
+  '08003',
+  '08006',
+  '53300', // too many connections
+  '55P03', // lock not available
+  '57P01', // admin shutdown
+  '57P02', // crash shutdown
+  '57P03', // cannot connect now
+])
+
+/** Whether an error means that the database could not be reached or did not answer in time. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    if (
+      fault instanceof ConnectionError ||
+      fault instanceof BackendTerminatedError ||
+      fault instanceof BackendTerminatedUnexpectedlyError ||
+      fault instanceof StatementTimeoutError
+    ) {
+      return true
+    }
+    const { code } = fault as { code?: unknown }
+    if (typeof code === 'string' && UNAVAILABLE_CODES.has(code)) return true
+    if (/timeout.*connect|connection.*(terminated|timeout)/i.test(fault.message)) return true
+  }
+  return false
+}
+
+/** Sends one NOTIFY for each payload, in one statement. */
+export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
+  await tx.query(sql.unsafe`select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
+}

@@ -1,0 +1,300 @@
+/**
+ * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and what workers need to fetch and settle.
+ * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never
+ * has two jobs; settling is limited to the attempt that was fetched. The only module that imports pg-boss.
+ */
+import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import { deadLetterOf, JOBS, type JobName, type Payload, RETENTION, SCHEDULES, type ScheduleName } from './jobs.ts'
+import type { Database, Tx } from './pool.ts'
+
+const SCHEMA = 'pgboss'
+
+/** A fetched job. Pass it back whole when settling: the attempt is part of it. */
+export type FetchedJob<J extends JobName> = Job<Payload<J>>
+
+/** A job's end as its handler sees it: `failed` is tried again later, `deadletter` is given up. */
+export type Settlement = JobResult
+
+/** How full a queue is. `dead` counts its dead letters. */
+export type QueueStatus = {
+  queue: string
+  ready: number
+  active: number
+  deferred: number
+  failed: number
+  dead: number
+  oldest_ready_seconds: number | null
+}
+
+/** What the API and the CLI use. */
+export type Producer = {
+  /**
+   * Stores jobs in the caller's transaction. A row whose job is still stored keeps that one.
+   * @returns how many jobs were stored.
+   */
+  enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
+  /** As `enqueue`, also for rows whose earlier job has ended, whatever its end. */
+  reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
+  /** Of these rows, those with a job that is waiting, running or a dead letter. */
+  withJob(tx: Tx, job: JobName, ids: readonly string[]): Promise<Set<string>>
+  /** When a row's waiting job will be tried next and how often it was; null when it has none. */
+  nextAttempt(tx: Tx, job: JobName, id: string): Promise<{ at: string; attempts: number } | null>
+  /** Moves a queue's dead letters back, a hundred at a time, each lot in one transaction with `moved`. */
+  redrive<J extends JobName>(
+    database: Database,
+    job: J,
+    moved?: (tx: Tx, payloads: Payload<J>[]) => Promise<void>,
+  ): Promise<number>
+  status(tx: Tx): Promise<QueueStatus[]>
+  stop(): Promise<void>
+}
+
+export type Consumer = Omit<Producer, 'stop'> & {
+  /** Starts `concurrency` loops that each fetch up to `batchSize` jobs at a time. */
+  work<J extends JobName>(
+    job: J,
+    options: { batchSize: number; concurrency: number },
+    handler: (jobs: FetchedJob<J>[]) => Promise<Settlement[]>,
+  ): Promise<void>
+  /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
+  schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>
+  /** Completes jobs in the caller's transaction. @returns the ids whose attempt was still ours. */
+  complete<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[]): Promise<Set<string>>
+  /** Puts jobs off in the caller's transaction without counting an attempt. */
+  snooze<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[], seconds: number): Promise<void>
+  /** Fetches now instead of at the next poll; a hint that costs one fetch when it was wrong. */
+  wake(job: string): void
+  /** Stops fetching, waits for the handlers in flight, at most `timeout` milliseconds. */
+  stop(timeout: number): Promise<void>
+}
+
+/** pg-boss's SQL on a slonik transaction. The token is built by hand: the tag would refuse array parameters. */
+const on = (tx: Tx) => ({
+  db: {
+    async executeSql(text: string, values: unknown[] = []) {
+      const { rows } = await tx.query({ ...sql.unsafe`select`, sql: text, values: values as never })
+      return { rows: [...rows] }
+    },
+  },
+})
+
+/** The ids that a settling call touched: pg-boss 12.35 returns them, its types do not say so yet. */
+const settledIds = (response: CommandResponse): Set<string> =>
+  new Set((response as CommandResponse & { settled?: string[] }).settled ?? [])
+
+const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
+  (JOBS[job].id as (payload: Payload<J>) => string)(payload)
+
+async function insertJobs<J extends JobName>(
+  boss: PgBoss,
+  tx: Tx,
+  job: J,
+  payloads: readonly Payload<J>[],
+  startAfter?: number,
+): Promise<number> {
+  if (payloads.length === 0) return 0
+  const delay = startAfter === undefined ? {} : { startAfter }
+  const jobs = payloads.map((data) => ({ id: jobId(job, data), data, ...delay }))
+  const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
+  return ids?.length ?? 0
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Rows of a queue that still have a job to come: waiting, running, or parked as a dead letter. */
+async function withJob(tx: Tx, job: JobName, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from pgboss.job
+    where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state <= 'active'
+    union all
+    select source_id as id from pgboss.job
+    where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state <= 'active'`)
+  return new Set(rows.map((row) => row.id))
+}
+
+const attemptRow = object({ at: string().defined(), attempts: number().defined() })
+
+async function nextAttempt(tx: Tx, job: JobName, id: string) {
+  return await tx.maybeOne(sql.type(attemptRow)`
+    select start_after as at, retry_count as attempts from pgboss.job
+    where name = ${job} and id = ${id} and state < 'active'`)
+}
+
+const statusRow = object({
+  name: string().defined(),
+  ready: number().defined(),
+  active: number().defined(),
+  deferred: number().defined(),
+  failed: number().defined(),
+  oldest_ready_seconds: number().defined().nullable(),
+})
+
+async function status(tx: Tx): Promise<QueueStatus[]> {
+  const rows = await tx.any(sql.type(statusRow)`
+    select q.name,
+      count(*) filter (where j.state < 'active' and j.start_after <= now()) as ready,
+      count(*) filter (where j.state = 'active') as active,
+      count(*) filter (where j.state < 'active' and j.start_after > now()) as deferred,
+      count(*) filter (where j.state = 'failed') as failed,
+      floor(extract(epoch from now() - min(j.start_after) filter (where j.state < 'active' and j.start_after <= now())))
+        as oldest_ready_seconds
+    from pgboss.queue q left join pgboss.job j on j.name = q.name
+    group by q.name`)
+  const byName = new Map(rows.map((row) => [row.name, row]))
+  const waiting = (name: string) => {
+    const row = byName.get(name)
+    return row ? row.ready + row.deferred + row.active : 0
+  }
+  return Object.keys(JOBS).map((queue) => {
+    const { name: _, ...counts } = byName.get(queue) ?? {
+      name: queue, ready: 0, active: 0, deferred: 0, failed: 0, oldest_ready_seconds: null,
+    }
+    return { queue, ...counts, dead: waiting(deadLetterOf(queue as JobName)) }
+  })
+}
+
+async function redrive<J extends JobName>(
+  boss: PgBoss,
+  database: Database,
+  job: J,
+  moved: (tx: Tx, payloads: Payload<J>[]) => Promise<void> = async () => {},
+): Promise<number> {
+  const dead = deadLetterOf(job)
+  let total = 0
+  for (;;) {
+    const jobs = await boss.fetch<Payload<J>>(dead, { batchSize: 100 })
+    if (jobs.length === 0) return total
+    const payloads = jobs.map(({ data }) => data)
+    await database.transaction(async (tx) => {
+      await deleteEnded(tx, job, payloads)
+      await insertJobs(boss, tx, job, payloads)
+      await moved(tx, payloads)
+      await boss.complete(dead, jobs, null, on(tx))
+    })
+    total += jobs.length
+  }
+}
+
+const deleteEnded = async <J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<void> => {
+  const ids = payloads.map((payload) => jobId(job, payload))
+  await tx.query(sql.unsafe`
+    delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state > 'active'`)
+}
+
+const createProducer = (boss: PgBoss): Omit<Producer, 'stop'> => ({
+  enqueue: async (tx, job, payloads) => await insertJobs(boss, tx, job, payloads),
+  reenqueue: async (tx, job, payloads) => {
+    await deleteEnded(tx, job, payloads)
+    return await insertJobs(boss, tx, job, payloads)
+  },
+  withJob,
+  nextAttempt,
+  redrive: async (database, job, moved) => await redrive(boss, database, job, moved),
+  status,
+})
+
+async function start(options: ConstructorParameters<typeof PgBoss>[0] & object, onError: (error: Error) => void) {
+  const boss = new PgBoss({ schema: SCHEMA, migrate: false, createSchema: false, ...options })
+  // Without a listener a lost connection would end the process (reliability §1, #381).
+  boss.on('error', onError)
+  await boss.start()
+  return boss
+}
+
+/** Opens the queue for producing: no polling, no upkeep, two connections at most. */
+export async function openProducer(url: string, onError: (error: Error) => void): Promise<Producer> {
+  const boss = await start({ connectionString: url, max: 2, supervise: false, schedule: false }, onError)
+  return { ...createProducer(boss), stop: async () => await boss.stop({ graceful: false }) }
+}
+
+/** One fetching loop: pg-boss's id of it, and whether its handler runs just now. */
+type Loop = { id: string; busy: boolean }
+
+/** Opens the queue for a worker: fetching, schedules and upkeep (dead workers' jobs, old jobs). */
+export async function openConsumer(
+  url: string,
+  { connections, onError }: { connections: number; onError: (error: Error) => void },
+): Promise<Consumer> {
+  const boss = await start(
+    {
+      connectionString: url,
+      max: connections,
+      supervise: true,
+      schedule: true,
+      superviseIntervalSeconds: 2,
+      monitorIntervalSeconds: 2,
+      maintenanceIntervalSeconds: 300,
+      cronMonitorIntervalSeconds: 30,
+      cronWorkerIntervalSeconds: 5,
+    },
+    onError,
+  )
+  const loops = new Map<string, Loop[]>()
+  return {
+    ...createProducer(boss),
+    async work(job, { batchSize, concurrency }, handler) {
+      const own: Loop[] = []
+      loops.set(job, own)
+      for (let index = 0; index < concurrency; index++) {
+        const loop: Loop = { id: '', busy: false }
+        loop.id = await boss.work<Payload<typeof job>>(
+          job,
+          { batchSize, perJobResults: true, burstWhenBatchFull: true, pollingIntervalSeconds: 1, heartbeatRefreshSeconds: 3 },
+          async (jobs) => {
+            loop.busy = true
+            try {
+              return await handler(jobs)
+            } finally {
+              loop.busy = false
+            }
+          },
+        )
+        own.push(loop)
+      }
+    },
+    async schedule(name, handler) {
+      await boss.work(name, { pollingIntervalSeconds: 5 }, handler)
+      await boss.schedule(name, SCHEDULES[name].cron)
+    },
+    async complete(tx, job, jobs) {
+      return settledIds(await boss.complete(job, [...jobs], null, on(tx)))
+    },
+    async snooze(tx, job, jobs, seconds) {
+      const ours = settledIds(await boss.deleteJob(job, [...jobs], on(tx)))
+      const payloads = jobs.filter(({ id }) => ours.has(id)).map(({ data }) => data)
+      await insertJobs(boss, tx, job, payloads, seconds)
+    },
+    wake(job) {
+      const own = loops.get(job) ?? []
+      const idle = own.find((loop) => !loop.busy)
+      for (const loop of idle ? [idle] : own) boss.notifyWorker(loop.id)
+    },
+    stop: async (timeout) => await boss.stop({ graceful: true, timeout }),
+  }
+}
+
+/**
+ * Creates pg-boss's schema and every queue with its dead letter queue, and brings their options up to date.
+ * Serial, and before traffic: attaching a queue's own table waits for open inserts (reliability §4).
+ */
+export async function migrateQueues(url: string): Promise<void> {
+  const boss = new PgBoss({ connectionString: url, schema: SCHEMA, max: 2, supervise: false, schedule: false })
+  boss.on('error', () => {})
+  await boss.start()
+  const kept = { retentionSeconds: RETENTION, deleteAfterSeconds: 600 }
+  try {
+    for (const [name, { options }] of Object.entries(JOBS)) {
+      const { partition, ...rest } = options
+      const dead = deadLetterOf(name as JobName)
+      const changing = { ...kept, ...rest, retryBackoff: true, deadLetter: dead }
+      await boss.createQueue(dead, kept)
+      await boss.createQueue(name, { partition, ...changing })
+      await boss.updateQueue(name, changing)
+    }
+    for (const name of Object.keys(SCHEDULES)) await boss.createQueue(name, { policy: 'exclusive', retryLimit: 0 })
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
+ * Promises: whoever charges locks first and saves before the commit, so no count is ever one over, under any
+ * concurrency; no COUNT(*) on any request path. Contract §8; decisions: Plans, quotas, rate.
+ */
+import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
+import type { Tx } from '../pool.ts'
+import { type Bucket, capacity, refill } from './bucket.ts'
+import { type AccountRow, lockAccountRow, saveAllowance } from './table.ts'
+
+/** null means no limit. `rate` is in sends per second. */
+export type Limits = {
+  emails: number | null
+  contacts: number | null
+  whatsapp: number | null
+  rate: number
+}
+
+export type Used = { emails: number; contacts: number; whatsapp: number }
+
+/** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
+export type Account = {
+  plan: string
+  limits: Limits
+  period: Period
+  used: Used
+  bucket: Bucket
+  /** `now`, but never before the period: what is stored at this time counts in this period, whoever's clock lags. */
+  now: Date
+}
+
+// A plan without a rate of its own sends at the paid plans' rate (contract §8).
+const DEFAULT_RATE = 10
+
+/** The period that counts at `now`: the subscription's, or the calendar month (decisions: periods). */
+export function currentPeriod(
+  row: Pick<AccountRow, 'plan_kind' | 'subscription_start' | 'subscription_end'>,
+  now: Date,
+): Period {
+  const { plan_kind, subscription_start, subscription_end } = row
+  if (plan_kind === 'free' || subscription_start === null || subscription_end === null) return calendarMonth(now)
+  return rolledPeriod({ start: new Date(subscription_start), end: new Date(subscription_end) }, now)
+}
+
+/** The account as it stands at `now`: the period rolled on, the bucket refilled. */
+export function accountAt(row: AccountRow, now: Date): Account {
+  const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
+  const rolled = now < stored.end ? stored : currentPeriod(row, now)
+  const fresh = rolled.start.getTime() !== stored.start.getTime()
+  const rate = row.send_rate_per_second ?? DEFAULT_RATE
+  const bucket: Bucket = { tokens: row.bucket_tokens, refilled_at: new Date(row.refilled_at) }
+  return {
+    plan: row.plan,
+    limits: { emails: row.email_limit, contacts: row.contact_limit, whatsapp: row.whatsapp_limit, rate },
+    period: rolled,
+    used: {
+      emails: fresh ? 0 : row.emails_used,
+      whatsapp: fresh ? 0 : row.whatsapp_used,
+      contacts: row.contacts_used,
+    },
+    bucket: refill(bucket, rate, now),
+    now: now < rolled.start ? rolled.start : now,
+  }
+}
+
+/** Locks the team's account until the transaction ends. */
+export const lockAccount = async (tx: Tx, teamId: string, now: Date): Promise<Account> =>
+  accountAt(await lockAccountRow(tx, teamId), now)
+
+/** Stores a locked account. */
+export async function saveAccount(tx: Tx, teamId: string, account: Account): Promise<void> {
+  await saveAllowance(tx, teamId, {
+    period_start: account.period.start,
+    period_end: account.period.end,
+    emails_used: account.used.emails,
+    whatsapp_used: account.used.whatsapp,
+    contacts_used: account.used.contacts,
+    bucket_tokens: account.bucket.tokens,
+    refilled_at: account.bucket.refilled_at,
+  })
+}
+
+/** How much of a limit is left; Infinity without one. */
+export const left = (limit: number | null, used: number): number =>
+  limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
+
+/** A new team's allowance row. */
+export const firstAllowance = (rate: number | null, now: Date) => {
+  const period = calendarMonth(now)
+  return {
+    period_start: period.start,
+    period_end: period.end,
+    emails_used: 0,
+    whatsapp_used: 0,
+    contacts_used: 0,
+    bucket_tokens: capacity(rate ?? DEFAULT_RATE),
+    refilled_at: now,
+  }
+}

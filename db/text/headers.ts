@@ -1,0 +1,61 @@
+// Owns the custom header rules of contract §4.2 (1-5) and decisions: reserved headers, header values.
+// Promises the first breach in request order, named so that a caller can find it; null is fit for the wire.
+// Must not change, order or fold anything: the accepted map travels and is stored exactly as given.
+
+import { memberPath } from './strings.ts'
+
+const mostHeaders = 10
+const longestName = 126
+const longestValue = 995
+
+const reservedNames: ReadonlySet<string> = new Set([
+  'from',
+  'to',
+  'cc',
+  'bcc',
+  'subject',
+  'date',
+  'message-id',
+  'mime-version',
+  'content-type',
+  'content-transfer-encoding',
+  'return-path',
+  'received',
+  'dkim-signature',
+])
+
+const reservedPrefixes = ['x-ses', 'x-provider'] as const
+
+/**
+ * The first breach, as a message that names the header (`headers.X-Foo must be ...`); null when all are
+ * fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (§4.2 rule 5).
+ */
+export const headersFault = (headers: Readonly<Record<string, string>>): string | null => {
+  const entries = Object.entries(headers)
+  if (entries.length > mostHeaders) return `headers must have at most ${mostHeaders} entries`
+  const seen = new Set<string>()
+  for (const [name, value] of entries) {
+    const problem = nameProblem(name, seen) ?? valueProblem(value)
+    if (problem !== null) return `${memberPath('headers', name)} ${problem}`
+    seen.add(name.toLowerCase())
+  }
+  return null
+}
+
+/** A token of RFC 7230, which is narrower than a field name of RFC 5322 and so valid under both. */
+const nameProblem = (name: string, seen: ReadonlySet<string>): string | null => {
+  if (name.length > longestName) return `must have a name of at most ${longestName} characters`
+  if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name)) return 'must have a name that is a valid header token'
+  const lower = name.toLowerCase()
+  if (reservedNames.has(lower)) return 'must not be set: the name is reserved'
+  const prefix = reservedPrefixes.find((reserved) => lower.startsWith(reserved))
+  if (prefix !== undefined)
+    return `must not be set: names beginning with ${prefix.toUpperCase()} are reserved`
+  if (seen.has(lower)) return 'must not be given twice (names differ only in case)'
+  return null
+}
+
+const valueProblem = (value: string): string | null =>
+  value.length <= longestValue && /^[ -~]+$/.test(value)
+    ? null
+    : `must be 1 to ${longestValue} printable ASCII characters`
