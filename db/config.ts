@@ -8,7 +8,7 @@ import { type InferType, number, type ObjectSchema, object, string, ValidationEr
 /** Faults in the environment, one line each. A process prints the message and exits. */
 export class SettingsFault extends Error {
   constructor(faults: readonly string[]) {
-    super(`cannot start, the settings are incomplete:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
+    super(`cannot start, the settings need attention:\n${faults.map((fault) => `  ${fault}`).join('\n')}`)
     this.name = 'SettingsFault'
   }
 }
@@ -21,7 +21,9 @@ export function readSettings<T extends object>(
   schema: ObjectSchema<T>,
   env: NodeJS.ProcessEnv = process.env,
 ): Readonly<T> {
-  const given = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== '' && name in schema.fields))
+  const given = Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => value !== '' && name in schema.fields),
+  )
   try {
     return Object.freeze(schema.validateSync(given, { abortEarly: false })) as Readonly<T>
   } catch (error) {
@@ -51,9 +53,7 @@ export const wholeNumber = (from: number, to: number) =>
 export const sharedSettings = {
   DATABASE_URL: postgresUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
-  LOG_LEVEL: string()
-    .oneOf(LOG_LEVELS, '${path} must be one of ${values}')
-    .default('info'),
+  LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
   SECRET_KEY: secretKey,
 }

@@ -22,7 +22,7 @@ export type QueueOptions = {
 // is its own deadline of 24 h, so the limit only has to outlast it.
 const untilDeadline = { retryLimit: 1_000, retryDelay: 12, retryDelayMax: 1_800 }
 
-const emailRef = object({ team_id: string().uuid().required(), email_id: string().uuid().required() })
+const emailRef = object({ team_id: string().required(), email_id: string().required() })
 
 export const JOBS = {
   'deliver-email': {
@@ -31,7 +31,10 @@ export const JOBS = {
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
   },
-} as const satisfies Record<string, { payload: unknown; id: (payload: never) => string; options: QueueOptions }>
+} as const satisfies Record<
+  string,
+  { payload: unknown; id: (payload: never) => string; options: QueueOptions }
+>
 
 export type JobName = keyof typeof JOBS
 /** Jobs that run by the clock. */

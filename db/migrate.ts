@@ -5,6 +5,7 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { Client } from 'pg'
+import { readToolSettings, SettingsFault } from './config.ts'
 import { loadDefaultCatalog } from './plans/catalog.ts'
 import { openDatabase } from './pool.ts'
 import { migrateQueues } from './queue.ts'
@@ -60,4 +61,19 @@ export async function migrate(url: string, log: (line: string) => void = () => {
   } finally {
     await client.end()
   }
+}
+
+/** The release step: `node db/migrate.ts`. */
+async function main(): Promise<void> {
+  const { DATABASE_URL } = readToolSettings()
+  if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
+  await migrate(DATABASE_URL, (line) => void process.stdout.write(`${line}\n`))
+  process.stdout.write('the database is up to date\n')
+}
+
+if (import.meta.main) {
+  main().catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exit(1)
+  })
 }

@@ -6,13 +6,13 @@
 import {
   BackendTerminatedError,
   BackendTerminatedUnexpectedlyError,
-  ConnectionError,
   type CommonQueryMethods,
+  ConnectionError,
   createPool,
   type DatabasePool,
   type Interceptor,
-  sql,
   StatementTimeoutError,
+  sql,
 } from 'slonik'
 import type { Schema } from 'yup'
 
@@ -94,5 +94,12 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 
 /** Sends one NOTIFY for each payload, in one statement. */
 export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
-  await tx.query(sql.unsafe`select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
+  await tx.query(
+    sql.unsafe`select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`,
+  )
+}
+
+/** Fails when the database does not answer. */
+export async function ping(tx: Tx): Promise<void> {
+  await tx.query(sql.unsafe`select 1`)
 }

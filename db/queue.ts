@@ -5,9 +5,24 @@
  */
 import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
-import { deadLetterOf, JOBS, type JobName, type Payload, RETENTION, SCHEDULES, type ScheduleName } from './jobs.ts'
+import {
+  deadLetterOf,
+  JOBS,
+  type JobName,
+  type Payload,
+  RETENTION,
+  SCHEDULES,
+  type ScheduleName,
+} from './jobs.ts'
 import type { Database, Tx } from './pool.ts'
+import {
+  deleteEndedJobs,
+  deleteIdleJobs,
+  nextAttempt,
+  type QueueStatus,
+  queueStatus,
+  withJob,
+} from './queue/table.ts'
 
 const SCHEMA = 'pgboss'
 
@@ -17,17 +32,6 @@ export type FetchedJob<J extends JobName> = Job<Payload<J>>
 /** A job's end as its handler sees it: `failed` is tried again later, `deadletter` is given up. */
 export type Settlement = JobResult
 
-/** How full a queue is. `dead` counts its dead letters. */
-export type QueueStatus = {
-  queue: string
-  ready: number
-  active: number
-  deferred: number
-  failed: number
-  dead: number
-  oldest_ready_seconds: number | null
-}
-
 /** What the API and the CLI use. */
 export type Producer = {
   /**
@@ -35,7 +39,7 @@ export type Producer = {
    * @returns how many jobs were stored.
    */
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
-  /** As `enqueue`, also for rows whose earlier job has ended, whatever its end. */
+  /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** Of these rows, those with a job that is waiting, running or a dead letter. */
   withJob(tx: Tx, job: JobName, ids: readonly string[]): Promise<Set<string>>
@@ -87,6 +91,9 @@ const settledIds = (response: CommandResponse): Set<string> =>
 const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
   (JOBS[job].id as (payload: Payload<J>) => string)(payload)
 
+const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
+  payloads.map((payload) => jobId(job, payload))
+
 async function insertJobs<J extends JobName>(
   boss: PgBoss,
   tx: Tx,
@@ -99,60 +106,6 @@ async function insertJobs<J extends JobName>(
   const jobs = payloads.map((data) => ({ id: jobId(job, data), data, ...delay }))
   const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
   return ids?.length ?? 0
-}
-
-const idRow = object({ id: string().defined() })
-
-/** Rows of a queue that still have a job to come: waiting, running, or parked as a dead letter. */
-async function withJob(tx: Tx, job: JobName, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.any(sql.type(idRow)`
-    select id from pgboss.job
-    where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state <= 'active'
-    union all
-    select source_id as id from pgboss.job
-    where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state <= 'active'`)
-  return new Set(rows.map((row) => row.id))
-}
-
-const attemptRow = object({ at: string().defined(), attempts: number().defined() })
-
-async function nextAttempt(tx: Tx, job: JobName, id: string) {
-  return await tx.maybeOne(sql.type(attemptRow)`
-    select start_after as at, retry_count as attempts from pgboss.job
-    where name = ${job} and id = ${id} and state < 'active'`)
-}
-
-const statusRow = object({
-  name: string().defined(),
-  ready: number().defined(),
-  active: number().defined(),
-  deferred: number().defined(),
-  failed: number().defined(),
-  oldest_ready_seconds: number().defined().nullable(),
-})
-
-async function status(tx: Tx): Promise<QueueStatus[]> {
-  const rows = await tx.any(sql.type(statusRow)`
-    select q.name,
-      count(*) filter (where j.state < 'active' and j.start_after <= now()) as ready,
-      count(*) filter (where j.state = 'active') as active,
-      count(*) filter (where j.state < 'active' and j.start_after > now()) as deferred,
-      count(*) filter (where j.state = 'failed') as failed,
-      floor(extract(epoch from now() - min(j.start_after) filter (where j.state < 'active' and j.start_after <= now())))
-        as oldest_ready_seconds
-    from pgboss.queue q left join pgboss.job j on j.name = q.name
-    group by q.name`)
-  const byName = new Map(rows.map((row) => [row.name, row]))
-  const waiting = (name: string) => {
-    const row = byName.get(name)
-    return row ? row.ready + row.deferred + row.active : 0
-  }
-  return Object.keys(JOBS).map((queue) => {
-    const { name: _, ...counts } = byName.get(queue) ?? {
-      name: queue, ready: 0, active: 0, deferred: 0, failed: 0, oldest_ready_seconds: null,
-    }
-    return { queue, ...counts, dead: waiting(deadLetterOf(queue as JobName)) }
-  })
 }
 
 async function redrive<J extends JobName>(
@@ -168,7 +121,7 @@ async function redrive<J extends JobName>(
     if (jobs.length === 0) return total
     const payloads = jobs.map(({ data }) => data)
     await database.transaction(async (tx) => {
-      await deleteEnded(tx, job, payloads)
+      await deleteEndedJobs(tx, job, jobIds(job, payloads))
       await insertJobs(boss, tx, job, payloads)
       await moved(tx, payloads)
       await boss.complete(dead, jobs, null, on(tx))
@@ -177,25 +130,22 @@ async function redrive<J extends JobName>(
   }
 }
 
-const deleteEnded = async <J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<void> => {
-  const ids = payloads.map((payload) => jobId(job, payload))
-  await tx.query(sql.unsafe`
-    delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state > 'active'`)
-}
-
 const createProducer = (boss: PgBoss): Omit<Producer, 'stop'> => ({
   enqueue: async (tx, job, payloads) => await insertJobs(boss, tx, job, payloads),
   reenqueue: async (tx, job, payloads) => {
-    await deleteEnded(tx, job, payloads)
+    await deleteIdleJobs(tx, job, jobIds(job, payloads))
     return await insertJobs(boss, tx, job, payloads)
   },
   withJob,
   nextAttempt,
   redrive: async (database, job, moved) => await redrive(boss, database, job, moved),
-  status,
+  status: queueStatus,
 })
 
-async function start(options: ConstructorParameters<typeof PgBoss>[0] & object, onError: (error: Error) => void) {
+async function start(
+  options: ConstructorParameters<typeof PgBoss>[0] & object,
+  onError: (error: Error) => void,
+) {
   const boss = new PgBoss({ schema: SCHEMA, migrate: false, createSchema: false, ...options })
   // Without a listener a lost connection would end the process (reliability §1, #381).
   boss.on('error', onError)
@@ -241,7 +191,13 @@ export async function openConsumer(
         const loop: Loop = { id: '', busy: false }
         loop.id = await boss.work<Payload<typeof job>>(
           job,
-          { batchSize, perJobResults: true, burstWhenBatchFull: true, pollingIntervalSeconds: 1, heartbeatRefreshSeconds: 3 },
+          {
+            batchSize,
+            perJobResults: true,
+            burstWhenBatchFull: true,
+            pollingIntervalSeconds: 1,
+            heartbeatRefreshSeconds: 3,
+          },
           async (jobs) => {
             loop.busy = true
             try {
@@ -280,7 +236,13 @@ export async function openConsumer(
  * Serial, and before traffic: attaching a queue's own table waits for open inserts (reliability §4).
  */
 export async function migrateQueues(url: string): Promise<void> {
-  const boss = new PgBoss({ connectionString: url, schema: SCHEMA, max: 2, supervise: false, schedule: false })
+  const boss = new PgBoss({
+    connectionString: url,
+    schema: SCHEMA,
+    max: 2,
+    supervise: false,
+    schedule: false,
+  })
   boss.on('error', () => {})
   await boss.start()
   const kept = { retentionSeconds: RETENTION, deleteAfterSeconds: 600 }
@@ -293,7 +255,8 @@ export async function migrateQueues(url: string): Promise<void> {
       await boss.createQueue(name, { partition, ...changing })
       await boss.updateQueue(name, changing)
     }
-    for (const name of Object.keys(SCHEDULES)) await boss.createQueue(name, { policy: 'exclusive', retryLimit: 0 })
+    for (const name of Object.keys(SCHEDULES))
+      await boss.createQueue(name, { policy: 'exclusive', retryLimit: 0 })
   } finally {
     await boss.stop({ graceful: false })
   }

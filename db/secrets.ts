@@ -2,7 +2,14 @@
  * What SECRET_KEY protects: private keys at rest, and tokens that come back from outside.
  * Each purpose has a key of its own, derived by HKDF, so that a token of one kind is never one of another.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
 export type Purpose = 'dkim' | 'unsubscribe' | 'verp'

@@ -6,8 +6,8 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Producer } from '../queue.ts'
 import type { Tx } from '../pool.ts'
+import type { Producer } from '../queue.ts'
 import { secondsUntilToken } from '../teams/bucket.ts'
 import { type Account, left, lockAccount, saveAccount } from '../teams/limits.ts'
 import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
@@ -55,7 +55,8 @@ const soleRecipient = (item: EmailItem): string | null => {
 }
 
 async function findReferences(tx: Tx, teamId: string, items: readonly EmailItem[]): Promise<References> {
-  const distinct = (values: readonly (string | null)[]) => [...new Set(values)].filter((value) => value !== null)
+  const distinct = (values: readonly (string | null)[]) =>
+    [...new Set(values)].filter((value) => value !== null)
   const rows = await emailReferences(tx, teamId, {
     domains: distinct(items.map((item) => item.from.domain)),
     templates: distinct(items.map((item) => item.template_id)),
@@ -64,7 +65,9 @@ async function findReferences(tx: Tx, teamId: string, items: readonly EmailItem[
   const of = (kind: string) => rows.filter((row) => row.kind === kind)
   return {
     domains: new Map(of('domain').map((row) => [row.key, row.id])),
-    templates: new Map(of('template').map((row) => [row.key, { version_id: row.version_id ?? '', slots: row.slots ?? [] }])),
+    templates: new Map(
+      of('template').map((row) => [row.key, { version_id: row.version_id ?? '', slots: row.slots ?? [] }]),
+    ),
     contacts: new Map(of('contact').map((row) => [row.key, row.id])),
   }
 }
@@ -123,16 +126,27 @@ function rowOf(item: EmailItem, sender: Sender, references: References, at: Date
 
 type StoredKey = { id: string; domain: string | null }
 
-async function storedKeys(tx: Tx, teamId: string, items: readonly EmailItem[]): Promise<Map<string, StoredKey>> {
+async function storedKeys(
+  tx: Tx,
+  teamId: string,
+  items: readonly EmailItem[],
+): Promise<Map<string, StoredKey>> {
   const keys = [...new Set(items.map((item) => item.idempotency_key))].filter((key) => key !== null)
   if (keys.length === 0) return new Map()
   const rows = await emailsByKeys(tx, teamId, keys)
   return new Map(
-    rows.map((row) => [row.idempotency_key, { id: row.id, domain: parseMailbox(row.from_address)?.domain ?? null }]),
+    rows.map((row) => [
+      row.idempotency_key,
+      { id: row.id, domain: parseMailbox(row.from_address)?.domain ?? null },
+    ]),
   )
 }
 
-function replayOf(item: EmailItem, sender: Sender, stored: ReadonlyMap<string, StoredKey>): EmailOutcome | null {
+function replayOf(
+  item: EmailItem,
+  sender: Sender,
+  stored: ReadonlyMap<string, StoredKey>,
+): EmailOutcome | null {
   const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
   if (!original) return null
   if (sender.domain !== null && sender.domain !== original.domain) {
@@ -193,14 +207,21 @@ export async function acceptEmails(
     return refusal && refused(refusal)
   })
   if (rowsWanted(items, settled) > left(account.limits.emails, account.used.emails)) {
-    throw new Refusal('quota_exceeded', `the allowance of ${account.limits.emails} emails for this period is reached`)
+    throw new Refusal(
+      'quota_exceeded',
+      `the allowance of ${account.limits.emails} emails for this period is reached`,
+    )
   }
   const outcomes = store(items, settled, account, (item) => rowOf(item, sender, references, account.now))
   const rows = outcomes.flatMap((outcome) => (outcome.kind === 'stored' ? [outcome.row] : []))
   if (rows.length === 0) return outcomes
   await saveAccount(tx, teamId, account)
   await insertEmails(tx, rows)
-  const jobs = await queue.enqueue(tx, 'deliver-email', rows.map((row) => ({ team_id: teamId, email_id: row.id })))
+  const jobs = await queue.enqueue(
+    tx,
+    'deliver-email',
+    rows.map((row) => ({ team_id: teamId, email_id: row.id })),
+  )
   if (jobs !== rows.length) throw new Error(`stored ${rows.length} emails but ${jobs} jobs`)
   return outcomes
 }

@@ -4,7 +4,15 @@
  */
 
 /** Lowest rung first. */
-export const EMAIL_LADDER = ['queued', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained'] as const
+export const EMAIL_LADDER = [
+  'queued',
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'complained',
+] as const
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 
 /** What can happen to an email; those that name a status move the row to it, the others only tell. */

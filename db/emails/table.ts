@@ -44,9 +44,24 @@ const json = (value: unknown): string | null => (value === null ? null : JSON.st
 /** Stores new rows in one statement. */
 export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<void> {
   const tuples = rows.map((row) => [
-    row.team_id, row.id, row.domain_id, row.template_id, row.template_version_id, json(row.variables),
-    row.from_address, json(row.to_emails), row.subject, row.html, row.size_kb, json(row.tags), row.idempotency_key,
-    row.created_at, row.contact_id, row.body_text, json(row.headers), row.reply_to,
+    row.team_id,
+    row.id,
+    row.domain_id,
+    row.template_id,
+    row.template_version_id,
+    json(row.variables),
+    row.from_address,
+    json(row.to_emails),
+    row.subject,
+    row.html,
+    row.size_kb,
+    json(row.tags),
+    row.idempotency_key,
+    row.created_at,
+    row.contact_id,
+    row.body_text,
+    json(row.headers),
+    row.reply_to,
   ])
   await tx.query(sql.prepared('insert_emails', object())`
     insert into emails (
@@ -56,8 +71,24 @@ export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<v
       array(select json_array_elements_text(to_emails)), subject, html, size_kb, tags, 'queued', idempotency_key,
       created_at, contact_id, body_text, headers, reply_to
     from ${sql.unnest(tuples, [
-      'uuid', 'uuid', 'uuid', 'uuid', 'uuid', 'json', 'text', 'json', 'text', 'text', 'float8', 'json', 'text',
-      'timestamptz', 'uuid', 'text', 'json', 'text',
+      'uuid',
+      'uuid',
+      'uuid',
+      'uuid',
+      'uuid',
+      'json',
+      'text',
+      'json',
+      'text',
+      'text',
+      'float8',
+      'json',
+      'text',
+      'timestamptz',
+      'uuid',
+      'text',
+      'json',
+      'text',
     ])} as item (
       team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
       size_kb, tags, idempotency_key, created_at, contact_id, body_text, headers, reply_to)`)
@@ -123,7 +154,10 @@ export async function emailsOfTeam(
 export type EmailRef = { team_id: string; email_id: string }
 
 const refTuples = (refs: readonly EmailRef[]) =>
-  sql.unnest(refs.map(({ team_id, email_id }) => [team_id, email_id]), ['uuid', 'uuid'])
+  sql.unnest(
+    refs.map(({ team_id, email_id }) => [team_id, email_id]),
+    ['uuid', 'uuid'],
+  )
 
 /** Those of the emails that still have something to deliver: not handed over yet, or to some recipients only. */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly EmailRow[]> {
@@ -143,7 +177,11 @@ export type AttemptRecord = EmailRef & {
 /** Stores what attempts brought, in one statement; a provider id once stored stays. */
 export async function recordAttempts(tx: Tx, attempts: readonly AttemptRecord[]): Promise<void> {
   const tuples = attempts.map((attempt) => [
-    attempt.team_id, attempt.email_id, attempt.provider_message_id, json(attempt.pending_recipients), attempt.size_kb,
+    attempt.team_id,
+    attempt.email_id,
+    attempt.provider_message_id,
+    json(attempt.pending_recipients),
+    attempt.size_kb,
   ])
   await tx.query(sql.prepared('record_attempts', object())`
     update emails e set
@@ -156,11 +194,17 @@ export async function recordAttempts(tx: Tx, attempts: readonly AttemptRecord[])
 }
 
 /** Lifts rows to a status each, never down the ladder, in one statement. */
-export async function raiseStatuses(tx: Tx, rises: readonly (EmailRef & { status: EmailStatus })[]): Promise<void> {
+export async function raiseStatuses(
+  tx: Tx,
+  rises: readonly (EmailRef & { status: EmailStatus })[],
+): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
   await tx.query(sql.prepared('raise_email_statuses', object())`
     update emails e set status = r.status
-    from ${sql.unnest(rises.map((rise) => [rise.team_id, rise.email_id, rise.status]), ['uuid', 'uuid', 'text'])}
+    from ${sql.unnest(
+      rises.map((rise) => [rise.team_id, rise.email_id, rise.status]),
+      ['uuid', 'uuid', 'text'],
+    )}
       as r (team_id, id, status)
     where e.team_id = r.team_id and e.id = r.id
       and array_position(${ladder}, r.status) > array_position(${ladder}, e.status)`)
@@ -182,7 +226,12 @@ const freshEvent = object({ email_id: string().defined(), event_key: string().de
 /** Stores events in one statement. @returns those that were not stored before. */
 export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
   const tuples = events.map((event) => [
-    event.team_id, event.email_id, event.event_key, event.kind, event.recipient, event.occurred_at.toISOString(),
+    event.team_id,
+    event.email_id,
+    event.event_key,
+    event.kind,
+    event.recipient,
+    event.occurred_at.toISOString(),
     event.detail,
   ])
   return await tx.any(sql.prepared('insert_email_events', freshEvent)`
@@ -219,7 +268,11 @@ export async function staleEmails(tx: Tx, before: Date, limit: number): Promise<
 }
 
 /** Marks rows that are still undelivered as requeued. @returns those it found. */
-export async function markRequeued(tx: Tx, refs: readonly EmailRef[], now: Date): Promise<readonly EmailRef[]> {
+export async function markRequeued(
+  tx: Tx,
+  refs: readonly EmailRef[],
+  now: Date,
+): Promise<readonly EmailRef[]> {
   return await tx.any(sql.type(refRow)`
     update emails set requeued_at = ${sql.timestamp(now)}
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))

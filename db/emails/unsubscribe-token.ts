@@ -19,7 +19,10 @@ export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: stri
 }
 
 /** The email that a token was made for, or null when it is not one of ours. */
-export function readUnsubscribeToken(secrets: Secrets, token: string): { team_id: string; email_id: string } | null {
+export function readUnsubscribeToken(
+  secrets: Secrets,
+  token: string,
+): { team_id: string; email_id: string } | null {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== 2 * UUID_BYTES + SIGNATURE_BYTES) return null
   const ids = bytes.subarray(0, 2 * UUID_BYTES)

@@ -48,7 +48,8 @@ export function parseCatalog(content: unknown): PlanRow[] {
     const { plans } = catalogSchema.validateSync(content, { abortEarly: false, stripUnknown: false })
     const keys = plans.map((plan) => plan.key)
     const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
-    if (repeated !== undefined) throw new Refusal('bad_request', `the catalog has two plans with the key ${repeated}`)
+    if (repeated !== undefined)
+      throw new Refusal('bad_request', `the catalog has two plans with the key ${repeated}`)
     return plans.map((plan) => ({
       ...plan,
       email_limit: plan.email_limit ?? null,
@@ -75,7 +76,8 @@ export async function loadCatalog(tx: Tx, content: unknown): Promise<void> {
   const plans = parseCatalog(content)
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
-    if (!keys.has(key)) throw new Refusal('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
+    if (!keys.has(key))
+      throw new Refusal('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
   }
   await replacePlans(tx, plans)
 }
@@ -84,7 +86,9 @@ export async function loadCatalog(tx: Tx, content: unknown): Promise<void> {
 export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unknown>[] }> {
   const plans = await allPlans(tx)
   return {
-    plans: plans.map((plan) => Object.fromEntries(Object.entries(plan).filter(([, value]) => value !== null))),
+    plans: plans.map((plan) =>
+      Object.fromEntries(Object.entries(plan).filter(([, value]) => value !== null)),
+    ),
   }
 }
 

@@ -29,9 +29,7 @@ const planRow = object({
   tiers: array(mixed<{ emails: number; monthly_cents: number; annual_cents?: number }>().defined())
     .defined()
     .nullable(),
-  contacts_tiers: array(mixed<{ contacts: number; monthly_cents: number }>().defined())
-    .defined()
-    .nullable(),
+  contacts_tiers: array(mixed<{ contacts: number; monthly_cents: number }>().defined()).defined().nullable(),
 })
 export type PlanRow = InferType<typeof planRow>
 
@@ -50,7 +48,10 @@ export async function planByKey(tx: Tx, key: string): Promise<PlanRow | null> {
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
   await tx.query(sql.unsafe`
-    delete from plans where not key = any(${sql.array(plans.map((plan) => plan.key), 'text')})`)
+    delete from plans where not key = any(${sql.array(
+      plans.map((plan) => plan.key),
+      'text',
+    )})`)
   const rows = plans.map((plan, position) => ({ ...plan, position }))
   await tx.query(sql.unsafe`
     insert into plans select * from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)

@@ -38,7 +38,8 @@ export function currentPeriod(
   now: Date,
 ): Period {
   const { plan_kind, subscription_start, subscription_end } = row
-  if (plan_kind === 'free' || subscription_start === null || subscription_end === null) return calendarMonth(now)
+  if (plan_kind === 'free' || subscription_start === null || subscription_end === null)
+    return calendarMonth(now)
   return rolledPeriod({ start: new Date(subscription_start), end: new Date(subscription_end) }, now)
 }
 

@@ -49,5 +49,34 @@ export async function versionsByIds(
   return await tx.any(sql.prepared('versions_by_ids', versionRow)`
     select team_id, id, template_id, html, body_text, slots from template_versions
     where (team_id, id) in (
-      select * from ${sql.unnest(refs.map((ref) => [ref.team_id, ref.id]), ['uuid', 'uuid'])} as ref (team_id, id))`)
+      select * from ${sql.unnest(
+        refs.map((ref) => [ref.team_id, ref.id]),
+        ['uuid', 'uuid'],
+      )} as ref (team_id, id))`)
+}
+
+/** The version that the template's next email gets, locked with its template; null when the team has none. */
+export async function currentVersion(tx: Tx, teamId: string, id: string): Promise<VersionRow | null> {
+  return await tx.maybeOne(sql.type(versionRow)`
+    select v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = ${id} for update of t`)
+}
+
+const listedRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  version_id: string().defined(),
+  slots: array(string().defined()).defined(),
+  created_at: string().defined(),
+  updated_at: string().defined(),
+})
+export type ListedTemplate = InferType<typeof listedRow>
+
+/** A team's templates with the slots of their current version, oldest first. */
+export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly ListedTemplate[]> {
+  return await tx.any(sql.type(listedRow)`
+    select t.id, t.name, t.version_id, v.slots, t.created_at, t.updated_at
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} order by t.id`)
 }

@@ -97,3 +97,7 @@ const pathOf = (open: readonly Frame[]): string => {
   for (const { keys, at } of open) path = keys === null ? `${path}[${at}]` : memberPath(path, keys[at] ?? '')
   return path
 }
+
+/** A UUID of any version, in either case. */
+export const isUuid = (text: string): boolean =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)

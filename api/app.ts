@@ -1,0 +1,113 @@
+/**
+ * The HTTP application: request id and log, then errors, then route, authentication, scope, and the handler.
+ * Promises: a caller without rights learns nothing about its body (decisions: order of checks); any method that a
+ * path lacks is 405 with Allow. Tests start here.
+ */
+import { randomUUID } from 'node:crypto'
+import Router from '@koa/router'
+import Koa, { type Context, type Middleware } from 'koa'
+import { Refusal } from '../db/errors.ts'
+import { authenticate, authorize } from './auth.ts'
+import { type Answer, renderError } from './errors.ts'
+import { opsRoutes } from './ops.ts'
+import type { Deps, Request, Route } from './route.ts'
+import { emailRoutes } from './v1/emails.ts'
+import { planRoutes } from './v1/plans.ts'
+
+/** Every route of the service. */
+export const ROUTES: readonly Route[] = [...opsRoutes, ...emailRoutes, ...planRoutes]
+
+const REQUEST_ID = /^[\w.-]{1,64}$/
+
+type State = { id: string }
+type Ctx = Context & { state: State }
+
+/** An object is sent as JSON; a string brings its own Content-Type. */
+function send(ctx: Context, { status, body, headers = {} }: Answer): void {
+  ctx.status = status
+  if (body === undefined) {
+    ctx.body = null
+    ctx.status = status
+  } else {
+    ctx.type = 'application/json'
+    ctx.body = typeof body === 'string' ? body : JSON.stringify(body)
+  }
+  ctx.set(headers)
+}
+
+const identify: Middleware = async (ctx, next) => {
+  const given = ctx.get('X-Request-Id')
+  ctx.state.id = REQUEST_ID.test(given) ? given : randomUUID()
+  ctx.set('X-Request-Id', ctx.state.id)
+  await next()
+}
+
+/** One line a request, with its id; never a body, never a credential. */
+const logRequests =
+  ({ log }: Deps): Middleware =>
+  async (ctx, next) => {
+    const started = performance.now()
+    await next()
+    const ms = Math.round(performance.now() - started)
+    const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
+    const route = ctx._matchedRoute ?? ctx.path
+    log[level]({ request_id: ctx.state.id, method: ctx.method, route, status: ctx.status, ms }, 'request')
+  }
+
+const renderErrors =
+  ({ log }: Deps): Middleware =>
+  async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      send(ctx, renderError(error, ctx.state.id, log.child({ request_id: ctx.state.id })))
+    }
+  }
+
+const handlerOf =
+  (route: Route, deps: Deps): Middleware =>
+  async (ctx) => {
+    const { state } = ctx as Ctx
+    const request: Request = {
+      raw: ctx.req,
+      params: ctx.params ?? {},
+      query: ctx.URL.searchParams,
+      headers: ctx.headers,
+      now: deps.clock(),
+    }
+    const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
+    if (route.access === 'public') {
+      send(ctx, await route.handle(request, forRequest))
+      return
+    }
+    const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, request.now)
+    authorize(principal, route.access)
+    send(ctx, await route.handle({ ...request, principal }, forRequest))
+  }
+
+/** What no handler took: an unknown path, or a known one with another method. */
+const refuseUnmatched =
+  (router: Router): Middleware =>
+  async (ctx, next) => {
+    const match = router.match(ctx.path, ctx.method)
+    if (match.route) return await next()
+    const allowed = [...new Set(match.path.flatMap((layer) => layer.methods))]
+    if (allowed.length === 0) throw new Refusal('not_found', 'there is nothing at this path')
+    ctx.set('Allow', allowed.join(', '))
+    throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
+  }
+
+/** Makes the application over its dependencies. Holds no state of its own. */
+export function createApp(deps: Deps, routes: readonly Route[] = ROUTES): Koa {
+  const app = new Koa()
+  const router = new Router()
+  for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps))
+  app.use(identify)
+  app.use(logRequests(deps))
+  app.use(renderErrors(deps))
+  app.use(refuseUnmatched(router))
+  app.use(router.routes())
+  // Koa's own reports are connection errors of clients that went away; everything else was rendered above.
+  app.on('error', (error) => deps.log.debug({ err: error }, 'connection error'))
+  return app
+}

@@ -1,0 +1,51 @@
+/**
+ * Who calls, and what they may do: an API key or a session token becomes a principal (contract §5).
+ * Promises: a missing, malformed, unknown, revoked or expired credential look alike; nothing is cached, so a
+ * revoked key is refused at the next request in every process. One query, none for a mistyped credential.
+ */
+import { principalByKeyHash, principalBySessionHash, type Scope } from '../db/credentials/table.ts'
+import { type CredentialKind, credentialHash, credentialKind } from '../db/credentials/token.ts'
+import { Refusal } from '../db/errors.ts'
+import type { Tx } from '../db/pool.ts'
+
+/** The team a request acts for. `domain` is the one its key is bound to. */
+export type Principal = {
+  kind: CredentialKind
+  team_id: string
+  scopes: readonly string[]
+  domain: string | null
+}
+
+/** What a route asks of a caller with a credential. */
+export type PrivateAccess = { scope: Scope | null; kinds: readonly CredentialKind[] }
+/** Every route declares one. */
+export type Access = 'public' | PrivateAccess
+
+/** API keys only. */
+export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key'] })
+/** API keys and session tokens. */
+export const keyOrSession = (scope: Scope | null): PrivateAccess => ({ scope, kinds: ['key', 'session'] })
+
+const BEARER = /^Bearer +([^\s]+) *$/i
+
+/** @throws Refusal unauthorized */
+export async function authenticate(tx: Tx, authorization: string | undefined, now: Date): Promise<Principal> {
+  const token = BEARER.exec(authorization ?? '')?.[1]
+  const kind = token === undefined ? null : credentialKind(token)
+  if (token !== undefined && kind !== null) {
+    const find = kind === 'key' ? principalByKeyHash : principalBySessionHash
+    const principal = await find(tx, credentialHash(token), now)
+    if (principal) return { kind, ...principal }
+  }
+  throw new Refusal('unauthorized', 'an API key is required: Authorization: Bearer <API_KEY>')
+}
+
+/** @throws Refusal insufficient_scope when the principal may not use a route with this access. */
+export function authorize(principal: Principal, access: PrivateAccess): void {
+  if (!access.kinds.includes(principal.kind)) {
+    throw new Refusal('insufficient_scope', 'this endpoint takes API keys only')
+  }
+  // A session token acts with every scope of its team (decisions: session scope).
+  if (access.scope === null || principal.kind === 'session' || principal.scopes.includes(access.scope)) return
+  throw new Refusal('insufficient_scope', `this key lacks the scope ${access.scope}`)
+}

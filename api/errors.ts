@@ -1,0 +1,63 @@
+/**
+ * Turns whatever went wrong into an HTTP answer: the only place that knows both codes and statuses.
+ * Promises: every failure is the envelope of contract §2.5 and nothing else; a fault of ours tells the caller
+ * nothing but the request's id.
+ */
+import { type Code, Refusal } from '../db/errors.ts'
+import type { Log } from '../db/log.ts'
+import { isDatabaseUnavailable } from '../db/pool.ts'
+
+/** Contract §7 and decisions: Errors beyond contract §7. */
+export const STATUS: Record<Code, number> = {
+  bad_request: 400,
+  batch_too_large: 400,
+  invalid_from: 400,
+  invalid_headers: 400,
+  invalid_reply_to: 400,
+  invalid_phone: 400,
+  invalid_params: 400,
+  template_disabled: 400,
+  template_unsupported: 400,
+  unauthorized: 401,
+  quota_exceeded: 402,
+  insufficient_scope: 403,
+  domain_not_allowed: 403,
+  contact_not_found: 404,
+  not_found: 404,
+  method_not_allowed: 405,
+  contact_exists: 409,
+  contact_suppressed: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  from_domain_not_verified: 422,
+  rate_limited: 429,
+  internal_error: 500,
+  unavailable: 503,
+}
+
+/** An answer to a request: what a handler returns. */
+export type Answer = { status: number; body?: unknown; headers?: Record<string, string> }
+
+/** The envelope of contract §2.5; per item of a batch too. */
+export const envelope = ({ code, message }: Refusal) => ({ code, message })
+
+function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
+  if (error instanceof Refusal) return error
+  if (isDatabaseUnavailable(error)) {
+    log.warn({ err: error }, 'the database is unavailable')
+    return new Refusal('unavailable', 'the service is unavailable for the moment; please retry', 1)
+  }
+  log.error({ err: error }, 'request failed')
+  return new Refusal('internal_error', `something went wrong on our side; request id ${requestId}`)
+}
+
+/** The answer for anything thrown while a request was handled. */
+export function renderError(error: unknown, requestId: string, log: Log): Answer {
+  const refusal = refusalOf(error, requestId, log)
+  const headers: Record<string, string> = {}
+  if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
+  if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
+  // The rest of an oversized body is not read: the connection can't be used again.
+  if (refusal.code === 'payload_too_large') headers.Connection = 'close'
+  return { status: STATUS[refusal.code], body: { error: envelope(refusal) }, headers }
+}

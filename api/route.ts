@@ -1,0 +1,49 @@
+/**
+ * What a route is: method, path, who may call it, and a handler from request to answer.
+ * Routes are plain values, so that the app mounts them, tests walk over them, and none can forget its access.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Log } from '../db/log.ts'
+import type { Catalog } from '../db/plans/cached.ts'
+import type { Database } from '../db/pool.ts'
+import type { Producer } from '../db/queue.ts'
+import type { Secrets } from '../db/secrets.ts'
+import type { Versions } from '../db/templates/versions.ts'
+import type { Waker } from '../db/wake.ts'
+import type { Principal, PrivateAccess } from './auth.ts'
+import type { Answer } from './errors.ts'
+
+/** What handlers work with; made once by main.ts, passed down. */
+export type Deps = {
+  database: Database
+  queue: Producer
+  secrets: Secrets
+  versions: Versions
+  catalog: Catalog
+  wake: Waker
+  log: Log
+  /** The time, so that tests can choose it. */
+  clock: () => Date
+}
+
+export type Request = {
+  /** The raw request, for reading its body. */
+  raw: IncomingMessage
+  params: Readonly<Record<string, string>>
+  query: URLSearchParams
+  headers: IncomingHttpHeaders
+  now: Date
+}
+
+type Handler<R> = (request: R, deps: Deps) => Promise<Answer>
+
+export type PublicRoute = { method: string; path: string; access: 'public'; handle: Handler<Request> }
+
+export type PrivateRoute = {
+  method: string
+  path: string
+  access: PrivateAccess
+  handle: Handler<Request & { principal: Principal }>
+}
+
+export type Route = PublicRoute | PrivateRoute

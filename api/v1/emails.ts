@@ -1,0 +1,137 @@
+/**
+ * POST /v1/emails and /v1/emails/batch: transactional email (contract §4.2). Owns the shape of a send and the
+ * refusals that need nothing but the body; the rest is db/emails/accept.ts, for one item and for a hundred alike.
+ */
+import { array, type InferType, object } from 'yup'
+import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
+import { type EmailRow, emailById } from '../../db/emails/table.ts'
+import { Refusal } from '../../db/errors.ts'
+import { parseAddress, parseMailbox } from '../../db/text/address.ts'
+import { headersFault } from '../../db/text/headers.ts'
+import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
+import { type BatchItem, presentBatch, settle } from '../batch.ts'
+import { bytes, parse, parseBatch, readJson, stringMap, text, uuid } from '../input.ts'
+import type { Deps, PrivateRoute } from '../route.ts'
+import { presentEmail } from './present.ts'
+
+const MIB = 1024 * 1024
+const BATCH_LIMIT = 100
+
+const recipient = () =>
+  text()
+    .required('${path} must be an email address')
+    .test('address', '${path} must be an email address', (value) => parseAddress(value) !== null)
+
+/** The body of a send, and each item of a batch. */
+export const sendSchema = object({
+  from: text().required('${path} is required'),
+  to: array(recipient())
+    .typeError('${path} must be an array of email addresses')
+    .required('${path} is required')
+    .min(1, '${path} must have at least 1 recipient')
+    .max(50, '${path} must have at most 50 recipients'),
+  subject: text({ min: 1, max: 998 })
+    .required('${path} is required')
+    .matches(/^[^\r\n]*$/, '${path} must be a single line'),
+  html: bytes(MIB),
+  template_id: uuid(),
+  variables: stringMap(),
+  text: bytes(MIB),
+  headers: stringMap(),
+  reply_to: text(),
+  tags: array(text({ max: 128 }).defined('${path} must be a string').nonNullable('${path} must be a string'))
+    .typeError('${path} must be an array of strings')
+    .max(20, '${path} must have at most 20 tags'),
+  idempotency_key: text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII'),
+})
+
+type SendBody = InferType<typeof sendSchema>
+
+function replyTo(given: string | undefined): string {
+  if (given === undefined || given === '') return ''
+  const mailbox = parseMailbox(given)
+  if (!mailbox) throw new Refusal('invalid_reply_to', 'reply_to must be an email address')
+  return mailbox.address
+}
+
+/** An item whose fields are valid by themselves. @throws Refusal in the order of decisions: order of refusals. */
+export function toEmailItem(body: unknown, path = ''): EmailItem {
+  const send: SendBody = parse(sendSchema, body, path)
+  if (send.template_id === undefined && !send.html) {
+    throw new Refusal('bad_request', `${path && `${path}.`}html or template_id is required`)
+  }
+  const from = parseMailbox(send.from)
+  if (!from) throw new Refusal('invalid_from', 'from must be an address such as a@b.c or Name <a@b.c>')
+  const fault = send.headers === undefined ? null : headersFault(send.headers)
+  if (fault !== null) throw new Refusal('invalid_headers', fault)
+  return {
+    from,
+    to: send.to.map((address) => address.trim()),
+    subject: send.subject,
+    html: send.html ?? null,
+    template_id: send.template_id?.toLowerCase() ?? null,
+    variables: send.variables ?? null,
+    text: send.text ?? null,
+    headers: send.headers ?? null,
+    reply_to: replyTo(send.reply_to),
+    tags: send.tags ?? [],
+    idempotency_key: send.idempotency_key ?? null,
+  }
+}
+
+/** Accepts items in one transaction and wakes a worker once they are committed. */
+async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[], now: Date) {
+  const { database, queue, wake } = deps
+  const outcomes = await database.transaction(
+    async (tx) => await acceptEmails({ tx, queue, now }, principal, items),
+  )
+  if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
+  return outcomes
+}
+
+async function storedRow({ database }: Deps, principal: Principal, outcome: EmailOutcome): Promise<EmailRow> {
+  if (outcome.kind === 'refused') throw outcome.refusal
+  if (outcome.kind === 'stored') return outcome.row
+  const row = await emailById(database, principal.team_id, outcome.id)
+  // Deleted between the replay and this read: as if the key had never been stored.
+  if (!row) throw new Refusal('unavailable', 'the email is just being deleted; please retry', 1)
+  return row
+}
+
+/** Each item's outcome, in request order; items that are malformed by themselves never reach the database. */
+async function acceptBatch(deps: Deps, principal: Principal, bodies: readonly unknown[], now: Date) {
+  const items = bodies.map((body, index) => settle(() => toEmailItem(body, `emails[${index}]`)))
+  const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
+  const outcomes = valid.length === 0 ? [] : await accept(deps, principal, valid, now)
+  return items.map((item): BatchItem => {
+    if (item instanceof Refusal) return item
+    const outcome = outcomes.shift()
+    if (!outcome) throw new Error('every item must have an outcome')
+    if (outcome.kind === 'refused') return outcome.refusal
+    return outcome.kind === 'stored' ? outcome.row.id : outcome.id
+  })
+}
+
+export const emailRoutes: readonly PrivateRoute[] = [
+  {
+    method: 'POST',
+    path: '/v1/emails',
+    access: keyOrSession('emails:send'),
+    async handle({ raw, principal, now }, deps) {
+      const item = toEmailItem(await readJson(raw))
+      const [outcome] = await accept(deps, principal, [item], now)
+      if (!outcome) throw new Error('one item must have one outcome')
+      const row = await storedRow(deps, principal, outcome)
+      return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/emails/batch',
+    access: keyOnly('emails:send'),
+    async handle({ raw, principal, now }, deps) {
+      const bodies = parseBatch(await readJson(raw), 'emails', BATCH_LIMIT)
+      return { status: 200, body: presentBatch(await acceptBatch(deps, principal, bodies, now)) }
+    },
+  },
+]

@@ -1,0 +1,53 @@
+/** Rows as the contract's JSON: one small function a resource. */
+import type { EmailRow } from '../../db/emails/table.ts'
+import { type EmailView, emailView } from '../../db/emails/view.ts'
+import type { Locale, PlanRow } from '../../db/plans/table.ts'
+import type { Deps } from '../route.ts'
+
+/** The Email row of contract §2.2, its html rendered. */
+export async function presentEmail({ database, versions, secrets }: Deps, row: EmailRow): Promise<EmailView> {
+  const version = row.template_version_id
+  const known = version === null ? null : await versions(database, [{ team_id: row.team_id, id: version }])
+  return emailView(row, version === null ? undefined : known?.get(version), secrets)
+}
+
+// What the catalog says when it has no free plan, or one without figures (contract §4.4).
+const FREE_ALLOWANCES = { emails: 5_000, contacts: 1_000 }
+
+const unlessNull = <K extends string>(name: K, value: number | null) =>
+  value === null ? {} : { [name]: value }
+
+/** A plan of contract §4.4 in one language; figures that are not set are left out. */
+const presentPlan = (plan: PlanRow, locale: Locale) => ({
+  key: plan.key,
+  kind: plan.kind,
+  name: plan.name[locale],
+  blurb: plan.blurb[locale],
+  cta: plan.cta[locale],
+  featured: plan.featured,
+  benefits: plan.benefits[locale],
+  ...(plan.kind === 'free' ? unlessNull('email_limit', plan.email_limit) : {}),
+  ...(plan.kind === 'free' ? unlessNull('contact_limit', plan.contact_limit) : {}),
+  ...unlessNull('domains_limit', plan.domains_limit),
+  ...unlessNull('storage_gb', plan.storage_gb),
+  ...unlessNull('send_rate_per_second', plan.send_rate_per_second),
+  tiers: plan.kind === 'paid' ? (plan.tiers ?? []) : null,
+})
+
+/** The whole answer of GET /v1/plans. */
+export function presentCatalog(plans: readonly PlanRow[], locale: Locale) {
+  const transactional = plans.filter((plan) => plan.product === 'transactional')
+  const free = transactional.find((plan) => plan.kind === 'free')
+  const overage = transactional.find((plan) => plan.kind === 'paid' && plan.overage_per_1000_cents !== null)
+  return {
+    free_allowances: {
+      emails: free?.email_limit ?? FREE_ALLOWANCES.emails,
+      contacts: free?.contact_limit ?? FREE_ALLOWANCES.contacts,
+    },
+    overage_per_1000_cents: overage?.overage_per_1000_cents ?? null,
+    plans: transactional.map((plan) => presentPlan(plan, locale)),
+    contacts_tiers: plans
+      .filter((plan) => plan.product === 'marketing' && plan.kind === 'paid')
+      .flatMap((plan) => plan.contacts_tiers ?? []),
+  }
+}

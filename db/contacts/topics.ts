@@ -1,0 +1,34 @@
+/**
+ * Topics that a team's contacts can be subscribed to.
+ * Promises: a name once per team; a deleted topic is on no contact any more.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../errors.ts'
+import type { Tx } from '../pool.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { nameProblem } from '../text/name.ts'
+import { deleteTopic, insertTopic, type TopicRow } from './table.ts'
+
+type At = { tx: Tx; now: Date }
+
+/** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
+export async function createTopic(
+  { tx, now }: At,
+  teamId: string,
+  { name }: { name: string },
+): Promise<TopicRow> {
+  const problem = nameProblem(name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  await teamOrRefusal(tx, teamId)
+  const topic = await insertTopic(tx, teamId, { id: uuidv7(), name }, now)
+  if (!topic) throw new Refusal('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
+  return topic
+}
+
+/** @throws Refusal not_found. */
+export async function removeTopic({ tx, now }: At, teamId: string, id: string): Promise<TopicRow> {
+  await teamOrRefusal(tx, teamId)
+  const topic = await deleteTopic(tx, teamId, id, now)
+  if (!topic) throw new Refusal('not_found', `there is no topic ${id} in this team`)
+  return topic
+}

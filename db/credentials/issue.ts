@@ -1,0 +1,94 @@
+/**
+ * Issues API keys and session tokens.
+ * Promises: the credential itself is in the answer and nowhere else; its digest is stored (decisions: key format).
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../errors.ts'
+import type { Tx } from '../pool.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { addressIdentity, domainToAscii, parseAddress } from '../text/address.ts'
+import { nameProblem } from '../text/name.ts'
+import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './table.ts'
+import { credentialHash, displayPrefix, makeCredential } from './token.ts'
+
+type At = { tx: Tx; now: Date }
+
+const SESSION_LENGTH = 30 * 86_400_000
+
+export type KeyRequest = {
+  name: string
+  scopes: readonly string[]
+  /** The only domain it may send from; null: any of the team's. */
+  domain: string | null
+  expires_at: Date | null
+}
+
+export type IssuedKey = {
+  id: string
+  key: string
+  name: string
+  scopes: Scope[]
+  domain: string | null
+  expires_at: string | null
+}
+
+const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text)
+
+function checkScopes(given: readonly string[]): Scope[] {
+  const known = SCOPES.join(', ')
+  const unknown = given.find((scope) => !isScope(scope))
+  if (unknown !== undefined)
+    throw new Refusal('bad_request', `there is no scope ${unknown || '""'}; there are: ${known}`)
+  const scopes = [...new Set(given.filter(isScope))]
+  if (scopes.length === 0) throw new Refusal('bad_request', `a key needs a scope or more of: ${known}`)
+  return scopes
+}
+
+/** @throws Refusal not_found, or bad_request for a field that cannot be. */
+export async function issueKey({ tx, now }: At, teamId: string, request: KeyRequest): Promise<IssuedKey> {
+  const problem = nameProblem(request.name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  const scopes = checkScopes(request.scopes)
+  const domain = request.domain === null ? null : domainToAscii(request.domain)
+  if (domain === null && request.domain !== null) {
+    throw new Refusal('bad_request', `${JSON.stringify(request.domain)} is not a domain name`)
+  }
+  await teamOrRefusal(tx, teamId)
+  const { name, expires_at } = request
+  const id = uuidv7()
+  const key = makeCredential('key')
+  const stored = {
+    id,
+    name,
+    prefix: displayPrefix(key),
+    hash: credentialHash(key),
+    scopes,
+    domain,
+    expires_at,
+  }
+  await insertKey(tx, teamId, stored, now)
+  return { id, key, name, scopes, domain, expires_at: expires_at?.toISOString() ?? null }
+}
+
+/**
+ * A session token for the team, of 30 days; with `user`, of that member, who is made one if need be.
+ * @throws Refusal not_found, or bad_request when `user` is no email address.
+ */
+export async function issueSession(
+  { tx, now }: At,
+  teamId: string,
+  user: string | null,
+): Promise<{ token: string; expires_at: string }> {
+  const address = user === null ? null : parseAddress(user)?.address
+  if (address === undefined)
+    throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
+  await teamOrRefusal(tx, teamId)
+  const member =
+    address === null ? null : { id: uuidv7(), email: address, identity: addressIdentity(address) }
+  const userId = member && (await upsertMember(tx, teamId, member, now))
+  const token = makeCredential('session')
+  const expires = new Date(now.getTime() + SESSION_LENGTH)
+  const session = { id: uuidv7(), user_id: userId, hash: credentialHash(token), expires_at: expires }
+  await insertSession(tx, teamId, session, now)
+  return { token, expires_at: expires.toISOString() }
+}

@@ -1,0 +1,60 @@
+/**
+ * A domain's DKIM key and the DNS records that its owner publishes (RFC 6376, RFC 7208, RFC 7489).
+ * Promises: the private key leaves this module sealed only.
+ */
+import { generateKeyPair } from 'node:crypto'
+import { promisify } from 'node:util'
+import type { Secrets } from '../secrets.ts'
+import type { DomainRow, NewDomain } from './table.ts'
+
+export type DnsRecord = { type: 'TXT'; name: string; value: string }
+
+const SELECTOR = 'hg1'
+
+type StoredKey = Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>
+
+/** A new RSA-2048 key pair, in the form that is stored. */
+export async function makeDkimKey(secrets: Secrets): Promise<StoredKey> {
+  const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'der' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  })
+  return {
+    dkim_selector: SELECTOR,
+    dkim_public_key: publicKey.toString('base64'),
+    dkim_private_key: secrets.encrypt('dkim', Buffer.from(privateKey)),
+  }
+}
+
+/** The record that proves the domain: publishing our key is what verifies it. */
+export const dkimRecord = (
+  domain: Pick<DomainRow, 'name' | 'dkim_selector' | 'dkim_public_key'>,
+): DnsRecord => ({
+  type: 'TXT',
+  name: `${domain.dkim_selector}._domainkey.${domain.name}`,
+  value: `v=DKIM1; k=rsa; p=${domain.dkim_public_key}`,
+})
+
+/**
+ * Where the owner says who may send for the domain. Both are hints: any policy of the owner's own is as good, since
+ * only the owner knows the relay in use, and DMARC passes on the DKIM signature alone.
+ */
+export const spfRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
+  type: 'TXT',
+  name,
+  value: 'v=spf1 a mx ~all',
+})
+
+export const dmarcRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
+  type: 'TXT',
+  name: `_dmarc.${name}`,
+  value: 'v=DMARC1; p=none',
+})
+
+/** Everything to publish, what is required first. */
+export const dnsRecords = (domain: DomainRow): DnsRecord[] => [
+  dkimRecord(domain),
+  spfRecord(domain),
+  dmarcRecord(domain),
+]

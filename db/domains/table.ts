@@ -1,0 +1,89 @@
+/** Rows of domains, and the queries over them. */
+import { sql } from 'slonik'
+import { type InferType, mixed, object, string } from 'yup'
+import type { Tx } from '../pool.ts'
+
+const domainRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  status: string().oneOf(['pending', 'verified']).defined(),
+  dkim_selector: string().defined(),
+  /** The public key as DNS publishes it: base64 of its DER form. */
+  dkim_public_key: string().defined(),
+  created_at: string().defined(),
+  verified_at: string().defined().nullable(),
+})
+export type DomainRow = InferType<typeof domainRow>
+
+const domainColumns = sql.fragment`id, name, status, dkim_selector, dkim_public_key, created_at, verified_at`
+
+/** `dkim_private_key` is sealed by `secrets.encrypt('dkim', …)`. */
+export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selector' | 'dkim_public_key'> & {
+  dkim_private_key: Buffer
+}
+
+/** Stores a domain. @returns the row, or null when the team has one of this name. */
+export async function insertDomain(
+  tx: Tx,
+  teamId: string,
+  domain: NewDomain,
+  now: Date,
+): Promise<DomainRow | null> {
+  const at = sql.timestamp(now)
+  return await tx.maybeOne(sql.type(domainRow)`
+    insert into domains (
+      team_id, id, name, status, dkim_selector, dkim_public_key, dkim_private_key, created_at, verified_at)
+    values (${teamId}, ${domain.id}, ${domain.name}, ${domain.status}, ${domain.dkim_selector},
+      ${domain.dkim_public_key}, ${sql.binary(domain.dkim_private_key)}, ${at},
+      ${domain.status === 'verified' ? at : null})
+    on conflict (team_id, name) do nothing
+    returning ${domainColumns}`)
+}
+
+export async function domainByName(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
+  return await tx.maybeOne(sql.type(domainRow)`
+    select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
+}
+
+/** A team's domains by name. */
+export async function domainsOfTeam(tx: Tx, teamId: string): Promise<readonly DomainRow[]> {
+  return await tx.any(sql.type(domainRow)`
+    select ${domainColumns} from domains where team_id = ${teamId} order by name`)
+}
+
+/** Marks a domain as verified; the first time stays. @returns null when it is gone. */
+export async function markDomainVerified(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  now: Date,
+): Promise<DomainRow | null> {
+  return await tx.maybeOne(sql.type(domainRow)`
+    update domains set status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(now)})
+    where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
+}
+
+/** @returns the row that was deleted, or null when there was none. */
+export async function deleteDomain(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
+  return await tx.maybeOne(sql.type(domainRow)`
+    delete from domains where team_id = ${teamId} and name = ${name} returning ${domainColumns}`)
+}
+
+const dkimKeyRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  dkim_selector: string().defined(),
+  dkim_private_key: mixed<Buffer>().defined(),
+})
+export type DkimKeyRow = InferType<typeof dkimKeyRow>
+
+/** What signing takes, for the domains of many rows in one statement. Keys are sealed; removed domains are missing. */
+export async function dkimKeysByDomain(
+  tx: Tx,
+  rows: readonly { team_id: string; domain_id: string }[],
+): Promise<readonly DkimKeyRow[]> {
+  const refs = rows.map((row) => [row.team_id, row.domain_id])
+  return await tx.any(sql.prepared('dkim_keys_by_domain', dkimKeyRow)`
+    select id, name, dkim_selector, dkim_private_key from domains
+    where (team_id, id) in (select * from ${sql.unnest(refs, ['uuid', 'uuid'])} as ref (team_id, id))`)
+}

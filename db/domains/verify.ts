@@ -1,0 +1,122 @@
+/**
+ * Verifies a domain by the records its owner has published.
+ * Promises: only a published DKIM key that is ours verifies; no connection is held while DNS is asked; a domain
+ * that is verified stays so, since a name server may be away for a while. Decisions: from domain.
+ */
+import { lookup, Resolver } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { Refusal } from '../errors.ts'
+import type { Database } from '../pool.ts'
+import { domainOrRefusal } from './add.ts'
+import { type DnsRecord, dkimRecord, dmarcRecord, spfRecord } from './dkim.ts'
+import { type DomainRow, markDomainVerified } from './table.ts'
+
+/** The TXT records of a name, each joined to one string; none when the name has none. */
+export type TxtLookup = (name: string) => Promise<string[]>
+
+/** A record and what DNS has in its place. `required`: without it the domain is not verified. */
+export type RecordCheck = DnsRecord & {
+  required: boolean
+  state: 'found' | 'missing' | 'different'
+  published: string[]
+}
+
+export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_at'> & {
+  records: RecordCheck[]
+}
+
+const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
+
+/**
+ * Asks the system's resolver, or the server named `host` or `host:port`.
+ * @throws Refusal unavailable (when looking up) if no server gives an answer.
+ */
+export async function createTxtLookup(server?: string): Promise<TxtLookup> {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  if (server !== undefined) resolver.setServers([await serverAddress(server)])
+  return async (name) => {
+    try {
+      return (await resolver.resolveTxt(name)).map((strings) => strings.join(''))
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== undefined && ABSENT.has(code)) return []
+      throw new Refusal('unavailable', `cannot look up ${name}: ${message}`)
+    }
+  }
+}
+
+/** The server with its address in place of its name, as c-ares takes it. */
+async function serverAddress(server: string): Promise<string> {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? []
+  const host = bracketed ?? plain ?? server
+  const fault = () => new Refusal('bad_request', `DNS_SERVER must be host or host:port, not ${server}`)
+  const address = isIP(host) ? host : (await lookup(host).catch(() => Promise.reject(fault()))).address
+  if (Number(port ?? 53) > 65_535) throw fault()
+  return `[${address}]:${port ?? 53}`
+}
+
+/** A record's tags by name, without whitespace (RFC 6376 §3.2 allows it around and inside values). */
+const tagsOf = (record: string): Map<string, string> =>
+  new Map(
+    record.split(';').map((tag) => {
+      const [name = '', ...value] = tag.replace(/\s+/g, '').split('=')
+      return [name, value.join('=')]
+    }),
+  )
+
+/** Whether a published record holds this key: RSA for every use, not revoked, not restricted. */
+export function publishesKey(record: string, publicKey: string): boolean {
+  const tags = tagsOf(record)
+  return (
+    (tags.get('v') ?? 'DKIM1') === 'DKIM1' &&
+    (tags.get('k') ?? 'rsa') === 'rsa' &&
+    tags.get('p') === publicKey
+  )
+}
+
+const startsWithVersion = (version: string) => (record: string) =>
+  new RegExp(`^\\s*v\\s*=\\s*${version}(\\s|;|$)`, 'i').test(record)
+
+/** Compares what is published with what should be: any policy of the owner's own counts as found. */
+export async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<RecordCheck[]> {
+  const dkim = dkimRecord(domain)
+  const spf = spfRecord(domain)
+  const dmarc = dmarcRecord(domain)
+  const check = async (
+    record: DnsRecord,
+    required: boolean,
+    kind: (text: string) => boolean,
+    fits = kind,
+  ) => {
+    const published = (await lookupTxt(record.name)).filter(kind)
+    const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
+    return { ...record, required, state, published } satisfies RecordCheck
+  }
+  return await Promise.all([
+    check(
+      dkim,
+      true,
+      () => true,
+      (text) => publishesKey(text, domain.dkim_public_key),
+    ),
+    check(spf, false, startsWithVersion('spf1')),
+    check(dmarc, false, startsWithVersion('DMARC1')),
+  ])
+}
+
+/**
+ * Looks the domain's records up and marks it verified when our key is published.
+ * @throws Refusal not_found; unavailable when DNS gives no answer.
+ */
+export async function verifyDomain(
+  { database, lookupTxt, now }: { database: Database; lookupTxt: TxtLookup; now: Date },
+  teamId: string,
+  name: string,
+): Promise<Verification> {
+  const domain = await domainOrRefusal(database, teamId, name)
+  const records = await checkRecords(domain, lookupTxt)
+  const proved = records.every((record) => !record.required || record.state === 'found')
+  const row = proved ? await markDomainVerified(database, teamId, domain.id, now) : domain
+  if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+  return { id: row.id, name: row.name, status: row.status, verified_at: row.verified_at, records }
+}

@@ -1,0 +1,62 @@
+/**
+ * An email as it is shown: the fields of contract §2.2 in the contract's order, and nothing internal. Pure.
+ * Promises: the API, the CLI and a replay show the same row alike. Must not look anything up.
+ */
+import type { Secrets } from '../secrets.ts'
+import type { CompiledVersion } from '../templates/versions.ts'
+import { emailContent, sizeKb } from './content.ts'
+import type { EmailStatus } from './status.ts'
+import type { EmailRow } from './table.ts'
+import { unsubscribeToken } from './unsubscribe-token.ts'
+
+export type EmailView = {
+  id: string
+  team_id: string
+  domain_id: string
+  template_id: string | null
+  from_address: string
+  to_emails: string[]
+  subject: string
+  html: string
+  size_kb: number
+  tags: string[]
+  status: EmailStatus
+  idempotency_key: string | null
+  created_at: string
+  requeued_at: string | null
+  provider_message_id: string | null
+  broadcast_id: string | null
+  contact_id: string | null
+  unsubscribe_token: string | null
+  body_text: string
+  headers: Record<string, string> | null
+  reply_to: string
+}
+
+/** `version` is needed when the row names one. @throws Error when it is missing. */
+export function emailView(row: EmailRow, version: CompiledVersion | undefined, secrets: Secrets): EmailView {
+  const { html, text } = emailContent(row, version)
+  return {
+    id: row.id,
+    team_id: row.team_id,
+    domain_id: row.domain_id,
+    template_id: row.template_id,
+    from_address: row.from_address,
+    to_emails: row.to_emails,
+    subject: row.subject,
+    html,
+    size_kb: row.size_kb ?? sizeKb(html),
+    tags: row.tags,
+    status: row.status,
+    idempotency_key: row.idempotency_key,
+    created_at: row.created_at,
+    requeued_at: row.requeued_at,
+    provider_message_id: row.provider_message_id,
+    broadcast_id: row.broadcast_id,
+    contact_id: row.contact_id,
+    unsubscribe_token: row.contact_id === null ? null : unsubscribeToken(secrets, row.team_id, row.id),
+    body_text: text,
+    headers: row.headers,
+    reply_to: row.reply_to,
+  }
+}

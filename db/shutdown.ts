@@ -1,0 +1,26 @@
+/**
+ * The end of a process, ordered and time-limited, in one place.
+ * Promises: SIGTERM, SIGINT and the loss of the parent that asked for word (`npm start`) stop a process once; it
+ * exits 0 when its work is finished, or when the grace is over: whatever is cut off then, a job's heartbeat finds.
+ */
+import type { Log } from './log.ts'
+
+/** How long work in flight may take to finish, in milliseconds. */
+export const GRACE = 25_000
+
+/** Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. */
+export function stopOnSignal(log: Log, stop: () => Promise<void>): void {
+  let stopping = false
+  const shutdown = async (): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.info('draining')
+    setTimeout(() => process.exit(0), GRACE + 3_000).unref()
+    await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
+    process.exit(0)
+  }
+  process.on('SIGTERM', shutdown)
+  process.on('SIGINT', shutdown)
+  process.on('disconnect', shutdown)
+  process.send?.('ready')
+}

@@ -1,0 +1,74 @@
+/**
+ * Changes what a team is subscribed to: plan, figures of its own, billing period.
+ * Promises: what was used stays counted; a period that moves is counted afresh from the stored rows; the bucket
+ * never holds more than its new capacity; all under the account's lock. Contract §8; decisions: team plan, periods.
+ */
+
+import { countEmails } from '../emails/table.ts'
+import { Refusal } from '../errors.ts'
+import type { Period } from '../plans/period.ts'
+import type { Tx } from '../pool.ts'
+import { capacity } from './bucket.ts'
+import { planForTeams } from './create.ts'
+import { type Account, accountAt, currentPeriod, saveAccount } from './limits.ts'
+import { lockAccountRow, type SubscriptionChange, updateSubscription } from './table.ts'
+import { type TeamView, teamOrRefusal, teamView } from './view.ts'
+
+// What the columns hold.
+const LARGEST_LIMIT = 2_147_483_647
+// A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
+const SMALLEST_RATE = 0.2
+const LARGEST_RATE = 1_000_000
+
+/** What is wrong with a change's figures; null when nothing is. Pure. */
+export function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
+  for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
+    const limit = change[field]
+    if (limit === undefined || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_LIMIT)) continue
+    return `${field} must be a whole number from 0 to ${LARGEST_LIMIT}`
+  }
+  const { send_rate_per_second: rate, period } = change
+  if (rate !== undefined && !(rate >= SMALLEST_RATE && rate <= LARGEST_RATE)) {
+    return `the rate must be from ${SMALLEST_RATE} to ${LARGEST_RATE} sends per second`
+  }
+  if (period && period.end <= period.start) return 'the period must end after its start'
+  if (period && period.start > now) return 'the period must not start in the future'
+  return null
+}
+
+/** What the team stored in a period. A moved period's counters start from here; whatsapp's joins when it is stored. */
+async function recount(
+  tx: Tx,
+  teamId: string,
+  { start, end }: Period,
+): Promise<Pick<Account['used'], 'emails'>> {
+  return { emails: await countEmails(tx, teamId, start, end) }
+}
+
+const samePeriod = (one: Period, other: Period): boolean =>
+  one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
+
+/**
+ * Subscribes the team; a figure left out stays as it is.
+ * @throws Refusal not_found, or bad_request for an unknown plan or impossible figures.
+ */
+export async function subscribeTeam(
+  { tx, now }: { tx: Tx; now: Date },
+  teamId: string,
+  change: SubscriptionChange,
+): Promise<TeamView> {
+  const problem = subscriptionProblem(change, now)
+  if (problem) throw new Refusal('bad_request', problem)
+  const team = await teamOrRefusal(tx, teamId)
+  await planForTeams(tx, change.plan)
+  const before = accountAt(await lockAccountRow(tx, teamId), now)
+  await updateSubscription(tx, teamId, change)
+  const row = await lockAccountRow(tx, teamId)
+  const after = { ...accountAt(row, now), period: currentPeriod(row, before.now) }
+  const moved = !samePeriod(before.period, after.period)
+  const used = moved ? { ...before.used, ...(await recount(tx, teamId, after.period)) } : before.used
+  const tokens = Math.min(before.bucket.tokens, capacity(after.limits.rate))
+  const account = { ...after, used, bucket: { ...before.bucket, tokens } }
+  await saveAccount(tx, teamId, account)
+  return teamView(team, account)
+}

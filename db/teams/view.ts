@@ -1,0 +1,58 @@
+/**
+ * A team as `team show` prints it: limits, what is used and left of them, its bucket and its period.
+ * Promises figures as they stand at `now`, whether or not anything was sent since the period began.
+ */
+import { Refusal } from '../errors.ts'
+import type { Tx } from '../pool.ts'
+import { capacity } from './bucket.ts'
+import { type Account, accountAt, type Limits, left, type Used } from './limits.ts'
+import { accountRowOf, type TeamRow, teamById } from './table.ts'
+
+export type TeamView = {
+  id: string
+  name: string
+  plan: string
+  /** null: unlimited. */
+  limits: Limits
+  used: Used
+  left: { emails: number | null; contacts: number | null; whatsapp: number | null }
+  bucket: { tokens: number; capacity: number }
+  period: { start: string; end: string }
+}
+
+/** @throws Refusal not_found. */
+export async function teamOrRefusal(tx: Tx, id: string): Promise<TeamRow> {
+  const team = await teamById(tx, id)
+  if (team) return team
+  throw new Refusal('not_found', `there is no team ${id}`)
+}
+
+const leftOf = (limit: number | null, used: number): number | null =>
+  limit === null ? null : left(limit, used)
+
+/** An account's figures under the team's name. Pure. */
+export function teamView(team: Pick<TeamRow, 'id' | 'name'>, account: Account): TeamView {
+  const { plan, limits, used, bucket, period } = account
+  return {
+    id: team.id,
+    name: team.name,
+    plan,
+    limits,
+    used,
+    left: {
+      emails: leftOf(limits.emails, used.emails),
+      contacts: leftOf(limits.contacts, used.contacts),
+      whatsapp: leftOf(limits.whatsapp, used.whatsapp),
+    },
+    bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: capacity(limits.rate) },
+    period: { start: period.start.toISOString(), end: period.end.toISOString() },
+  }
+}
+
+/** The team as it stands at `now`. @throws Refusal not_found. */
+export async function showTeam(tx: Tx, teamId: string, now: Date): Promise<TeamView> {
+  const team = await teamOrRefusal(tx, teamId)
+  const account = await accountRowOf(tx, teamId)
+  if (!account) throw new Error(`team ${teamId} has no allowance`)
+  return teamView(team, accountAt(account, now))
+}

@@ -1,0 +1,239 @@
+// Contract §4.2 (variables), decisions: slots, raw html, html of a template send; reliability §2 D.
+
+import fc from 'fast-check'
+import Handlebars from 'handlebars'
+import t from 'tap'
+import { compileTemplate, fillSlots, missingSlots, TemplateFault } from '../../../db/text/slots.ts'
+
+const filled = (source: string, variables: Record<string, string>, escaping: 'html' | 'none' = 'html') =>
+  fillSlots(compileTemplate(source), variables, escaping)
+
+const faultOf = (source: string): string => {
+  try {
+    compileTemplate(source)
+  } catch (error) {
+    if (error instanceof TemplateFault) return error.message
+    throw error
+  }
+  return ''
+}
+
+t.test('slots are {{name}}, listed once each in order of first appearance', async (t) => {
+  t.same(compileTemplate('{{b}} {{ a }} {{b}} {{\n_x-1.é\t}}').slots, ['b', 'a', '_x-1.é'])
+  t.same(compileTemplate('no slots, } }} or { here').slots, [])
+  t.equal(filled('', {}), '')
+})
+
+t.test('a name is taken literally: no paths, no literals, nothing inherited', async (t) => {
+  const dotted = [
+    'a.b',
+    'a..b',
+    '.a',
+    'a.',
+    '.',
+    '..',
+    '...',
+    '1',
+    '-1',
+    '1.5',
+    '1a',
+    'a.this',
+    'this.a',
+    'else.x',
+    '-',
+  ]
+  const words = [
+    'true',
+    'null',
+    'undefined',
+    'this',
+    'as',
+    'else-x',
+    'elsewhere',
+    'if',
+    'lookup',
+    's',
+    'constructor',
+  ]
+  for (const name of [
+    ...dotted,
+    ...words,
+    '__proto__',
+    'constructor.constructor',
+    'toString',
+    'hasOwnProperty',
+  ]) {
+    t.same(compileTemplate(`{{${name}}}`).slots, [name])
+    t.equal(filled(`<{{${name}}}>`, JSON.parse(`{"${name}":"v"}`)), '<v>')
+    t.same(missingSlots([name], {}), [name])
+    t.throws(() => filled(`{{${name}}}`, {}), RangeError)
+  }
+})
+
+t.test('a template with anything but text and slots is refused', async (t) => {
+  const tags = [
+    '#if a}}b{{/if',
+    '#a}}{{/a',
+    '^a}}{{/a',
+    '^',
+    'else',
+    'else if a',
+    ' else ',
+    '/a',
+    '>p',
+    '> (p)',
+    '#>p}}{{/p',
+  ]
+  const calls = [
+    'a b',
+    'a "b"',
+    'a b=1',
+    'a (b)',
+    '(a)',
+    '*a',
+    '#*inline "a"}}{{/inline',
+    '#each a as |b|}}{{/each',
+  ]
+  const paths = [
+    '@a',
+    '@root.a',
+    '../a',
+    './a',
+    'a/b',
+    'this/a',
+    '[a]',
+    'a.[b]',
+    '"a"',
+    "'a'",
+    '&a',
+    '{a}',
+    '~a',
+    'a~',
+  ]
+  for (const tag of [...tags, ...calls, ...paths, '', ' ', 'a:b', 'a\u0301', 'a', 'a}'].filter(
+    (tag) => tag !== 'a',
+  )) {
+    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* is not a \{\{name\}\} slot/su, tag)
+  }
+  t.match(faultOf('{{{{raw}}}} {{a}} {{{{/raw}}}}'), 'line 1: {{{{raw}}}} is not a')
+  for (const open of ['{{', '{{a', '{{a}', 'a{{#if b', '{{a b']) t.match(faultOf(open), /is not closed$/)
+  for (const open of ['{{! a', '{{!-- a }}', '{{!-- a --}']) t.match(faultOf(open), 'a comment is not closed')
+  t.match(faultOf('{{a}}\n\0'), 'line 2: a NUL character')
+})
+
+t.test('the refusal gives the line and the construct, shortened and on one line', async (t) => {
+  t.match(faultOf('{{a}}\n{{b}}\r\n{{#if c}}{{/if}}'), /^line 3: \{\{#if c\}\} is not/)
+  t.match(faultOf('{{#if\n a}}'), /^line 1: \{\{#if a\}\} is not/)
+  t.ok(faultOf(`{{#${'a '.repeat(10_000)}}}`).length < 200)
+})
+
+t.test('values are html-escaped in html, and inserted as they are in text', async (t) => {
+  const variables = { a: `<b> & "c" 'd' \`e\` = é😀` }
+  t.equal(filled('{{a}}', variables), '&lt;b&gt; &amp; &quot;c&quot; &#x27;d&#x27; &#x60;e&#x60; &#x3D; é😀')
+  t.equal(filled('{{a}}', variables, 'none'), variables.a)
+  t.equal(filled('[{{a}}]', { a: '' }), '[]')
+})
+
+t.test('one pass: a value holding {{other}} or $1 is not read again', async (t) => {
+  t.equal(filled('{{a}}{{b}}', { a: '{{b}}', b: '$1$$' }), '{{b}}$1$$')
+  t.equal(filled('{{a}}', { a: '{{{a}}}' }, 'none'), '{{{a}}}')
+})
+
+t.test('only own properties fill a slot; surplus variables are ignored', async (t) => {
+  t.throws(() => filled('{{a}}', Object.create({ a: 'inherited' })), RangeError)
+  t.equal(filled('{{a}}', { a: '1', b: '2' }), '1')
+})
+
+t.test('missing slots are named, none when all are there', async (t) => {
+  t.same(missingSlots(['a', 'b', 'c'], { b: '' }), ['a', 'c'])
+  t.same(missingSlots(['a', 'b'], null), ['a', 'b'])
+  t.same(missingSlots([], null), [])
+  t.same(missingSlots(['__proto__'], JSON.parse('{"__proto__":"x"}')), [])
+})
+
+t.test('no value leaves an unescaped < > " or quote in html', async () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string(), (a, b) => {
+      return !/[<>"']/.test(filled('{{a}}-{{b}}-{{a}}', { a, b }))
+    }),
+  )
+})
+
+t.test('text, comments, escapes and slots come out as Handlebars makes them', async (t) => {
+  t.equal(filled('a\\{{b}} {{!-- {{c}} --}}{{d}} \\\\{{d}}', { d: 'D' }), 'a{{b}} D \\D')
+  t.equal(filled('a\n  {{! alone }}\nb', {}), 'a\nb')
+  const scraps = [
+    '{{x}}',
+    '{{ y }}',
+    '\\',
+    '\\{{x}}',
+    '{{!a}}',
+    '{{!-- {{x}} --}}',
+    '{{~! a ~}}',
+    '\n',
+    ' ',
+    '\r\n',
+    'a',
+    '}',
+    '{',
+  ]
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...scraps), { maxLength: 12 }), (pieces) => {
+      const source = pieces.join('')
+      const variables = { x: '<1>', y: '"2' }
+      return faultOf(source) !== '' || filled(source, variables) === Handlebars.compile(source)(variables)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('whatever is refused is refused with a TemplateFault', async () => {
+  const scraps = fc.constantFrom(
+    '{{',
+    '}}',
+    '{',
+    '}',
+    '\\',
+    '!',
+    '--',
+    '~',
+    '#',
+    '/',
+    '>',
+    'else',
+    'a',
+    '.',
+    ' ',
+    '\n',
+    '"',
+    '[',
+    '\0',
+  )
+  fc.assert(
+    fc.property(fc.array(scraps, { maxLength: 20 }), (pieces) => faultOf(pieces.join('')).length >= 0),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('10,000 slots and hostile sources are answered', async (t) => {
+  const names = Array.from({ length: 10_000 }, (_, at) => `n${at}`)
+  const many = compileTemplate(names.map((name) => `{{${name}}}`).join(','))
+  t.same(many.slots, names)
+  t.equal(fillSlots(many, Object.fromEntries(names.map((name) => [name, name])), 'html'), names.join(','))
+  const nestings = [
+    '{{#a}}'.repeat(100_000),
+    '{{#a}}'.repeat(50_000) + '{{/a}}'.repeat(50_000),
+    `{{a ${'(a '.repeat(50_000)}`,
+  ]
+  for (const source of [
+    ...nestings,
+    '{'.repeat(100_000),
+    `{{a${'}'.repeat(100_000)}`,
+    `{{!--${'-'.repeat(100_000)}`,
+  ]) {
+    t.not(faultOf(source), '')
+  }
+  const fine = ['\\', '\n', ' ', '}', '\\{{a}}', '{{!a}}\n', '{{!a}}\n \n']
+  for (const scrap of fine)
+    t.equal(faultOf(`${scrap.repeat(100_000 / scrap.length)}x{{ ${' '.repeat(100_000)}a}}`), '')
+})

@@ -1,0 +1,74 @@
+/**
+ * The demo team of `npm start`: a verified domain, a key with every scope, a template per channel, a topic; made
+ * once for a database. Its key is kept in a file, since the database has only the key's digest.
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import { v7 as uuidv7 } from 'uuid'
+import { createTopic } from '../db/contacts/topics.ts'
+import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/table.ts'
+import { credentialHash, displayPrefix, makeCredential } from '../db/credentials/token.ts'
+import { addDomain } from '../db/domains/add.ts'
+import { type Database, openDatabase } from '../db/pool.ts'
+import { createSecrets } from '../db/secrets.ts'
+import { createTeam } from '../db/teams/create.ts'
+import { saveTemplate } from '../db/templates/save.ts'
+
+/** What `npm start` prints: the key, and a body for POST /v1/emails. */
+export type Demo = { key: string; email: Record<string, unknown> }
+
+const EMAIL = {
+  from: 'Heliograph Demo <hello@demo.test>',
+  to: ['delivered@example.com'],
+  subject: 'Hello from Heliograph',
+  html: '<h1>It works</h1><p>This email went all the way.</p>',
+  text: 'It works: this email went all the way.',
+}
+
+async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
+  const now = new Date()
+  const key = makeCredential('key')
+  return await database.transaction(async (tx) => {
+    const team = await createTeam({ tx, now }, { name: 'Demo', plan: 'pro' })
+    await addDomain({ tx, secrets: createSecrets(secretKey), now }, team.id, {
+      name: 'demo.test',
+      verified: true,
+    })
+    await insertKey(
+      tx,
+      team.id,
+      {
+        id: uuidv7(),
+        name: 'demo',
+        prefix: displayPrefix(key),
+        hash: credentialHash(key),
+        scopes: SCOPES,
+        domain: null,
+        expires_at: null,
+      },
+      now,
+    )
+    await saveTemplate({ tx, now }, team.id, {
+      name: 'Welcome',
+      html: '<h1>Welcome, {{name}}</h1><p>Good to have you here.</p>',
+      text: 'Welcome, {{name}}. Good to have you here.',
+    })
+    await createTopic({ tx, now }, team.id, { name: 'News' })
+    return { key, email: EMAIL }
+  })
+}
+
+/** The demo team of this database: the one that `file` tells of, if it is still there, or a new one. */
+export async function demoTeam(url: string, secretKey: string, file: string): Promise<Demo> {
+  const database = await openDatabase(url, { size: 1 })
+  try {
+    const kept = await readFile(file, 'utf8')
+      .then((text) => JSON.parse(text) as Demo)
+      .catch(() => null)
+    if (kept && (await principalByKeyHash(database, credentialHash(kept.key), new Date()))) return kept
+    const made = await makeDemo(database, secretKey)
+    await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
+    return made
+  } finally {
+    await database.end()
+  }
+}

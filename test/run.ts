@@ -1,0 +1,181 @@
+/**
+ * What `npm test` runs: Biome, tsc, then tap over test/, on a PostgreSQL of its own or on DATABASE_URL's.
+ * Arguments go to tap: `npm test -- test/api/emails.test.ts`. Promises: the last line is `N passed, N failed`, the
+ * exit code says the same, and nothing stays behind: no process, file or database, whichever way it ends.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { constants, tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPostgres } from '../db/dev.ts'
+import { stopServer } from '../db/dev-process.ts'
+import { createTemplate, dropDatabases, type TestServer } from './support/database.ts'
+import { type Counts, tapReport } from './support/tap-report.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const MODULES = join(ROOT, 'node_modules')
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const KILL_AFTER_MS = 10_000
+// Warnings are for the editor.
+const LINT = ['biome', 'check', '--diagnostic-level=error', '--max-diagnostics=100', '.']
+// The data are thrown away, and many test processes connect side by side.
+const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '400' }
+
+/** What steps of a run share; `cleanups` run in reverse order at the end. */
+type Run = { scratch: string; prefix: string; stop: AbortSignal; cleanups: (() => Promise<unknown>)[] }
+type Printer = (text: string) => void
+
+const print: Printer = (text) => void process.stdout.write(`${text}\n`)
+const reasonOf = (error: unknown): string => {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Signals a program with all that it started: it leads a process group. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (child.pid) process.kill(-child.pid, signal)
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+/** Runs a program of node_modules/.bin, hands over each line it prints, and returns its exit code. */
+async function program(run: Run, argv: string[], out: Printer, err = out, env = {}): Promise<number> {
+  if (run.stop.aborted) return 1
+  const [name = '', ...args] = argv
+  const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
+  const child = spawn(join(MODULES, '.bin', name), args, {
+    cwd: ROOT,
+    env: { ...process.env, PATH: path, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  createInterface({ input: child.stdout }).on('line', out)
+  createInterface({ input: child.stderr }).on('line', err)
+  const stop = async () => {
+    signalGroup(child, 'SIGTERM')
+    await sleep(KILL_AFTER_MS, undefined, { ref: false })
+    signalGroup(child, 'SIGKILL')
+  }
+  run.stop.addEventListener('abort', stop)
+  // What a test left running goes with the program; only then do its pipes close.
+  child.once('exit', () => signalGroup(child, 'SIGKILL'))
+  const code = await new Promise<number>((resolve) => {
+    child.once('close', (status) => resolve(status ?? 1))
+    child.once('error', (error) => {
+      err(`${name}: ${error.message}`)
+      resolve(1)
+    })
+  })
+  run.stop.removeEventListener('abort', stop)
+  return code
+}
+
+/** Runs a checker, which prints only when it finds fault. Returns the number of faults that it counts for. */
+async function check(run: Run, argv: string[]): Promise<number> {
+  const lines: string[] = []
+  if ((await program(run, argv, (line) => lines.push(line))) === 0) return 0
+  print([...lines, `failed: ${argv.join(' ')}`, ''].join('\n'))
+  return 1
+}
+
+/** Makes tap's own Test class for the plugins of .taprc, unless it is made: it lies in node_modules. */
+async function buildTap(run: Run): Promise<void> {
+  const built = await readFile(join(MODULES, '@tapjs/test/test-built/dist/esm/index.js'), 'utf8').catch(
+    () => '',
+  )
+  const core = await realpath(join(MODULES, '@tapjs/core'))
+  // A copied checkout may bring a link to the tap of the checkout it was copied from.
+  const linked = await realpath(join(ROOT, '.tap/plugins/node_modules/@tapjs/core')).catch(() => core)
+  if (built !== '' && !built.includes('@tapjs/typescript') && linked === core) return
+  if (await check(run, ['tap', 'build'])) throw new Error('tap build failed')
+}
+
+/** The migrated server that the tests use: DATABASE_URL's, or one of our own. */
+async function openServer(run: Run): Promise<TestServer> {
+  const given = process.env.DATABASE_URL
+  const server = { url: given || (await ownServer(run)), prefix: run.prefix }
+  if (given) run.cleanups.push(() => dropDatabases(server))
+  // Loaded here, so that a fault in the code under test is reported like any other.
+  const { migrate } = await import('../db/migrate.ts')
+  await createTemplate(server, migrate)
+  return server
+}
+
+async function ownServer({ scratch, cleanups }: Run): Promise<string> {
+  const postgres = await startPostgres({ directory: join(scratch, 'postgres'), settings: SETTINGS })
+  cleanups.push(async () => {
+    await postgres.stop()
+    await rm(postgres.home, { recursive: true, force: true })
+  })
+  return postgres.url
+}
+
+/** Servers that tests started in sessions of their own and could not stop, being killed themselves. */
+async function stopStrays(directory: string): Promise<void> {
+  const files = await readdir(directory, { recursive: true })
+  const servers = files.filter((file) => file.endsWith('/postmaster.pid'))
+  for (const file of servers) await stopServer(dirname(join(directory, file)))
+}
+
+async function runTests(run: Run, server: TestServer): Promise<Counts> {
+  const report = tapReport(print)
+  const argv = ['tap', '--reporter=tap', ...process.argv.slice(2)]
+  const env = { TMPDIR: run.scratch, DATABASE_URL: server.url, TEST_DATABASE_PREFIX: server.prefix }
+  const code = await program(run, argv, report.line, print, env)
+  const { passed, failed } = report.finish() ?? { passed: 0, failed: 0 }
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed }
+}
+
+/** All steps; what one of them throws counts as one failure. */
+async function runAll(run: Run): Promise<Counts> {
+  const lint = check(run, LINT)
+  try {
+    const [, server] = await settled([buildTap(run), openServer(run)])
+    const types = await check(run, ['tsc'])
+    const tests = await runTests(run, server)
+    return { passed: tests.passed, failed: tests.failed + types + (await lint) }
+  } catch (error) {
+    print(`cannot run the tests: ${reasonOf(error)}`)
+    return { passed: 0, failed: 1 + (await lint) }
+  }
+}
+
+/** Promise.all, but nothing is still at work when it throws. */
+async function settled<T extends unknown[]>(work: [...{ [K in keyof T]: Promise<T[K]> }]): Promise<T> {
+  await Promise.allSettled(work)
+  return (await Promise.all(work)) as T
+}
+
+async function main(): Promise<void> {
+  const stopping = new AbortController()
+  for (const signal of SIGNALS) process.on(signal, () => stopping.abort(signal))
+  const scratch = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-test-')))
+  // Open to pass through: run by root, PostgreSQL is somebody else.
+  await chmod(scratch, 0o711)
+  const prefix = `heliograph_test_${randomBytes(4).toString('hex')}`
+  const run: Run = { scratch, prefix, stop: stopping.signal, cleanups: [] }
+  run.cleanups.push(
+    () => rm(scratch, { recursive: true, force: true }),
+    () => stopStrays(scratch),
+  )
+  const { passed, failed } = await runAll(run)
+  let faults = 0
+  for (const cleanup of run.cleanups.reverse()) {
+    await cleanup().catch((error) => {
+      print(`cannot clean up: ${reasonOf(error)}`)
+      faults++
+    })
+  }
+  const signal = SIGNALS.find((name) => name === stopping.signal.reason)
+  if (signal) print(`stopped by ${signal}`)
+  const all = failed + faults || (signal ? 1 : 0)
+  process.exitCode = signal ? 128 + constants.signals[signal] : Math.min(all, 1)
+  print(`${passed} passed, ${all} failed`)
+}
+
+await main()

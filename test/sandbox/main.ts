@@ -1,0 +1,48 @@
+/**
+ * The sandbox process that `npm start` runs: stand-ins for the providers, each a file of its own beside this one.
+ * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
+ * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT and SANDBOX_HTTP_PORT (0 takes a free one).
+ */
+import { startInbox } from './inbox.ts'
+import { startSmtpSandbox } from './smtp.ts'
+
+type Stoppable = { close(): Promise<void> }
+
+const DEFAULT_SMTP_PORT = 2525
+const DEFAULT_HTTP_PORT = 8025
+
+function portFrom(name: string, fallback: number): number {
+  const given = process.env[name] ?? ''
+  const port = given === '' ? fallback : Number(given)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`${name} must be a port number`)
+  return port
+}
+
+async function start(running: Stoppable[]): Promise<string> {
+  const sandbox = await startSmtpSandbox({ port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT) })
+  running.push(sandbox)
+  const inbox = await startInbox({ port: portFrom('SANDBOX_HTTP_PORT', DEFAULT_HTTP_PORT), sandbox })
+  running.push(inbox)
+  return `sandbox ready: smtp://127.0.0.1:${sandbox.port} http://127.0.0.1:${inbox.port}`
+}
+
+async function main(): Promise<void> {
+  const running: Stoppable[] = []
+  const stop = async (exit_code: number): Promise<void> => {
+    await Promise.all(running.map((part) => part.close()))
+    process.exit(exit_code)
+  }
+  process.once('SIGTERM', () => stop(0))
+  process.once('SIGINT', () => stop(0))
+  // Started by `npm start`: says when it is up, and does not outlive it.
+  process.once('disconnect', () => stop(0))
+  try {
+    process.stdout.write(`${await start(running)}\n`)
+    process.send?.('ready')
+  } catch (error) {
+    process.stderr.write(`sandbox: ${error instanceof Error ? error.message : String(error)}\n`)
+    await stop(1)
+  }
+}
+
+await main()

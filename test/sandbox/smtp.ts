@@ -1,0 +1,189 @@
+/**
+ * An SMTP server that takes mail for anyone and keeps what it took, whole and readable, in memory.
+ * Serves `npm start` as the sandbox and, with a script in place of the magic recipients, the tests as their sink.
+ * Promises: keeps the newest messages within its bounds; the bytes kept are those that came over the wire.
+ *
+ * Magic local parts, at any domain and whatever their case (`+suffix` allowed):
+ * - delivered@ bounced@ complained@ are accepted like any other; the reports about them start at `onAccepted`.
+ * - deferred@ is put off twice with 451 4.3.0, then accepted: counted for each pair of sender and recipient,
+ *   and from the start again after each acceptance.
+ * - refused@ is refused for good with 550 5.1.1.
+ */
+import { randomUUID } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import PostalMime, { type Email } from 'postal-mime'
+import { SMTPServer, type SMTPServerError, type SMTPServerOptions } from 'smtp-server'
+
+export type SandboxMessage = {
+  id: string
+  received_at: string
+  mail_from: string
+  rcpt_to: string[]
+  size: number
+  raw: Buffer
+  /** The message read by postal-mime, at the first call; without content when it cannot be read. */
+  parsed(): Promise<Email>
+}
+
+/** A reply such as `451 4.3.0 Try later`; nothing means accepted. A script delays by awaiting. */
+export type SmtpReply = string | undefined
+
+/** What to answer instead of 250. `onMessage` answers the final dot, with the message complete. */
+export type SmtpScript = {
+  onConnect?: () => SmtpReply | Promise<SmtpReply>
+  onMail?: (mail_from: string) => SmtpReply | Promise<SmtpReply>
+  onRcpt?: (recipient: string, mail_from: string) => SmtpReply | Promise<SmtpReply>
+  onMessage?: (message: SandboxMessage) => SmtpReply | Promise<SmtpReply>
+}
+
+export type SandboxOptions = {
+  /** 0 takes a free one. */
+  port: number
+  host?: string
+  /** The magic recipients when absent. */
+  script?: SmtpScript
+  /** Called once for each recipient of a message that has been accepted: where reports begin. */
+  onAccepted?: (message: SandboxMessage, recipient: string) => void
+  keep_messages?: number
+  keep_bytes?: number
+  /** Further options of smtp-server: TLS, logins, extensions to hide. */
+  server?: SMTPServerOptions
+}
+
+export type SmtpSandbox = {
+  port: number
+  /** What is kept, oldest first. */
+  messages(): readonly SandboxMessage[]
+  clear(): void
+  close(): Promise<void>
+}
+
+const KEEP_MESSAGES = 1_000
+const KEEP_BYTES = 100 * 1024 * 1024
+const LARGEST_MESSAGE = 50 * 1024 * 1024
+const DEFERRALS = 2
+const UNREADABLE: Email = { headers: [], headerLines: [], attachments: [], subject: '(unreadable)' }
+/** Bounds what a long-running sandbox remembers of deferred@ pairs. */
+const REMEMBERED_PAIRS = 10_000
+
+/** Listens, and resolves once it takes connections; rejects when the port is taken. */
+export async function startSmtpSandbox(options: SandboxOptions): Promise<SmtpSandbox> {
+  const kept = createStore(options.keep_messages ?? KEEP_MESSAGES, options.keep_bytes ?? KEEP_BYTES)
+  const script = options.script ?? magicScript()
+  const take = async (message: SandboxMessage): Promise<SmtpReply> => {
+    const reply = await script.onMessage?.(message)
+    if (reply !== undefined) return reply
+    kept.add(message)
+    setImmediate(() => {
+      for (const recipient of message.rcpt_to) options.onAccepted?.(message, recipient)
+    })
+  }
+  const server = new SMTPServer({ ...serverOptions(script, take), ...options.server })
+  // clients that hang up are no concern of ours
+  server.on('error', () => undefined)
+  await new Promise<void>((resolve, reject) => {
+    server.server.once('error', reject)
+    server.listen(options.port, options.host ?? '127.0.0.1', resolve)
+  })
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    messages: kept.all,
+    clear: kept.clear,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  }
+}
+
+function serverOptions(
+  script: SmtpScript,
+  take: (message: SandboxMessage) => Promise<SmtpReply>,
+): SMTPServerOptions {
+  return {
+    name: 'sandbox.test',
+    size: LARGEST_MESSAGE,
+    rejectOversized: true,
+    authOptional: true,
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    disableReverseLookup: true,
+    closeTimeout: 200,
+    onConnect: (_session, done) => answer(done, script.onConnect?.()),
+    onMailFrom: ({ address }, _session, done) => answer(done, script.onMail?.(address)),
+    onRcptTo: ({ address }, { envelope }, done) =>
+      answer(done, script.onRcpt?.(address, envelope.mailFrom ? envelope.mailFrom.address : '')),
+    onData: (stream, { envelope }, done) => {
+      const mail_from = envelope.mailFrom ? envelope.mailFrom.address : ''
+      const rcpt_to = envelope.rcptTo.map(({ address }) => address)
+      const reply = buffer(stream).then((raw) => take(createMessage(mail_from, rcpt_to, raw)))
+      answer(done, reply)
+    },
+  }
+}
+
+/** Hands a reply to smtp-server, which wants the code on an error. */
+function answer(done: (error?: Error | null) => void, reply: SmtpReply | Promise<SmtpReply>): void {
+  const settle = (words: SmtpReply): void => {
+    if (words === undefined) done()
+    else {
+      const error: SMTPServerError = new Error(words.slice(4))
+      error.responseCode = Number(words.slice(0, 3))
+      done(error)
+    }
+  }
+  Promise.resolve(reply).then(settle, (error: unknown) => settle(`451 4.3.0 ${String(error)}`))
+}
+
+function createMessage(mail_from: string, rcpt_to: string[], raw: Buffer): SandboxMessage {
+  let reading: Promise<Email> | undefined
+  return {
+    id: randomUUID(),
+    received_at: new Date().toISOString(),
+    mail_from,
+    rcpt_to,
+    size: raw.length,
+    raw,
+    parsed() {
+      reading ??= PostalMime.parse(raw).catch(() => UNREADABLE)
+      return reading
+    },
+  }
+}
+
+function createStore(most_messages: number, most_bytes: number) {
+  const messages: SandboxMessage[] = []
+  let bytes = 0
+  return {
+    all: (): readonly SandboxMessage[] => messages,
+    add(message: SandboxMessage): void {
+      messages.push(message)
+      bytes += message.size
+      while (messages.length > most_messages || (bytes > most_bytes && messages.length > 1)) {
+        bytes -= messages.shift()?.size ?? 0
+      }
+    },
+    clear(): void {
+      messages.length = 0
+      bytes = 0
+    },
+  }
+}
+
+/** The magic recipients of the header above. */
+export function magicScript(): SmtpScript {
+  const tries = new Map<string, number>()
+  const defer = (pair: string): SmtpReply => {
+    const before = tries.get(pair) ?? 0
+    tries.delete(pair)
+    if (before >= DEFERRALS) return undefined
+    tries.set(pair, before + 1)
+    const oldest = tries.keys().next().value
+    if (tries.size > REMEMBERED_PAIRS && oldest !== undefined) tries.delete(oldest)
+    return `451 4.3.0 Try again later (${before + 1} of ${DEFERRALS})`
+  }
+  return {
+    onRcpt(recipient, mail_from) {
+      const local = /^[^@+]*/.exec(recipient.toLowerCase())?.[0]
+      if (local === 'refused') return '550 5.1.1 No such mailbox'
+      return local === 'deferred' ? defer(`${mail_from} ${recipient.toLowerCase()}`) : undefined
+    },
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Databases for tests: one per test file, cloned from a template that test/run.ts has migrated once.
+ * Promises: every name begins with the run's own prefix, so several runs share a server and each drops only its own.
+ */
+import { randomBytes } from 'node:crypto'
+import { Client } from 'pg'
+
+/** Where the tests' databases live: an admin connection, and the prefix of this run's names. */
+export type TestServer = { url: string; prefix: string }
+
+// PostgreSQL's object_in_use: somebody still looks at the template, autovacuum for one.
+const IN_USE = '55006'
+
+/** The server's URL with another database in it. */
+export function databaseUrl(server: string, database: string): string {
+  const url = new URL(server)
+  url.pathname = `/${encodeURIComponent(database)}`
+  return url.href
+}
+
+async function execute(url: string, statements: readonly string[]): Promise<void> {
+  const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Makes the template that this run's databases are cloned from. `migrate` must leave no connection to it. */
+export async function createTemplate(
+  { url, prefix }: TestServer,
+  migrate: (url: string) => Promise<void>,
+): Promise<void> {
+  const template = `${prefix}_template`
+  await execute(url, [`create database "${template}" template template0 encoding 'UTF8'`])
+  await migrate(databaseUrl(url, template))
+  await execute(url, [`alter database "${template}" allow_connections false`])
+}
+
+/** Drops every database of the run, whoever is connected to it. */
+export async function dropDatabases({ url, prefix }: TestServer): Promise<void> {
+  const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ datname: string }>(
+      'select datname from pg_database where starts_with(datname, $1)',
+      [`${prefix}_`],
+    )
+    for (const { datname } of rows) await client.query(`drop database if exists "${datname}" with (force)`)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The server that test/run.ts hands to the tests. @throws Error when a test is run without it. */
+export function testServer(): TestServer {
+  const { DATABASE_URL: url, TEST_DATABASE_PREFIX: prefix } = process.env
+  if (url && prefix) return { url, prefix }
+  throw new Error(
+    `this test needs the database that test/run.ts provides: npm test -- ${process.argv[1] ?? 'FILE'}`,
+  )
+}
+
+/** A fresh, migrated database, dropped when the test ends. Ask for it before anything that connects to it. */
+export async function testDatabase(t: {
+  teardown(drop: () => Promise<void>): unknown
+}): Promise<{ url: string }> {
+  const { url, prefix } = testServer()
+  const name = `${prefix}_${randomBytes(6).toString('hex')}`
+  t.teardown(() => execute(url, [`drop database if exists "${name}" with (force)`]))
+  const clone = () => execute(url, [`create database "${name}" template "${prefix}_template"`])
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await clone()
+      return { url: databaseUrl(url, name) }
+    } catch (error) {
+      const passing = error instanceof Error && 'code' in error && error.code === IN_USE
+      if (!passing || attempt === 10) throw error
+    }
+  }
+}

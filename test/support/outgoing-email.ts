@@ -1,0 +1,25 @@
+/** Emails for provider tests: complete, plain, each its own; a test states only what it is about. */
+import { randomUUID } from 'node:crypto'
+import type { OutgoingEmail } from '../../workers/providers/provider.ts'
+
+export function outgoingEmail(changes: Partial<OutgoingEmail> = {}): OutgoingEmail {
+  const email_id = randomUUID()
+  const to = changes.to ?? ['ana@example.com']
+  return {
+    team_id: randomUUID(),
+    email_id,
+    message_id: `${email_id}@demo.test`,
+    from: 'Demo <hello@demo.test>',
+    to,
+    recipients: to,
+    return_path: 'bounce@demo.test',
+    subject: 'Hello',
+    html: '<p>Hello</p>',
+    text: '',
+    reply_to: '',
+    headers: null,
+    date: new Date('2026-03-01T12:00:00Z'),
+    dkim: null,
+    ...changes,
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The API on a real listener over a real database, and the rows that tests begin with.
+ * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock
+ * can be chosen. Everything ends with the test.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { createApp } from '../../api/app.ts'
+import type { Deps } from '../../api/route.ts'
+import { insertKey, insertSession, SCOPES } from '../../db/credentials/table.ts'
+import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
+import { addDomain } from '../../db/domains/add.ts'
+import { createCatalog } from '../../db/plans/cached.ts'
+import { type Database, openDatabase } from '../../db/pool.ts'
+import { openProducer } from '../../db/queue.ts'
+import { createSecrets } from '../../db/secrets.ts'
+import { createTeam } from '../../db/teams/create.ts'
+import { createVersions } from '../../db/templates/versions.ts'
+import { createWaker } from '../../db/wake.ts'
+import { testDatabase } from './database.ts'
+
+export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
+
+export type Reply = {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
+  body: any
+}
+
+export type Call = (
+  method: string,
+  path: string,
+  options?: { key?: string; body?: unknown; raw?: string | Uint8Array; headers?: Record<string, string> },
+) => Promise<Reply>
+
+export type Service = {
+  base: string
+  /** The database's URL, for processes of their own. */
+  url: string
+  database: Database
+  deps: Deps
+  call: Call
+}
+
+export type TestTeam = { id: string; key: string; domain_id: string }
+
+/** Sends one request as a client would. */
+export const caller =
+  (base: string): Call =>
+  async (method, path, { key, body, raw, headers = {} } = {}) => {
+    const response = await fetch(base + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined && raw === undefined ? {} : { body: raw ?? JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const json = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
+    return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+  }
+
+/** Starts the API over a database of the test file's own, or over `url`. */
+export async function startService(
+  t: Test,
+  { clock = () => new Date(), url }: { clock?: () => Date; url?: string } = {},
+): Promise<Service> {
+  const databaseUrl = url ?? (await testDatabase(t)).url
+  const database = await openDatabase(databaseUrl, { size: 10 })
+  const queue = await openProducer(databaseUrl, () => {})
+  const deps: Deps = {
+    database,
+    queue,
+    secrets: createSecrets(SECRET_KEY),
+    versions: createVersions(),
+    catalog: createCatalog(),
+    wake: createWaker(database),
+    log: pino({ level: 'silent' }),
+    clock,
+  }
+  const server = createServer(createApp(deps).callback())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    await queue.stop()
+    await database.end()
+  })
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { base, url: databaseUrl, database, deps, call: caller(base) }
+}
+
+/** Makes an API key of a team. */
+export async function makeKey(
+  { database }: Pick<Service, 'database'>,
+  teamId: string,
+  {
+    scopes = SCOPES,
+    domain = null,
+    expires_at = null,
+  }: {
+    scopes?: readonly string[]
+    domain?: string | null
+    expires_at?: Date | null
+  } = {},
+): Promise<string> {
+  const key = makeCredential('key')
+  const stored = { id: uuidv7(), name: 'test', prefix: displayPrefix(key), hash: credentialHash(key) }
+  await insertKey(database, teamId, { ...stored, scopes, domain, expires_at }, new Date())
+  return key
+}
+
+/** Makes a session token of a team. */
+export async function makeSession({ database }: Pick<Service, 'database'>, teamId: string): Promise<string> {
+  const token = makeCredential('session')
+  const expires_at = new Date(Date.now() + 3_600_000)
+  await insertSession(
+    database,
+    teamId,
+    { id: uuidv7(), user_id: null, hash: credentialHash(token), expires_at },
+    new Date(),
+  )
+  return token
+}
+
+/** Makes a team with a verified domain `example.com` and a key with every scope. */
+export async function makeTeam(
+  service: Pick<Service, 'database' | 'deps'>,
+  { plan = 'pro', domain = 'example.com' }: { plan?: string; domain?: string } = {},
+): Promise<TestTeam> {
+  const { database, deps } = service
+  const now = deps.clock()
+  const { id, domain_id } = await database.transaction(async (tx) => {
+    const team = await createTeam({ tx, now }, { name: 'A team', plan })
+    const row = await addDomain({ tx, secrets: deps.secrets, now }, team.id, { name: domain, verified: true })
+    return { id: team.id, domain_id: row.id }
+  })
+  return { id, domain_id, key: await makeKey(service, id) }
+}
+
+/** A send that is accepted, with whatever a test changes of it. */
+export const anEmail = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({
+  from: 'Acme <hello@example.com>',
+  to: ['someone@example.org'],
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+  ...changes,
+})

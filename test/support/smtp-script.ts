@@ -1,0 +1,90 @@
+/**
+ * A raw SMTP server that misbehaves at one step: hangs up, resets, falls silent, drips, or says what it is told.
+ * For the faults that a proper server library cannot make; anything else belongs to smtp-sink.ts.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import type { Teardown } from './smtp-sink.ts'
+
+export type Step = 'banner' | 'ehlo' | 'auth' | 'mail' | 'rcpt' | 'data' | 'dot' | 'rset' | 'quit'
+
+/** `drip` begins a reply that never ends, a byte at a time; a string is sent as it is, `\r\n` added. */
+export type Fault = 'drop' | 'reset' | 'hang' | 'drip' | (string & {})
+
+export type ScriptedSmtp = {
+  url: string
+  /** The steps that clients reached, in order, over all connections. */
+  steps: Step[]
+  /** Connections taken so far. */
+  connections(): number
+  /** Hangs up on every client, as a server does with idle ones. */
+  dropAll(): void
+}
+
+const REPLIES: Record<Step, string> = {
+  ...{ banner: '220 scripted ESMTP', ehlo: '250 scripted', auth: '235 OK', mail: '250 OK', rcpt: '250 OK' },
+  ...{ data: '354 go on', dot: '250 2.0.0 taken', rset: '250 OK', quit: '221 bye' },
+}
+
+/** `faultAt` says what happens at a step of the nth connection (from 1); undefined is the proper reply. */
+export async function startSmtpScript(
+  t: Teardown,
+  faultAt: (step: Step, connection: number) => Fault | undefined,
+): Promise<ScriptedSmtp> {
+  const sockets = new Set<Socket>()
+  const steps: Step[] = []
+  let connections = 0
+  const server = createServer((socket) => {
+    const nth = ++connections
+    sockets.add(socket)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
+    converse(socket, (step) => {
+      const reply = faultAt(step, nth) ?? REPLIES[step] ?? '502 unknown'
+      steps.push(step)
+      act(socket, reply)
+      if (step === 'quit') socket.end()
+      return reply.startsWith('354')
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const dropAll = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
+  t.teardown(async () => {
+    dropAll()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: `smtp://127.0.0.1:${port}`, steps, connections: () => connections, dropAll }
+}
+
+/** Cuts what a client says into steps. `reach` tells whether a message follows, up to its final dot. */
+function converse(socket: Socket, reach: (step: Step) => boolean): void {
+  let pending = ''
+  let in_data = false
+  reach('banner')
+  socket.on('data', (chunk) => {
+    pending += chunk.toString('latin1')
+    for (;;) {
+      const end = in_data ? pending.indexOf('\r\n.\r\n') : pending.indexOf('\r\n')
+      if (end < 0) return
+      const verb = in_data ? 'dot' : pending.slice(0, 4).toLowerCase()
+      pending = pending.slice(end + (in_data ? 5 : 2))
+      in_data = reach(verb as Step)
+    }
+  })
+}
+
+function act(socket: Socket, fault: Fault): void {
+  if (fault === 'hang') return
+  if (fault === 'drop') socket.end()
+  else if (fault === 'reset') socket.resetAndDestroy()
+  else if (fault === 'drip') drip(socket)
+  else socket.write(`${fault}\r\n`)
+}
+
+function drip(socket: Socket): void {
+  socket.write('250-')
+  const timer = setInterval(() => socket.write('.'), 50)
+  socket.on('close', () => clearInterval(timer))
+}

@@ -1,0 +1,63 @@
+/**
+ * A real SMTP server for tests: records every message raw with its envelope and answers as the test scripts it.
+ * The sandbox's server with a script in place of its magic recipients; closes with the test.
+ */
+import { appendFileSync } from 'node:fs'
+import type { SMTPServerOptions } from 'smtp-server'
+import { type SandboxMessage, type SmtpSandbox, type SmtpScript, startSmtpSandbox } from '../sandbox/smtp.ts'
+
+export type SmtpSink = SmtpSandbox & {
+  url: string
+  /** The message that arrived last. @throws when none has. */
+  last(): SandboxMessage
+}
+
+export type SinkOptions = {
+  /** Each Message-ID is appended to this file, a line each, before its message is answered with 250. */
+  id_file?: string
+  server?: SMTPServerOptions
+}
+
+/** What a test of any runner gives us. */
+export type Teardown = { teardown(close: () => Promise<void>): void }
+
+/** Starts a sink on a free port of 127.0.0.1 that keeps everything. */
+export async function startSmtpSink(
+  t: Teardown,
+  script: SmtpScript = {},
+  options: SinkOptions = {},
+): Promise<SmtpSink> {
+  const { id_file, server } = options
+  const sandbox = await startSmtpSandbox({
+    port: 0,
+    script: id_file === undefined ? script : { ...script, onMessage: noting(id_file, script) },
+    keep_messages: Number.POSITIVE_INFINITY,
+    keep_bytes: Number.POSITIVE_INFINITY,
+    ...(server ? { server } : {}),
+  })
+  t.teardown(() => sandbox.close())
+  return {
+    ...sandbox,
+    url: `${server?.secure ? 'smtps' : 'smtp'}://127.0.0.1:${sandbox.port}`,
+    last() {
+      const message = sandbox.messages().at(-1)
+      if (!message) throw new Error('no message has arrived')
+      return message
+    },
+  }
+}
+
+/** The Message-ID as it stands in the header, without its angle brackets; '' when there is none. */
+export function messageIdOf(message: SandboxMessage): string {
+  const header = message.raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? ''
+  return /^message-id:\s*<([^>\r\n]*)>/im.exec(header)?.[1] ?? ''
+}
+
+/** Written in one call and before the answer, so that a killed worker cannot have an answer that is not on file. */
+const noting =
+  (id_file: string, script: SmtpScript): NonNullable<SmtpScript['onMessage']> =>
+  async (message) => {
+    const reply = await script.onMessage?.(message)
+    if (reply === undefined) appendFileSync(id_file, `${messageIdOf(message)}\n`)
+    return reply
+  }

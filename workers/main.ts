@@ -1,0 +1,57 @@
+/**
+ * A worker process: settings, pool, queue, provider, work, drain.
+ * Promises: a missing setting stops it at once with a message naming it; SIGTERM stops taking work, finishes what is
+ * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
+ */
+import { SettingsFault } from '../db/config.ts'
+import { createLog, type Log } from '../db/log.ts'
+import { openDatabase } from '../db/pool.ts'
+import { openConsumer } from '../db/queue.ts'
+import { createSecrets } from '../db/secrets.ts'
+import { GRACE, stopOnSignal } from '../db/shutdown.ts'
+import { createVersions } from '../db/templates/versions.ts'
+import { onWake } from '../db/wake.ts'
+import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { createSmtpProvider } from './providers/smtp.ts'
+import { startWork } from './run.ts'
+
+/** Opens what a worker needs, and starts fetching. @returns how to stop. */
+async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<void>> {
+  const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency } = settings
+  const jobs = queuesOf(settings)
+  const database = await openDatabase(url, { size: settings.DATABASE_POOL_SIZE, statementTimeout: 30_000 })
+  const queue = await openConsumer(url, {
+    connections: 5,
+    onError: (error) => log.warn({ err: error }, 'queue error'),
+  })
+  const email = createSmtpProvider({ url: settings.SMTP_URL ?? '', max_connections: concurrency })
+  await startWork(jobs, concurrency, {
+    database,
+    queue,
+    secrets: createSecrets(settings.SECRET_KEY),
+    versions: createVersions(),
+    email,
+    log,
+    clock: () => new Date(),
+  })
+  const hints = onWake(url, jobs, (job) => queue.wake(job))
+  return async () => {
+    await hints.close()
+    await queue.stop(GRACE)
+    await email.close()
+    await database.end()
+  }
+}
+
+async function main(): Promise<void> {
+  const settings = readWorkerSettings()
+  const log = await createLog({ name: 'worker', ...settings })
+  const stop = await start(settings, log)
+  log.info({ queues: queuesOf(settings) }, 'working')
+  stopOnSignal(log, stop)
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof SettingsFault ? error.message : (error as Error).stack}\n`)
+  process.exit(1)
+})

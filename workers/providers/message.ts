@@ -1,0 +1,113 @@
+/**
+ * Composes the bytes of an RFC 5322 message from a neutral email, signed when it carries a DKIM key.
+ * Promises: the same headers whatever provider carries it; custom headers travel byte for byte, name and value;
+ * no line passes 998 octets and every octet is 7-bit. Nothing a customer wrote can start a header of its own.
+ * Must not know a provider or an envelope. decisions: header values, from_address; contract §4.2.
+ */
+import DKIM from 'nodemailer/lib/dkim'
+import MailComposer, { type MailComposerOptions } from 'nodemailer/lib/mail-composer'
+import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
+import { formatMailbox, parseAddress, parseMailbox, toWireAddress } from '../../db/text/address.ts'
+import { headersFault } from '../../db/text/headers.ts'
+import type { DkimKey, OutgoingEmail } from './provider.ts'
+
+/** The part of an email that its message is made of. */
+export type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+
+/** RFC 5322 §2.1.1, without the CRLF. */
+const LONGEST_LINE = 998
+/** A display name beyond this is sent as encoded words, which can be folded. */
+const LONGEST_PLAIN_NAME = 200
+/** RFC 2047 allows 75 characters for an encoded word. */
+const ENCODED_WORD = 52
+
+/** RFC 6376 §5.4.1 and, since RFC 8058 asks for both to be covered, List-Unsubscribe-Post. */
+const SIGNED_HEADERS = [
+  'From:Sender:Reply-To:Subject:Date:Message-ID:To:Cc:MIME-Version:Content-Type:Content-Transfer-Encoding',
+  'In-Reply-To:References:List-Id:List-Help:List-Unsubscribe:List-Unsubscribe-Post:List-Subscribe:List-Post',
+  'List-Owner:List-Archive',
+].join(':')
+
+/**
+ * The message as it goes on the wire, before dot-stuffing.
+ * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
+ */
+export async function composeMessage(email: MessageParts): Promise<Buffer> {
+  const own = [fromLine(email.from), ...customLines(email)].join('\r\n')
+  const rest = await new MailComposer(composerOptions(email)).compile().build()
+  const message = Buffer.concat([Buffer.from(`${own}\r\n`, 'ascii'), rest])
+  return email.dkim ? await signMessage(message, email.dkim) : message
+}
+
+/** The address as a server may see it, or null when the string is anything but one address. */
+export function wireAddress(address: string): string | null {
+  return parseAddress(address) === null ? null : toWireAddress(address)
+}
+
+const composerOptions = (email: MessageParts): MailComposerOptions => ({
+  to: email.to.map(wireAddress).flatMap((address) => (address === null ? [] : [{ name: '', address }])),
+  ...(email.reply_to === '' ? {} : { replyTo: { name: '', address: toWireAddress(email.reply_to) } }),
+  ...subjectOptions(email.subject),
+  messageId: `<${email.message_id}>`,
+  date: email.date,
+  html: crlf(email.html),
+  text: crlf(email.text),
+  disableFileAccess: true,
+  disableUrlAccess: true,
+})
+
+/** A 7bit part is signed as it stands here but travels with CRLF: make them the same beforehand. */
+const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
+
+/**
+ * Nodemailer encodes a subject beyond ASCII. Encoded here is what it would let through damaged: a word too long
+ * to be folded, blanks that folding or trimming would change, and text that only looks like an encoded word.
+ */
+function subjectOptions(subject: string): MailComposerOptions {
+  if (!/=\?|\S{900}|\s{20}|^\s|\s$/.test(subject)) return { subject }
+  return { headers: { Subject: { prepared: true, foldLines: true, value: encodeText(subject) } } }
+}
+
+const encodeText = (text: string): string => encodeWord(text, /^[ -~]*$/.test(text) ? 'Q' : 'B', ENCODED_WORD)
+
+function fromLine(from: string): string {
+  const mailbox = parseMailbox(from)
+  if (mailbox === null) throw new Error('the sender is not one mailbox')
+  const address = toWireAddress(mailbox.address)
+  const name = mailbox.name ?? ''
+  const plain = /^[ -~]*$/.test(name) && name.length <= LONGEST_PLAIN_NAME && !name.includes('=?')
+  if (plain) return `From: ${formatMailbox({ ...mailbox, address })}`
+  return foldLines(`From: ${encodeText(name)} <${address}>`)
+}
+
+/** Nodemailer would change the case of names, encode, fold at 76 and rewrite References: these lines bypass it. */
+function customLines({ headers, reply_to }: MessageParts): string[] {
+  if (headers === null) return []
+  const fault = headersFault(headers)
+  if (fault !== null) throw new Error(fault)
+  return Object.entries(headers)
+    .filter(([name]) => reply_to === '' || name.toLowerCase() !== 'reply-to')
+    .map(([name, value]) => headerLine(name, value))
+}
+
+/** decisions: header values. A blank value is cut instead: a line of blanks alone can end a header section. */
+function headerLine(name: string, value: string): string {
+  const line = `${name}: ${value}`
+  if (line.length <= LONGEST_LINE) return line
+  return value.trim() === '' ? line.slice(0, LONGEST_LINE) : `${name}:\r\n ${value}`
+}
+
+async function signMessage(message: Buffer, key: DkimKey): Promise<Buffer> {
+  const signer = new DKIM({
+    domainName: key.domain,
+    keySelector: key.selector,
+    privateKey: key.private_key,
+    headerFieldNames: SIGNED_HEADERS,
+  })
+  const signed = Buffer.concat(await signer.sign(message).toArray())
+  // nodemailer lets a message go unsigned when the key does not work
+  if (!signed.subarray(0, 15).equals(Buffer.from('DKIM-Signature:'))) {
+    throw new Error(`the DKIM key of ${key.domain} cannot sign`)
+  }
+  return signed
+}

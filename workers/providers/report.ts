@@ -1,0 +1,59 @@
+/**
+ * What a provider adapter makes of a raw report: neutral events.
+ * Owns the words that the ingestion works with; nothing outside workers/providers knows a provider's own.
+ * Must not import an adapter.
+ */
+import type { EmailEventKind } from '../../db/emails/status.ts'
+
+/** A raw report as a hook stored it. */
+export type RawReport = { provider: 'smtp' | 'ses' | 'whatsapp'; body: Buffer; received_at: Date }
+
+/** How an event finds its row: by our own ids that travelled with the message, or by the provider's id. */
+export type MessageRef = { team_id: string; id: string } | { provider_message_id: string }
+
+/**
+ * What a report means for the contact behind a recipient (decisions: delivery reports): `hard` is a permanent
+ * bounce, `soft` counts towards five in a row, `complaint` suppresses for good, `delivered` ends a row of soft
+ * bounces, `none` leaves it alone.
+ */
+export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered'
+
+/** Something that happened to an email, or to one recipient of it. */
+export type ReportedEmailEvent = {
+  channel: 'email'
+  ref: MessageRef
+  kind: EmailEventKind
+  /** As the provider gives it; counts only if it is on the row. null when the report names none. */
+  recipient: string | null
+  occurred_at: Date
+  /** The provider's words, at most 500 characters, no control characters. */
+  detail: string
+  /** Unique for this event of this message: a repeat of the report gives the same key. */
+  event_key: string
+  effect: ContactEffect
+}
+
+/** A status of a WhatsApp message. */
+export type ReportedWhatsappEvent = {
+  channel: 'whatsapp'
+  ref: MessageRef
+  status: 'sent' | 'delivered' | 'read' | 'failed'
+  occurred_at: Date
+  detail: string
+  event_key: string
+}
+
+/** A template's new state at the provider. */
+export type ReportedTemplateEvent = {
+  channel: 'whatsapp-template'
+  name: string
+  language: string
+  status: string
+  occurred_at: Date
+  detail: string
+}
+
+export type ReportedEvent = ReportedEmailEvent | ReportedWhatsappEvent | ReportedTemplateEvent
+
+/** Turns one raw report into its events. @throws Error when it cannot be read: such a report is parked. */
+export type ReportReader = (report: RawReport) => Promise<ReportedEvent[]>

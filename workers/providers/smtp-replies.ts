@@ -1,0 +1,95 @@
+/**
+ * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
+ * Promises: pure; by code (RFC 5321, RFC 3463), never by wording; `detail` is printable, short and free of secrets.
+ * An operator's fault (login, TLS, relay rights) never ends a message. decisions: delivery reports.
+ */
+import type { NodemailerError } from 'nodemailer'
+import type { Outcome } from './provider.ts'
+
+/** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
+export type Attempt = {
+  /** The recipients, as given to the server. */
+  to: readonly string[]
+  handed_over: boolean
+  /** Recipients that the server refused by name, with its replies, as far as the dialogue came. */
+  refusals: () => readonly NodemailerError[]
+}
+
+/** Makes a provider's words fit to be stored. */
+export type Describe = (words: string) => string
+
+const LONGEST_DETAIL = 500
+
+/** 530, 534, 535, 538: the login is missing or wrong. */
+const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
+/** 421: too many connections or closing down; 454: throttled, or relaying put off. Both mean every message. */
+const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
+/** Bad sequence of commands: about the session, not about the message. */
+const BAD_SEQUENCE = 503
+
+/** Control characters (PostgreSQL cannot store NUL) become blanks; the given secrets are masked. */
+export function createDescribe(secrets: readonly string[]): Describe {
+  return (words) => {
+    const masked = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), words.toWellFormed())
+    const line = masked.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
+    return line.slice(0, LONGEST_DETAIL).toWellFormed()
+  }
+}
+
+/** An outcome for each of the attempt's recipients once the server has taken the message. */
+export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {
+  return outcomes(attempt, { kind: 'accepted', detail: describe(reply) }, describe)
+}
+
+/** An outcome for each of the attempt's recipients when the message as a whole was not taken. */
+export function outcomesOfFailure(
+  attempt: Attempt,
+  error: NodemailerError,
+  describe: Describe,
+): Map<string, Outcome> {
+  return outcomes(attempt, judgeFailure(attempt, error, describe), describe)
+}
+
+/** Recipients refused by name keep their own outcome; the others share the message's. */
+function outcomes(attempt: Attempt, shared: Outcome, describe: Describe): Map<string, Outcome> {
+  const found = new Map(attempt.to.map((recipient) => [recipient, shared]))
+  for (const { recipient, response } of attempt.refusals()) {
+    if (recipient !== undefined && found.has(recipient)) {
+      found.set(recipient, judgeReply(response ?? '', true, describe))
+    }
+  }
+  return found
+}
+
+function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Describe): Outcome {
+  const { code, response } = error
+  const replied = code === 'EENVELOPE' || code === 'EMESSAGE'
+  if (replied && /^[45]\d\d/.test(response ?? '')) return judgeReply(response ?? '', false, describe)
+  const words = response ?? `${error.message}${code ? ` (${code})` : ''}`
+  if (attempt.handed_over && error.responseCode !== 421) {
+    return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
+  }
+  const slow = code === 'EAUTH' || SLOW_DOWN_CODES.has(error.responseCode ?? 0)
+  return { kind: 'deferred', detail: describe(words), ...(slow ? { sender_wide: true } : {}) }
+}
+
+/** Judges one reply, to RCPT (`named`: it speaks of one recipient) or to the message. */
+function judgeReply(reply: string, named: boolean, describe: Describe): Outcome {
+  const code = Number(reply.slice(0, 3))
+  const detail = describe(reply)
+  if (SLOW_DOWN_CODES.has(code) || LOGIN_CODES.has(code)) {
+    return { kind: 'deferred', detail, sender_wide: true }
+  }
+  if (code < 500 || code > 599 || code === BAD_SEQUENCE) return { kind: 'deferred', detail }
+  return { kind: 'refused', detail, suppress: named && isDeadAddress(reply) }
+}
+
+/**
+ * Whether a 5xx reply to RCPT says that the address itself is dead: 5.1.x, or a 550 that gives no enhanced code.
+ * 5.1.7 and 5.1.8 are about the sender's address, and some servers say so only at RCPT.
+ */
+function isDeadAddress(reply: string): boolean {
+  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1]
+  if (enhanced === undefined) return reply.startsWith('550')
+  return enhanced.startsWith('5.1.') && enhanced !== '5.1.7' && enhanced !== '5.1.8'
+}

@@ -1,0 +1,177 @@
+/**
+ * Sends email through an SMTP server, over pooled connections that are kept alive between messages.
+ * Promises: never throws; one outcome for each recipient; every send ends within its own time limit, whatever the
+ * server does; the envelope is exactly the return path and the recipients given, one address each.
+ * Must not judge what a server says (smtp-replies.ts) nor compose the message (message.ts).
+ */
+import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
+import { composeMessage, wireAddress } from './message.ts'
+import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
+import {
+  type Attempt,
+  createDescribe,
+  type Describe,
+  outcomesOfFailure,
+  outcomesOfSuccess,
+} from './smtp-replies.ts'
+
+/** Milliseconds. `total_ms` bounds one send from the wait for a connection to the server's last word. */
+export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; socket_ms: number; total_ms: number }
+
+export type SmtpOptions = {
+  /** smtp://user:password@host:port or smtps://…, with nodemailer's options as its query (?requireTLS=1). */
+  url: string
+  max_connections?: number
+  /** The name given in EHLO; the machine's own when absent. */
+  hostname?: string
+  timeouts?: Partial<SmtpTimeouts>
+}
+
+const DEFAULT_TIMEOUTS: SmtpTimeouts = {
+  connect_ms: 10_000,
+  greeting_ms: 10_000,
+  socket_ms: 30_000,
+  total_ms: 45_000,
+}
+
+type Transport = ReturnType<typeof createPool>
+/** What travels with a message through nodemailer, so that its plugin can note how far it came. */
+type TrackedMail = SendMailOptions & { attempt: Attempt }
+
+/** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
+export function createSmtpProvider(options: SmtpOptions): EmailProvider {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const describe = createDescribe(secretsOf(options.url))
+  const transport = createPool(options, timeouts)
+  const in_flight = new Set<Promise<unknown>>()
+  let closed = false
+
+  const track = async (email: OutgoingEmail): Promise<EmailDelivery> => {
+    const delivery = deliver(transport, email, timeouts.total_ms, describe)
+    in_flight.add(delivery)
+    return await delivery.finally(() => in_flight.delete(delivery))
+  }
+  return {
+    async send(email) {
+      return closed ? deferAll(email, 'the SMTP provider is closed') : await track(email)
+    },
+    async close() {
+      closed = true
+      await Promise.allSettled(in_flight)
+      transport.close()
+    },
+  }
+}
+
+function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
+  const transport = createTransport({
+    url: options.url,
+    pool: true,
+    maxConnections: options.max_connections ?? 5,
+    ...(options.hostname === undefined ? {} : { name: options.hostname }),
+    connectionTimeout: timeouts.connect_ms,
+    dnsTimeout: timeouts.connect_ms,
+    greetingTimeout: timeouts.greeting_ms,
+    socketTimeout: timeouts.socket_ms,
+    // we say goodbye first, instead of running into the socket's timeout
+    idleTimeout: Math.ceil(timeouts.socket_ms / 2),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return transport.use('stream', watchAttempt)
+}
+
+/** Refuses an envelope that nodemailer has read as something else, and notes the moment of the final dot. */
+function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
+  const { attempt } = mail.data as TrackedMail
+  const envelope = mail.message.getEnvelope()
+  // nodemailer notes the server's refusals here, also when the message as a whole fails
+  attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
+  mail.message.processFunc((input) =>
+    input.once('end', () => {
+      attempt.handed_over = true
+    }),
+  )
+  next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
+}
+
+async function deliver(
+  transport: Transport,
+  email: OutgoingEmail,
+  total_ms: number,
+  describe: Describe,
+): Promise<EmailDelivery> {
+  const wire = new Map(email.recipients.map((recipient) => [recipient, wireAddress(recipient)]))
+  const to = [...new Set(wire.values())].filter((address) => address !== null)
+  const found =
+    to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, total_ms, describe)
+  const outcomes = new Map<string, Outcome>()
+  for (const [recipient, address] of wire) {
+    const outcome = address === null ? undefined : found.get(address)
+    outcomes.set(recipient, outcome ?? { kind: 'refused', detail: 'not one email address', suppress: false })
+  }
+  const accepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
+  return { provider_message_id: accepted ? email.message_id : null, outcomes }
+}
+
+/** One message to the server, once; an outcome for each address of `to`. */
+async function attemptTo(
+  transport: Transport,
+  email: OutgoingEmail,
+  to: string[],
+  total_ms: number,
+  describe: Describe,
+): Promise<Map<string, Outcome>> {
+  const attempt: Attempt = { to, handed_over: false, refusals: () => [] }
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), total_ms)
+  try {
+    const from = wireAddress(email.return_path)
+    if (from === null) throw new Error('the return path is not one address')
+    const mail: TrackedMail = {
+      attempt,
+      raw: await composeMessage(email),
+      envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
+      signal: limit.signal,
+    }
+    const info = await transport.sendMail(mail)
+    if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
+    return outcomesOfSuccess(attempt, info.response, describe)
+  } catch (cause) {
+    const error: NodemailerError = cause instanceof Error ? cause : new Error(String(cause))
+    if (limit.signal.aborted) error.message = `not done within ${total_ms} ms`
+    return outcomesOfFailure(attempt, error, describe)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
+  left.length === right.length && left.every((item, at) => item === right[at])
+
+const deferAll = (email: OutgoingEmail, detail: string): EmailDelivery => ({
+  provider_message_id: null,
+  outcomes: new Map(email.recipients.map((recipient) => [recipient, { kind: 'deferred', detail }])),
+})
+
+/** The password in the forms that a server might repeat to us. Too short to be told from text: left alone. */
+function secretsOf(url: string): string[] {
+  const parsed = URL.canParse(url) ? new URL(url) : null
+  if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
+    throw new Error('SMTP_URL must be smtp://… or smtps://…')
+  }
+  const user = decode(parsed.username)
+  const password = decode(parsed.password)
+  const base64 = (text: string): string => Buffer.from(text).toString('base64')
+  return [base64(`\0${user}\0${password}`), base64(password), parsed.password, password].filter(
+    (secret) => password.length >= 4 && secret.length >= 4,
+  )
+}
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,34 @@
+/** Every job and its handler, as an explicit list: who works on what, and how many at a time. */
+import type { JobName, ScheduleName } from '../db/jobs.ts'
+import type { Log } from '../db/log.ts'
+import type { Database } from '../db/pool.ts'
+import type { Consumer, FetchedJob, Settlement } from '../db/queue.ts'
+import type { Secrets } from '../db/secrets.ts'
+import type { Versions } from '../db/templates/versions.ts'
+import { deliverEmails } from './jobs/deliver-email.ts'
+import { requeueStale } from './jobs/requeue-stale.ts'
+import type { EmailProvider } from './providers/provider.ts'
+
+/** What handlers work with; made once by main.ts, passed down. */
+export type WorkerDeps = {
+  database: Database
+  queue: Consumer
+  secrets: Secrets
+  versions: Versions
+  email: EmailProvider
+  log: Log
+  clock: () => Date
+}
+
+export type Handler<J extends JobName> = (jobs: FetchedJob<J>[], deps: WorkerDeps) => Promise<Settlement[]>
+
+/** How a process works on a queue: batches of `batchSize`, in as many loops as the concurrency allows. */
+type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number }
+
+export const HANDLERS: { [J in JobName]: Registration<J> } = {
+  'deliver-email': { handle: deliverEmails, batchSize: 10 },
+}
+
+export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
+  'requeue-stale': requeueStale,
+}

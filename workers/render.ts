@@ -1,0 +1,40 @@
+/**
+ * Row and template version → the message on the wire. Pure: same row, same message at each attempt.
+ * Owns what a delivered email looks like; knows no provider and sends nothing.
+ */
+import { emailContent } from '../db/emails/content.ts'
+import type { EmailRow } from '../db/emails/table.ts'
+import type { CompiledVersion } from '../db/templates/versions.ts'
+import { parseMailbox } from '../db/text/address.ts'
+import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
+
+/**
+ * The message of a row, for the recipients that are still to be tried.
+ * @throws Error when the row's template version is missing.
+ */
+export function renderEmail(
+  row: EmailRow,
+  version: CompiledVersion | undefined,
+  dkim: DkimKey | null,
+): OutgoingEmail {
+  const { html, text } = emailContent(row, version)
+  const from = parseMailbox(row.from_address)
+  if (!from) throw new Error(`email ${row.id} has a from address that cannot be read`)
+  return {
+    team_id: row.team_id,
+    email_id: row.id,
+    message_id: `${row.id}@${from.domain}`,
+    from: row.from_address,
+    to: row.to_emails,
+    // The same address twice is one recipient of the envelope.
+    recipients: [...new Set(row.pending_recipients ?? row.to_emails)],
+    return_path: from.address,
+    subject: row.subject,
+    html,
+    text,
+    reply_to: row.reply_to,
+    headers: row.headers,
+    date: new Date(row.created_at),
+    dkim,
+  }
+}
