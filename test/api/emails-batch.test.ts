@@ -1,8 +1,8 @@
 /** POST /v1/emails/batch: contract §2.4, §4.2, §7, §8; decisions: batch quota. */
 import t from 'tap'
+import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } from '../support/service.ts'
-import { startStatementCounter } from '../support/statement-counter.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
 const service = await startService(t, { clock: () => now })
@@ -144,8 +144,8 @@ t.test('50 parallel batches of 7 against 100 left store exactly the batches that
 })
 
 t.test('a batch of 100 costs as many statements as a batch of one', async (t) => {
-  const counter = await startStatementCounter(t, service.url)
-  const counted = await startService(t, { url: counter.url, wake: () => {} })
+  const proxy = await startDatabaseProxy(t, service.url)
+  const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const team = await makeTeam(counted)
   const sendAll = async (emails: unknown[]) =>
     await counted.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
@@ -154,8 +154,8 @@ t.test('a batch of 100 costs as many statements as a batch of one', async (t) =>
     to: [`${index}@example.org`],
   })
   await sendAll(many(1, keyed('warm')))
-  const one = await counter.during(async () => await sendAll(many(1, keyed('one'))))
-  const hundred = await counter.during(async () => await sendAll(many(100, keyed('hundred'))))
+  const one = await proxy.during(async () => await sendAll(many(1, keyed('one'))))
+  const hundred = await proxy.during(async () => await sendAll(many(100, keyed('hundred'))))
   // Authentication, begin, references, lock, replays, charge, rows, jobs, commit.
   t.equal(one, 9)
   t.equal(hundred, 9)

@@ -1,6 +1,7 @@
 /** What tests look up behind the API's back: rows and jobs of a team. */
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
+import { credentialHash } from '../../db/credentials/token.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import type { Service } from './service.ts'
 
@@ -29,3 +30,19 @@ export const rowCounts = async ({ database }: Place, teamId: string) =>
 export const removeDomains = async ({ database }: Place, teamId: string): Promise<void> => {
   await database.query(sql.unsafe`delete from domains where team_id = ${teamId}`)
 }
+
+const idRow = object({ id: string().defined() })
+
+/** The id under which a key is stored. */
+export const keyIdOf = async ({ database }: Place, key: string): Promise<string> =>
+  (
+    await database.one(
+      sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`,
+    )
+  ).id
+
+const sizeRow = object({ bytes: number().defined() })
+
+/** What the emails table takes on disk, indexes and TOAST included. */
+export const tableSize = async ({ database }: Place): Promise<number> =>
+  (await database.one(sql.type(sizeRow)`select pg_total_relation_size('emails') as bytes`)).bytes

@@ -68,6 +68,17 @@ export const caller =
     return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
   }
 
+/** Puts an application on a port of its own, until the test ends. @returns its base URL. */
+export async function listen(t: Test, app: ReturnType<typeof createApp>): Promise<string> {
+  const server = createServer(app.callback())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 /** Starts the API over a database of the test file's own, or over `url`. */
 export async function startService(
   t: Test,
@@ -86,15 +97,11 @@ export async function startService(
     log: pino({ level: 'silent' }),
     clock,
   }
-  const server = createServer(createApp(deps).callback())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const base = await listen(t, createApp(deps))
   t.teardown(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
     await queue.stop()
     await database.end()
   })
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return { base, url: databaseUrl, database, deps, call: caller(base) }
 }
 
@@ -119,7 +126,10 @@ export async function makeKey(
 }
 
 /** Makes a session token of a team. */
-export async function makeSession({ database, deps }: Pick<Service, 'database' | 'deps'>, teamId: string): Promise<string> {
+export async function makeSession(
+  { database, deps }: Pick<Service, 'database' | 'deps'>,
+  teamId: string,
+): Promise<string> {
   const token = makeCredential('session')
   const expires_at = new Date(deps.clock().getTime() + 3_600_000)
   await insertSession(

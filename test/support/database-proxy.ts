@@ -1,8 +1,8 @@
 /**
- * Counts the statements that reach PostgreSQL: a TCP proxy that reads the frontend protocol as it passes
- * (message types Query and Execute). Promises to change nothing of what it passes on.
+ * A TCP proxy in front of PostgreSQL: counts the statements that pass (message types Query and Execute of the
+ * frontend protocol), and can cut the way. Promises to change nothing of what it passes on.
  */
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { Test } from 'tap'
 
 const HEADER = 5
@@ -28,13 +28,22 @@ function messageReader(onStatement: () => void): (chunk: Buffer) => void {
   }
 }
 
-export type StatementCounter = { url: string; during(work: () => Promise<unknown>): Promise<number> }
+export type DatabaseProxy = {
+  url: string
+  /** How many statements passed while `work` ran. */
+  during(work: () => Promise<unknown>): Promise<number>
+  /** Breaks every connection and takes no new one. */
+  cut(): void
+}
 
-/** A way to the database at `url` that counts. */
-export async function startStatementCounter(t: Test, url: string): Promise<StatementCounter> {
+/** A way to the database at `url`. */
+export async function startDatabaseProxy(t: Test, url: string): Promise<DatabaseProxy> {
   const target = new URL(url)
   let count = 0
+  const open = new Set<Socket>()
   const proxy = createServer((client) => {
+    open.add(client)
+    client.once('close', () => open.delete(client))
     const server = connect(Number(target.port || 5432), target.hostname)
     client.on(
       'data',
@@ -44,15 +53,21 @@ export async function startStatementCounter(t: Test, url: string): Promise<State
     )
     client.pipe(server).pipe(client)
     client.on('error', () => server.destroy())
+    client.on('close', () => server.destroy())
     server.on('error', () => client.destroy())
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => void proxy.close())
+  const cut = (): void => {
+    proxy.close()
+    for (const client of open) client.destroy()
+  }
+  t.teardown(cut)
   const through = new URL(url)
   through.hostname = '127.0.0.1'
   through.port = String((proxy.address() as AddressInfo).port)
   return {
     url: through.href,
+    cut,
     async during(work) {
       const before = count
       await work()
