@@ -47,6 +47,12 @@ export async function saveSender(
     where key = ${key}`)
 }
 
+/** The sender's row as it is; null when it has none yet. */
+export async function senderByKey(tx: Tx, key: string): Promise<SenderRow | null> {
+  return await tx.maybeOne(sql.prepared('sender_by_key', senderRow)`
+    select ${senderColumns} from senders where key = ${key}`)
+}
+
 /** Every sender, for people. */
 export async function allSenders(tx: Tx): Promise<readonly SenderRow[]> {
   return await tx.any(sql.type(senderRow)`select ${senderColumns} from senders order by key`)
