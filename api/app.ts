@@ -14,9 +14,10 @@ import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
 import { emailRoutes } from './v1/emails.ts'
 import { planRoutes } from './v1/plans.ts'
+import { whatsappRoutes } from './v1/whatsapp.ts'
 
 /** Every route of the service. */
-export const ROUTES: readonly Route[] = [...opsRoutes, ...emailRoutes, ...planRoutes]
+export const ROUTES: readonly Route[] = [...opsRoutes, ...emailRoutes, ...whatsappRoutes, ...planRoutes]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE = 28_000

@@ -6,6 +6,7 @@ import type { Consumer, FetchedJob, Settlement } from '../db/queue.ts'
 import type { Secrets } from '../db/secrets.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
+import { deliverWhatsapp, type WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import type { EmailProvider } from './providers/provider.ts'
 
@@ -16,6 +17,8 @@ export type WorkerDeps = {
   secrets: Secrets
   versions: Versions
   email: EmailProvider
+  /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
+  whatsapp: WhatsappDelivery | null
   log: Log
   clock: () => Date
 }
@@ -27,6 +30,7 @@ type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number }
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': { handle: deliverEmails, batchSize: 10 },
+  'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {

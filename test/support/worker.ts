@@ -17,21 +17,26 @@ import { SECRET_KEY, type Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
-/** Starts working on every queue in this process. `changes` replaces dependencies, the clock for one. */
+/**
+ * Starts working in this process on every queue that it is given a provider for. `changes` replaces dependencies, the
+ * clock for one.
+ */
 export async function startWorker(
   t: Test,
   { database, deps, url }: Service,
   {
     smtp_url,
     concurrency = 20,
+    whatsapp = null,
     ...changes
   }: { smtp_url: string; concurrency?: number } & Partial<WorkerDeps>,
 ): Promise<{ stop(): Promise<void> }> {
   const queue = await openConsumer(url, { connections: 4, onError: () => {} })
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
-  const jobs = Object.keys(JOBS) as JobName[]
-  await startWork(jobs, concurrency, { database, queue, secrets, versions, email, log, clock, ...changes })
+  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || job !== 'deliver-whatsapp')
+  const own = { database, queue, secrets, versions, email, whatsapp, log, clock }
+  await startWork(jobs, concurrency, { ...own, ...changes })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
   let running = true
   const stop = async (): Promise<void> => {
