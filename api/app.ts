@@ -4,6 +4,7 @@
  * path lacks is 405 with Allow. Tests start here.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
@@ -17,6 +18,9 @@ import { planRoutes } from './v1/plans.ts'
 
 /** Every route of the service. */
 export const ROUTES: readonly Route[] = [...opsRoutes, ...smtpHookRoutes, ...emailRoutes, ...planRoutes]
+
+/** Longer than any wait that a handler allows itself, in milliseconds. */
+const DEADLINE = 28_000
 
 const REQUEST_ID = /^[\w.-]{1,64}$/
 
@@ -65,26 +69,41 @@ const renderErrors =
     }
   }
 
+/** A database that hangs must not hang its callers: 503 once the deadline has passed. */
+async function withinDeadline(answer: Promise<Answer>): Promise<Answer> {
+  const deadline = new AbortController()
+  const late = sleep(DEADLINE, undefined, { signal: deadline.signal, ref: false }).then(() => {
+    throw new Refusal('unavailable', 'the service did not answer in time; please retry', 1)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    late.catch(() => {})
+    deadline.abort()
+  }
+}
+
 const handlerOf =
   (route: Route, deps: Deps): Middleware =>
   async (ctx) => {
-    const { state } = ctx as Ctx
-    const request: Request = {
-      raw: ctx.req,
-      params: ctx.params ?? {},
-      query: ctx.URL.searchParams,
-      headers: ctx.headers,
-      now: deps.clock(),
-    }
-    const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
-    if (route.access === 'public') {
-      send(ctx, await route.handle(request, forRequest))
-      return
-    }
-    const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, request.now)
-    authorize(principal, route.access)
-    send(ctx, await route.handle({ ...request, principal }, forRequest))
+    send(ctx, await withinDeadline(answerOf(route, deps, ctx as Ctx)))
   }
+
+async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
+  const { state } = ctx
+  const request: Request = {
+    raw: ctx.req,
+    params: ctx.params ?? {},
+    query: ctx.URL.searchParams,
+    headers: ctx.headers,
+    now: deps.clock(),
+  }
+  const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
+  if (route.access === 'public') return await route.handle(request, forRequest)
+  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, request.now)
+  authorize(principal, route.access)
+  return await route.handle({ ...request, principal }, forRequest)
+}
 
 /** What no handler took: an unknown path, or a known one with another method. */
 const refuseUnmatched =

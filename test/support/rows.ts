@@ -1,0 +1,48 @@
+/** What tests look up behind the API's back: rows and jobs of a team. */
+import { sql } from 'slonik'
+import { mixed, number, object, string } from 'yup'
+import { credentialHash } from '../../db/credentials/token.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import type { Service } from './service.ts'
+
+type Place = Pick<Service, 'database' | 'deps'>
+
+/** What the team has used, as `team show` tells it. */
+export const usedBy = async ({ database, deps }: Place, teamId: string) =>
+  (await showTeam(database, teamId, deps.clock())).used
+
+const jobRow = object({ name: string().defined(), data: mixed<Record<string, unknown>>().defined() })
+
+/** The team's jobs in any state. */
+export const jobsOf = async ({ database }: Place, teamId: string) =>
+  await database.any(sql.type(jobRow)`
+    select name, data from pgboss.job where data ->> 'team_id' = ${teamId} order by created_on`)
+
+const countsRow = object({ emails: number().defined(), jobs: number().defined() })
+
+/** How many emails and delivery jobs the team has. */
+export const rowCounts = async ({ database }: Place, teamId: string) =>
+  await database.one(sql.type(countsRow)`
+    select (select count(*) from emails where team_id = ${teamId}) as emails,
+      (select count(*) from pgboss.job where name = 'deliver-email' and data ->> 'team_id' = ${teamId}) as jobs`)
+
+/** Takes the team's domains away. */
+export const removeDomains = async ({ database }: Place, teamId: string): Promise<void> => {
+  await database.query(sql.unsafe`delete from domains where team_id = ${teamId}`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** The id under which a key is stored. */
+export const keyIdOf = async ({ database }: Place, key: string): Promise<string> =>
+  (
+    await database.one(
+      sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`,
+    )
+  ).id
+
+const sizeRow = object({ bytes: number().defined() })
+
+/** What the emails table takes on disk, indexes and TOAST included. */
+export const tableSize = async ({ database }: Place): Promise<number> =>
+  (await database.one(sql.type(sizeRow)`select pg_total_relation_size('emails') as bytes`)).bytes
