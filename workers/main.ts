@@ -12,6 +12,7 @@ import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { onWake } from '../db/wake.ts'
 import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { createReaders } from './providers/readers.ts'
 import { createSmtpProvider } from './providers/smtp.ts'
 import { startWork } from './run.ts'
 
@@ -25,12 +26,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
   const email = createSmtpProvider({ url: settings.SMTP_URL ?? '', max_connections: concurrency })
+  const secrets = createSecrets(settings.SECRET_KEY)
   await startWork(jobs, concurrency, {
     database,
     queue,
-    secrets: createSecrets(settings.SECRET_KEY),
+    secrets,
     versions: createVersions(),
     email,
+    readers: createReaders({ secrets }),
     log,
     clock: () => new Date(),
   })

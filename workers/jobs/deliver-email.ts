@@ -127,11 +127,13 @@ async function record(
         size_kb: sizeKb(attempt.email.html),
       }
     })
-    if (records.length > 0) await recordAttempts(tx, records)
+    // The events come first: they lock the rows in the order that everyone does.
     await applyEmailEvents(
       tx,
       attempts.flatMap((attempt) => eventsOf(attempt, now)),
+      now,
     )
+    if (records.length > 0) await recordAttempts(tx, records)
     if (done.length > 0) await deps.queue.complete(tx, 'deliver-email', done)
   })
 }
