@@ -10,6 +10,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
+import { smtpHookRoutes } from './hooks/smtp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
 import { emailRoutes } from './v1/emails.ts'
@@ -17,7 +18,13 @@ import { planRoutes } from './v1/plans.ts'
 import { whatsappRoutes } from './v1/whatsapp.ts'
 
 /** Every route of the service. */
-export const ROUTES: readonly Route[] = [...opsRoutes, ...emailRoutes, ...whatsappRoutes, ...planRoutes]
+export const ROUTES: readonly Route[] = [
+  ...opsRoutes,
+  ...smtpHookRoutes,
+  ...emailRoutes,
+  ...whatsappRoutes,
+  ...planRoutes,
+]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE = 28_000

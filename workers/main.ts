@@ -14,6 +14,7 @@ import { onWake } from '../db/wake.ts'
 import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
 import type { WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
 import type { EmailProvider } from './providers/provider.ts'
+import { createReaders } from './providers/readers.ts'
 import { createSesProvider } from './providers/ses.ts'
 import { createSmtpProvider } from './providers/smtp.ts'
 import { createWhatsappProvider } from './providers/whatsapp-cloud.ts'
@@ -54,16 +55,18 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
+  const secrets = createSecrets(settings.SECRET_KEY)
   const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
   const whatsapp = whatsappDelivery(settings)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   await startWork(jobs, concurrency, {
     database,
     queue,
-    secrets: createSecrets(settings.SECRET_KEY),
+    secrets,
     versions: createVersions(),
     email,
     whatsapp,
+    readers: createReaders({ secrets }),
     log,
     clock: () => new Date(),
   })
