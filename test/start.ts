@@ -8,7 +8,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Postgres, startPostgres } from '../db/dev.ts'
@@ -18,6 +18,7 @@ import { type Demo, demoTeam } from './demo.ts'
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
 const KILL_AFTER = 30_000
+const WHATSAPP_PORT = 8026
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -32,17 +33,41 @@ async function secretKey(): Promise<string> {
   return made
 }
 
+/** Listens for a moment. @returns the port, or null when it is taken; 0 finds a free one. */
+async function probe(port: number): Promise<number | null> {
+  const server = createServer()
+  const found = await new Promise<number | null>((resolve) => {
+    server.once('error', () => resolve(null))
+    server.listen(port, () => resolve((server.address() as AddressInfo).port))
+  })
+  if (found !== null) await new Promise((resolve) => server.close(resolve))
+  return found
+}
+
 /** Fails early and clearly when a port is taken. */
 async function assertFree(name: string, port: number): Promise<void> {
-  const probe = createServer()
-  const free = await new Promise<boolean>((resolve) => {
-    probe.once('error', () => resolve(false))
-    probe.listen(port, () => resolve(true))
-  })
-  if (!free)
-    throw new Error(`port ${port} is taken by another program: stop it, or set ${name} to another port`)
-  await new Promise((resolve) => probe.close(resolve))
+  if ((await probe(port)) !== null) return
+  throw new Error(`port ${port} is taken by another program: stop it, or set ${name} to another port`)
 }
+
+/** The port of the sandbox's Cloud API, which only our own processes need to know. */
+async function whatsappPort(): Promise<string> {
+  const given = process.env.SANDBOX_WHATSAPP_PORT
+  if (given) await assertFree('SANDBOX_WHATSAPP_PORT', Number(given))
+  return given || String((await probe(WHATSAPP_PORT)) ?? (await probe(0)))
+}
+
+/** WhatsApp through the sandbox, as far as nothing else is set. Its number is as fast as the provider allows. */
+const whatsappSettings = (port: string, url: string): NodeJS.ProcessEnv => ({
+  WHATSAPP_API_URL: `http://127.0.0.1:${port}/v23.0`,
+  WHATSAPP_ACCESS_TOKEN: 'sandbox',
+  WHATSAPP_PHONE_NUMBER_ID: '100000000000002',
+  WHATSAPP_BUSINESS_ACCOUNT_ID: '100000000000001',
+  WHATSAPP_MESSAGES_PER_SECOND: '1000',
+  WHATSAPP_APP_SECRET: 'sandbox-app-secret',
+  WHATSAPP_VERIFY_TOKEN: 'sandbox-verify-token',
+  SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
+})
 
 /** Starts one of our processes and waits until it says that it is up. */
 async function startProcess(children: ChildProcess[], file: string, env: NodeJS.ProcessEnv): Promise<void> {
@@ -86,7 +111,7 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 
-function greet({ key, email }: Demo, url: string, inbox: string): void {
+function greet({ key, email, whatsapp }: Demo, url: string, inbox: string): void {
   say('')
   say(`API      ${url}/v1`)
   say(`inbox    ${inbox}   what the sandbox received`)
@@ -95,6 +120,10 @@ function greet({ key, email }: Demo, url: string, inbox: string): void {
   say('Send an email:')
   say('')
   say(curl(url, key, '/v1/emails', email))
+  say('')
+  say('Send a WhatsApp message:')
+  say('')
+  say(curl(url, key, '/v1/whatsapp/messages', whatsapp))
   say('')
   say('ready')
 }
@@ -108,6 +137,7 @@ async function start(running: Running): Promise<void> {
   await assertFree('PORT', port)
   await assertFree('SANDBOX_SMTP_PORT', Number(smtpPort))
   await assertFree('SANDBOX_HTTP_PORT', Number(inboxPort))
+  const cloudPort = await whatsappPort()
   await mkdir(DATA, { recursive: true })
   if (!process.env.DATABASE_URL) {
     say('starting PostgreSQL …')
@@ -120,10 +150,12 @@ async function start(running: Running): Promise<void> {
     SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
     PUBLIC_URL: url,
     DATABASE_URL: running.postgres?.url,
+    ...whatsappSettings(cloudPort, url),
     ...process.env,
     PORT: String(port),
     SANDBOX_SMTP_PORT: smtpPort,
     SANDBOX_HTTP_PORT: inboxPort,
+    SANDBOX_WHATSAPP_PORT: cloudPort,
   }
   const databaseUrl = env.DATABASE_URL ?? ''
   await migrate(databaseUrl, say)
