@@ -11,6 +11,7 @@ import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
+import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
 import { emailRoutes } from './v1/emails.ts'
@@ -21,6 +22,7 @@ import { whatsappRoutes } from './v1/whatsapp.ts'
 export const ROUTES: readonly Route[] = [
   ...opsRoutes,
   ...smtpHookRoutes,
+  ...whatsappHookRoutes,
   ...emailRoutes,
   ...whatsappRoutes,
   ...planRoutes,

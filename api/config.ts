@@ -12,6 +12,10 @@ const apiSettings = object({
     .optional(),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
   SMTP_REPORT_TOKEN: string().min(16, '${path} must be at least 16 characters long'),
+  /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
+  WHATSAPP_APP_SECRET: string(),
+  /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
+  WHATSAPP_VERIFY_TOKEN: string(),
 })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
@@ -22,4 +26,6 @@ export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSet
 /** What the hooks need of the settings. */
 export const hookSettings = (settings: ApiSettings): HookSettings => ({
   smtp_report_token: settings.SMTP_REPORT_TOKEN ?? null,
+  whatsapp_app_secret: settings.WHATSAPP_APP_SECRET ?? null,
+  whatsapp_verify_token: settings.WHATSAPP_VERIFY_TOKEN ?? null,
 })

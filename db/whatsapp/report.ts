@@ -4,12 +4,15 @@
  * same few statements for one event or a thousand. Given a transaction; must not know a provider's words. Contract §6.
  */
 import type { Tx } from '../pool.ts'
+import { APPLIED, type Fate, UNKNOWN } from '../reports/fate.ts'
+import type { MessageRef as ReportedRef } from '../reports/ref.ts'
 import { higherStatus, statusOfEvent, type WhatsappStatus } from './status.ts'
 import {
   type Acceptance,
   insertEvents,
   lockMessages,
   type MessageRef,
+  messagesByProviderIds,
   raiseStatuses,
   recordAcceptances,
   type WhatsappEvent,
@@ -18,10 +21,20 @@ import {
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }
 
+/** A status as a report tells it. */
+export type ReportedStatus = {
+  ref: ReportedRef
+  status: 'sent' | 'delivered' | 'read' | 'failed'
+  occurred_at: Date
+  detail: string
+  event_key: string
+  provider_message_id: string | null
+}
+
 const keyOf = ({ team_id, message_id }: MessageRef): string => `${team_id}/${message_id}`
 
-/** Stores events and lifts their rows. Events that were stored before change nothing. @returns whether each has a row. */
-export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[]): Promise<boolean[]> {
+/** Stores events and lifts their rows. Events that were stored before change nothing. @returns a fate for each. */
+export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[]): Promise<Fate[]> {
   if (events.length === 0) return []
   // Locked in one order by everyone, so that two transactions over the same rows cannot deadlock.
   const there = new Set((await lockMessages(tx, events)).map(keyOf))
@@ -31,7 +44,7 @@ export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[
   const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
   await accept(tx, news)
   await raise(tx, news)
-  return events.map((event) => there.has(keyOf(event)))
+  return events.map((event) => (there.has(keyOf(event)) ? APPLIED : UNKNOWN))
 }
 
 async function accept(tx: Tx, events: readonly AppliedEvent[]): Promise<void> {
@@ -59,4 +72,25 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
   }
   const moving = [...rises.values()].filter(({ status }) => status !== 'queued')
   if (moving.length > 0) await raiseStatuses(tx, moving)
+}
+
+/** Applies statuses as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
+export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[]): Promise<Fate[]> {
+  const ids = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
+  const byProviderId =
+    ids.length > 0 ? await messagesByProviderIds(tx, [...new Set(ids)]) : new Map<string, MessageRef>()
+  const found = events.map(({ ref, status, ...event }): AppliedEvent | undefined => {
+    const own =
+      'provider_message_id' in ref
+        ? byProviderId.get(ref.provider_message_id)
+        : { team_id: ref.team_id, message_id: ref.id }
+    return own && { ...event, ...own, kind: status }
+  })
+  const known = found.filter((event) => event !== undefined)
+  const fates = new Map<AppliedEvent, Fate>()
+  for (const [index, fate] of (await applyWhatsappEvents(tx, known)).entries()) {
+    const event = known[index]
+    if (event) fates.set(event, fate)
+  }
+  return found.map((event) => (event && fates.get(event)) ?? UNKNOWN)
 }

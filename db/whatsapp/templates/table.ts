@@ -123,25 +123,38 @@ export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[
 /** The provider's news of a template, which names no team: every team's template of this name is meant. */
 export type TemplateNews = { name: string; language: string; status: TemplateState; occurred_at: Date }
 
-const changedRow = object({ team_id: string().defined(), id: string().defined(), status: stateField() })
+const namedRow = object({ name: string().defined(), language: string().defined() })
 
 /**
  * Sets the states that the provider told of, in one statement; each name and language at most once. The provider's
- * times are whole seconds; news older than the state we know change nothing. @returns the templates that changed.
+ * times are whole seconds and it writes a language with - or _. Older news than the state we know change nothing.
+ * @returns the name and language of every template that is meant, changed or not.
  */
 export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
   const tuples = news.map(({ name, language, status, occurred_at }) => [
     name,
-    language,
+    language.replaceAll('-', '_'),
     status,
     occurred_at.toISOString(),
   ])
-  return await tx.any(sql.prepared('apply_whatsapp_template_news', changedRow)`
-    update whatsapp_templates t set
-      status = n.status, status_at = n.occurred_at, updated_at = ${sql.timestamp(now)}
-    from ${sql.unnest(tuples, ['text', 'text', 'text', 'timestamptz'])} as n (name, language, status, occurred_at)
-    where t.name = n.name and t.language = n.language and date_trunc('second', t.status_at) <= n.occurred_at
-    returning t.team_id, t.id, t.status`)
+  const states = sql.array(TEMPLATE_STATES, 'text')
+  return await tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`
+    with news as (
+      select * from ${sql.unnest(tuples, ['text', 'text', 'text', 'timestamptz'])} as n (name, language, status, at)
+    ), meant as (
+      select t.team_id, t.id, t.name, t.language, n.status, n.at from news n
+        join whatsapp_templates t on t.name = n.name and replace(t.language, '-', '_') = n.language
+      order by t.team_id, t.id for no key update of t
+    ), changed as (
+      update whatsapp_templates t set
+        status = m.status, status_at = m.at, updated_at = ${sql.timestamp(now)}
+      from meant m
+      where t.team_id = m.team_id and t.id = m.id and (
+        date_trunc('second', t.status_at) < m.at
+        or date_trunc('second', t.status_at) = m.at
+          and array_position(${states}, m.status) > array_position(${states}, t.status))
+    )
+    select name, language from meant`)
 }
 
 /** Brings a team's templates up to what the provider lists, by name and language. @returns those it knows. */
