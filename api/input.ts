@@ -16,10 +16,15 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw tooLarge()
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > BODY_LIMIT) throw tooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > BODY_LIMIT) throw tooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    // Nobody is left to read this answer.
+    throw error instanceof Refusal ? error : new Refusal('bad_request', 'the body broke off')
   }
   return Buffer.concat(chunks)
 }
