@@ -4,6 +4,7 @@
  * path lacks is 405 with Allow. Tests start here.
  */
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
@@ -24,6 +25,9 @@ export const ROUTES: readonly Route[] = [
   ...emailRoutes,
   ...planRoutes,
 ]
+
+/** Longer than any wait that a handler allows itself, in milliseconds. */
+const DEADLINE = 28_000
 
 const REQUEST_ID = /^[\w.-]{1,64}$/
 
@@ -88,27 +92,43 @@ function pathParams(path: string, captures: readonly (string | undefined)[]): Re
   return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
 }
 
+/** A database that hangs must not hang its callers: 503 once the deadline has passed. */
+async function withinDeadline(answer: Promise<Answer>): Promise<Answer> {
+  const deadline = new AbortController()
+  const late = sleep(DEADLINE, undefined, { signal: deadline.signal, ref: false }).then(() => {
+    throw new Refusal('unavailable', 'the service did not answer in time; please retry', 1)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    late.catch(() => {})
+    deadline.abort()
+  }
+}
+
 const handlerOf =
   (route: Route, deps: Deps): Middleware =>
   async (ctx) => {
-    const { state } = ctx as Ctx
-    const now = deps.clock()
-    const request = (): Request => ({
-      raw: ctx.req,
-      params: pathParams(route.path, ctx.captures ?? []),
-      query: new URLSearchParams(ctx.querystring),
-      headers: ctx.headers,
-      now,
-    })
-    const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
-    if (route.access === 'public') {
-      send(ctx, await route.handle(request(), forRequest))
-      return
-    }
-    const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
-    authorize(principal, route.access)
-    send(ctx, await route.handle({ ...request(), principal }, forRequest))
+    send(ctx, await withinDeadline(answerOf(route, deps, ctx as Ctx)))
   }
+
+async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
+  const { state } = ctx
+  const now = deps.clock()
+  // Made once the caller has proved its rights: a malformed path is refused to nobody else.
+  const request = (): Request => ({
+    raw: ctx.req,
+    params: pathParams(route.path, ctx.captures ?? []),
+    query: new URLSearchParams(ctx.querystring),
+    headers: ctx.headers,
+    now,
+  })
+  const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
+  if (route.access === 'public') return await route.handle(request(), forRequest)
+  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
+  authorize(principal, route.access)
+  return await route.handle({ ...request(), principal }, forRequest)
+}
 
 /** What no handler took: an unknown path, or a known one with another method. */
 const refuseUnmatched =

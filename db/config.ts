@@ -32,9 +32,13 @@ export function readSettings<T extends object>(
   }
 }
 
-const postgresUrl = string()
-  .matches(/^postgres(ql)?:\/\//, '${path} must be a postgres:// URL')
-  .required('${path} is missing: the postgres:// URL of the database')
+const postgresUrl = string().test(
+  'postgres url',
+  '${path} must be a postgres:// URL',
+  (url) => url === undefined || (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)),
+)
+
+const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
 
 const secretKey = string()
   .min(32, '${path} must be at least 32 characters long')
@@ -51,7 +55,7 @@ export const wholeNumber = (from: number, to: number) =>
     .typeError('${path} must be a whole number')
 
 export const sharedSettings = {
-  DATABASE_URL: postgresUrl,
+  DATABASE_URL: requiredUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
   LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
@@ -60,7 +64,7 @@ export const sharedSettings = {
 
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
-  DATABASE_URL: string().matches(/^postgres(ql)?:\/\//, '${path} must be a postgres:// URL'),
+  DATABASE_URL: postgresUrl,
   SECRET_KEY: string().min(32, '${path} must be at least 32 characters long'),
   DNS_SERVER: string(),
   LOG_LEVEL: sharedSettings.LOG_LEVEL,

@@ -37,7 +37,8 @@ const typeParsers = [
 ]
 
 /**
- * Opens a pool. Connections are made when they are needed, so this succeeds while the database is away.
+ * Opens a pool. Connects once, to learn the types' numbers; later connections are made when they are needed, and a
+ * database that goes away and comes back is found again.
  * @param statementTimeout in milliseconds; a statement past it is cancelled by the server.
  */
 export async function openDatabase(
@@ -74,6 +75,14 @@ const UNAVAILABLE_CODES = new Set([
   '57P03', // cannot connect now
 ])
 
+// What pg says of a lost connection without giving it a code.
+const CODELESS = new Set([
+  'timeout expired',
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+])
+
 /** Whether an error means that the database could not be reached or did not answer in time. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
@@ -87,7 +96,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
     }
     const { code } = fault as { code?: unknown }
     if (typeof code === 'string' && UNAVAILABLE_CODES.has(code)) return true
-    if (/timeout.*connect|connection.*(terminated|timeout)/i.test(fault.message)) return true
+    if (CODELESS.has(fault.message)) return true
   }
   return false
 }

@@ -10,10 +10,9 @@ const workerSettings = object({
   EMAIL_PROVIDER: string().oneOf(['smtp'], '${path} must be smtp').default('smtp'),
   SMTP_URL: string()
     .matches(/^smtps?:\/\//, '${path} must be an smtp:// or smtps:// URL')
-    .when('EMAIL_PROVIDER', {
-      is: 'smtp',
-      then: (schema) => schema.required('${path} is missing: the smtp:// URL of the relay'),
-    }),
+    .when('EMAIL_PROVIDER', ([provider], schema) =>
+      provider === 'smtp' ? schema.required('${path} is missing: the smtp:// URL of the relay') : schema,
+    ),
   WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
     (value ?? '').split(',').every((name) => name === '' || QUEUES.includes(name.trim())),
   ),

@@ -3,8 +3,11 @@
  * Promises: a row that the provider has taken is left alone; a row never has two jobs (its job's id is its own);
  * marks, jobs and events are stored together. Design §7 (Sweep); decisions: requeue.
  */
+import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
+import { emailOrRefusal } from './show.ts'
+import type { EmailStatus } from './status.ts'
 import { type EmailRef, insertEvents, markRequeued } from './table.ts'
 
 /** Requeues those of the emails that the provider has not taken. @returns these. */
@@ -30,4 +33,18 @@ export async function requeueEmails(
     })),
   )
   return requeued
+}
+
+/** One email, at an operator's wish. @throws Refusal not_found, or bad_request when the provider has taken it. */
+export async function requeueEmail(
+  { tx, now }: { tx: Tx; now: Date },
+  queue: Pick<Producer, 'reenqueue'>,
+  teamId: string,
+  id: string,
+): Promise<{ id: string; status: EmailStatus; requeued_at: string }> {
+  const { status, provider_message_id } = await emailOrRefusal(tx, teamId, id)
+  const [requeued] = await requeueEmails(tx, queue, [{ team_id: teamId, email_id: id }], now)
+  if (requeued) return { id, status: 'queued', requeued_at: now.toISOString() }
+  const reason = status === 'queued' ? `handed over as ${provider_message_id}` : status
+  throw new Refusal('bad_request', `the email is ${reason}; only one that is still queued can be requeued`)
 }

@@ -140,15 +140,17 @@ export async function emailById(tx: Tx, teamId: string, id: string): Promise<Ema
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
 }
 
-/** A team's emails, newest first. */
+/** A team's emails, newest first; with `before`, those that follow this id. */
 export async function emailsOfTeam(
   tx: Tx,
   teamId: string,
-  { status, limit }: { status?: EmailStatus | undefined; limit: number },
+  { status, before, limit }: { status?: EmailStatus | undefined; before?: string | undefined; limit: number },
 ): Promise<readonly EmailRow[]> {
   const onlyStatus = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
+  const onlyBefore = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return await tx.any(sql.type(emailRow)`
-    select ${emailColumns} from emails where team_id = ${teamId} and ${onlyStatus} order by id desc limit ${limit}`)
+    select ${emailColumns} from emails
+    where team_id = ${teamId} and ${onlyStatus} and ${onlyBefore} order by id desc limit ${limit}`)
 }
 
 export type EmailRef = { team_id: string; email_id: string }

@@ -108,7 +108,7 @@ const idnToAscii = (folded: string): string | null => {
     if (coded?.startsWith('xn--') && coded === decoded) return false
     return label === coded || label === decoded
   })
-  return faithful && labels.length === asciiLabels.length ? ascii : null
+  return faithful ? ascii : null
 }
 
 /** A last label of digits or hex would be read as an IP address (WHATWG "ends in a number"). */

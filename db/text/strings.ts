@@ -67,8 +67,12 @@ export const isPlainMap = (value: unknown): value is Record<string, string> => {
 export const memberPath = (parent: string, key: string): string => {
   if (/^[\w-]{1,64}$/.test(key)) return parent === '' ? key : `${parent}.${key}`
   const shown = key.length > longestKeyShown ? `${key.slice(0, longestKeyShown)}…` : key
-  return `${parent}[${JSON.stringify(shown)}]`
+  const quoted = JSON.stringify(shown).replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, escapeUnit)
+  return `${parent}[${quoted}]`
 }
+
+/** For what JSON leaves raw though it is no printable character: DEL, C1 controls, U+2028, U+2029. */
+const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 const stringProblem = (text: string): string | null => {
   if (text.includes('\0')) return 'must not contain NUL characters'

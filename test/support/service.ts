@@ -18,6 +18,7 @@ import { type Database, openDatabase } from '../../db/pool.ts'
 import { openProducer } from '../../db/queue.ts'
 import { createSecrets } from '../../db/secrets.ts'
 import { createTeam } from '../../db/teams/create.ts'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { createWaker } from '../../db/wake.ts'
 import { testDatabase } from './database.ts'
@@ -67,10 +68,21 @@ export const caller =
     return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
   }
 
+/** Puts an application on a port of its own, until the test ends. @returns its base URL. */
+export async function listen(t: Test, app: ReturnType<typeof createApp>): Promise<string> {
+  const server = createServer(app.callback())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 /** Starts the API over a database of the test file's own, or over `url`. */
 export async function startService(
   t: Test,
-  { clock = () => new Date(), url }: { clock?: () => Date; url?: string } = {},
+  { clock = () => new Date(), url, wake }: { clock?: () => Date; url?: string; wake?: Deps['wake'] } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
   const database = await openDatabase(databaseUrl, { size: 10 })
@@ -81,19 +93,15 @@ export async function startService(
     secrets: createSecrets(SECRET_KEY),
     versions: createVersions(),
     catalog: createCatalog(),
-    wake: createWaker(database),
+    wake: wake ?? createWaker(database),
     log: pino({ level: 'silent' }),
     clock,
   }
-  const server = createServer(createApp(deps).callback())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const base = await listen(t, createApp(deps))
   t.teardown(async () => {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
     await queue.stop()
     await database.end()
   })
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return { base, url: databaseUrl, database, deps, call: caller(base) }
 }
 
@@ -118,9 +126,12 @@ export async function makeKey(
 }
 
 /** Makes a session token of a team. */
-export async function makeSession({ database }: Pick<Service, 'database'>, teamId: string): Promise<string> {
+export async function makeSession(
+  { database, deps }: Pick<Service, 'database' | 'deps'>,
+  teamId: string,
+): Promise<string> {
   const token = makeCredential('session')
-  const expires_at = new Date(Date.now() + 3_600_000)
+  const expires_at = new Date(deps.clock().getTime() + 3_600_000)
   await insertSession(
     database,
     teamId,
@@ -130,15 +141,29 @@ export async function makeSession({ database }: Pick<Service, 'database'>, teamI
   return token
 }
 
+/** Figures of a team's subscription; without them it sends as fast as a test likes. */
+export type TeamLimits = {
+  email_limit?: number
+  contact_limit?: number
+  whatsapp_limit?: number
+  rate?: number
+}
+
 /** Makes a team with a verified domain `example.com` and a key with every scope. */
 export async function makeTeam(
   service: Pick<Service, 'database' | 'deps'>,
-  { plan = 'pro', domain = 'example.com' }: { plan?: string; domain?: string } = {},
+  {
+    plan = 'pro',
+    domain = 'example.com',
+    rate: send_rate_per_second = 100_000,
+    ...limits
+  }: TeamLimits & { plan?: string; domain?: string } = {},
 ): Promise<TestTeam> {
   const { database, deps } = service
   const now = deps.clock()
   const { id, domain_id } = await database.transaction(async (tx) => {
     const team = await createTeam({ tx, now }, { name: 'A team', plan })
+    await subscribeTeam({ tx, now }, team.id, { plan, ...limits, send_rate_per_second })
     const row = await addDomain({ tx, secrets: deps.secrets, now }, team.id, { name: domain, verified: true })
     return { id: team.id, domain_id: row.id }
   })

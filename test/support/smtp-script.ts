@@ -15,6 +15,8 @@ export type ScriptedSmtp = {
   url: string
   /** The steps that clients reached, in order, over all connections. */
   steps: Step[]
+  /** Every line of theirs outside of messages, as it came. */
+  lines: string[]
   /** Connections taken so far. */
   connections(): number
   /** Hangs up on every client, as a server does with idle ones. */
@@ -33,14 +35,16 @@ export async function startSmtpScript(
 ): Promise<ScriptedSmtp> {
   const sockets = new Set<Socket>()
   const steps: Step[] = []
+  const lines: string[] = []
   let connections = 0
   const server = createServer((socket) => {
     const nth = ++connections
     sockets.add(socket)
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
-    converse(socket, (step) => {
+    converse(socket, (step, line) => {
       const reply = faultAt(step, nth) ?? REPLIES[step] ?? '502 unknown'
       steps.push(step)
+      if (line !== '') lines.push(line)
       act(socket, reply)
       if (step === 'quit') socket.end()
       return reply.startsWith('354')
@@ -55,22 +59,22 @@ export async function startSmtpScript(
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { url: `smtp://127.0.0.1:${port}`, steps, connections: () => connections, dropAll }
+  return { url: `smtp://127.0.0.1:${port}`, steps, lines, connections: () => connections, dropAll }
 }
 
 /** Cuts what a client says into steps. `reach` tells whether a message follows, up to its final dot. */
-function converse(socket: Socket, reach: (step: Step) => boolean): void {
+function converse(socket: Socket, reach: (step: Step, line: string) => boolean): void {
   let pending = ''
   let in_data = false
-  reach('banner')
+  reach('banner', '')
   socket.on('data', (chunk) => {
     pending += chunk.toString('latin1')
     for (;;) {
       const end = in_data ? pending.indexOf('\r\n.\r\n') : pending.indexOf('\r\n')
       if (end < 0) return
-      const verb = in_data ? 'dot' : pending.slice(0, 4).toLowerCase()
+      const line = in_data ? '' : pending.slice(0, end)
       pending = pending.slice(end + (in_data ? 5 : 2))
-      in_data = reach(verb as Step)
+      in_data = reach((in_data ? 'dot' : line.slice(0, 4).toLowerCase()) as Step, line)
     }
   })
 }

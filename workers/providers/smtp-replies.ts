@@ -1,7 +1,7 @@
 /**
  * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
  * Promises: pure; by code (RFC 5321, RFC 3463), never by wording; `detail` is printable, short and free of secrets.
- * An operator's fault (login, TLS, relay rights) never ends a message. decisions: delivery reports.
+ * An operator's fault (login, TLS) never ends a message. decisions: delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
 import type { Outcome } from './provider.ts'
@@ -38,7 +38,7 @@ export function createDescribe(secrets: readonly string[]): Describe {
 
 /** An outcome for each of the attempt's recipients once the server has taken the message. */
 export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {
-  return outcomes(attempt, { kind: 'accepted', detail: describe(reply) }, describe)
+  return outcomes(attempt.to, { kind: 'accepted', detail: describe(reply) }, attempt.refusals(), describe)
 }
 
 /** An outcome for each of the attempt's recipients when the message as a whole was not taken. */
@@ -47,13 +47,21 @@ export function outcomesOfFailure(
   error: NodemailerError,
   describe: Describe,
 ): Map<string, Outcome> {
-  return outcomes(attempt, judgeFailure(attempt, error, describe), describe)
+  const shared = judgeFailure(attempt, error, describe)
+  // with PIPELINING, replies to RCPT after a refused MAIL only say that there was no MAIL
+  const refusals = error.command === 'MAIL FROM' ? [] : attempt.refusals()
+  return outcomes(attempt.to, shared, refusals, describe)
 }
 
 /** Recipients refused by name keep their own outcome; the others share the message's. */
-function outcomes(attempt: Attempt, shared: Outcome, describe: Describe): Map<string, Outcome> {
-  const found = new Map(attempt.to.map((recipient) => [recipient, shared]))
-  for (const { recipient, response } of attempt.refusals()) {
+function outcomes(
+  to: readonly string[],
+  shared: Outcome,
+  refusals: readonly NodemailerError[],
+  describe: Describe,
+): Map<string, Outcome> {
+  const found = new Map(to.map((recipient) => [recipient, shared]))
+  for (const { recipient, response } of refusals) {
     if (recipient !== undefined && found.has(recipient)) {
       found.set(recipient, judgeReply(response ?? '', true, describe))
     }
@@ -80,7 +88,8 @@ function judgeReply(reply: string, named: boolean, describe: Describe): Outcome 
   if (SLOW_DOWN_CODES.has(code) || LOGIN_CODES.has(code)) {
     return { kind: 'deferred', detail, sender_wide: true }
   }
-  if (code < 500 || code > 599 || code === BAD_SEQUENCE) return { kind: 'deferred', detail }
+  const for_good = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
+  if (!for_good) return { kind: 'deferred', detail }
   return { kind: 'refused', detail, suppress: named && isDeadAddress(reply) }
 }
 

@@ -4,6 +4,7 @@
  * server does; the envelope is exactly the return path and the recipients given, one address each.
  * Must not judge what a server says (smtp-replies.ts) nor compose the message (message.ts).
  */
+import { pipeline, Transform } from 'node:stream'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
 import { composeMessage, wireAddress } from './message.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
@@ -19,7 +20,10 @@ import {
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; socket_ms: number; total_ms: number }
 
 export type SmtpOptions = {
-  /** smtp://user:password@host:port or smtps://…, with nodemailer's options as its query (?requireTLS=1). */
+  /**
+   * smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which win over ours:
+   * `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
+   */
   url: string
   max_connections?: number
   /** The name given in EHLO; the machine's own when absent. */
@@ -33,6 +37,8 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   socket_ms: 30_000,
   total_ms: 45_000,
 }
+
+const SLICE = 16 * 1024
 
 type Transport = ReturnType<typeof createPool>
 /** What travels with a message through nodemailer, so that its plugin can note how far it came. */
@@ -88,12 +94,21 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   // nodemailer notes the server's refusals here, also when the message as a whole fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
   mail.message.processFunc((input) =>
-    input.once('end', () => {
+    pipeline(input, createSlicer(), () => undefined).once('end', () => {
       attempt.handed_over = true
     }),
   )
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
 }
+
+/** Passes a message on in slices: as one piece it would count as handed over while most of it still waits here. */
+const createSlicer = (): Transform =>
+  new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      for (let at = 0; at < chunk.length; at += SLICE) this.push(chunk.subarray(at, at + SLICE))
+      done()
+    },
+  })
 
 async function deliver(
   transport: Transport,

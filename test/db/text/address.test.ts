@@ -50,7 +50,7 @@ t.test('domains are compared in lower-case ASCII (punycode) form', async (t) => 
   const folded = {
     'bu\u0308cher.ch': 'xn--bcher-kva.ch',
     'BÜCHER.ch': 'xn--bcher-kva.ch',
-    'ΟΔΟΣ.gr': 'xn--pxavbq.gr',
+    'gr.ΟΔΟΣ': 'gr.xn--pxavbq',
   }
   for (const [given, ascii] of Object.entries({ ...same, ...coded, ...folded }))
     t.equal(domainToAscii(given), ascii)
@@ -71,7 +71,14 @@ t.test('what is no DNS name of two labels or more is refused', async (t) => {
     'a b.com',
     'a.com ',
   ]
-  const lengths = [`${label63}a.com`, `c.${domain253}`, `${'ü'.repeat(60)}.de`, `${'é.'.repeat(60)}com`]
+  const lengths = [
+    `${label63}a.com`,
+    `c.${domain253}`,
+    `${domain253}b`,
+    `${`${'u\u0308'.repeat(40)}.`.repeat(4)}de`,
+    `${'ü'.repeat(60)}.de`,
+    `${'é.'.repeat(60)}com`,
+  ]
   const ips = [
     '127.1',
     '1.2.3.4',
@@ -130,7 +137,7 @@ t.test('whatever is accepted is a hostname, and its own ASCII form', async () =>
 })
 
 t.test('an address is one bare address, kept as given but for outer spaces and tabs', async (t) => {
-  t.same(parseAddress(' \tJo.Do+x@Пример.РФ '), {
+  t.strictSame(parseAddress(' \tJo.Do+x@Пример.РФ '), {
     name: null,
     address: 'Jo.Do+x@Пример.РФ',
     domain: 'xn--e1afmkfd.xn--p1ai',
@@ -204,6 +211,7 @@ t.test(
       'a',
       'a@',
       '@b.co',
+      'abc.com',
       'a@b',
       'a@@b.co',
       'a@b.co@c.co',
@@ -230,10 +238,10 @@ t.test('a mailbox is a@b.c, <a@b.c>, Name <a@b.c> or "Quoted Name" <a@b.c>', asy
     '株  式': '" 株  式 " <a@b.co>',
   }
   for (const [name, text] of Object.entries({ ...named, ...quoted })) {
-    t.same(parseMailbox(text), { name, address: 'a@b.co', domain: 'b.co' })
+    t.strictSame(parseMailbox(text), { name, address: 'a@b.co', domain: 'b.co' })
   }
   for (const text of ['a@b.co', ' a@b.co ', '<a@b.co>', '"" <a@b.co>', '"  " <a@b.co>']) {
-    t.same(parseMailbox(text), { name: null, address: 'a@b.co', domain: 'b.co' })
+    t.strictSame(parseMailbox(text), { name: null, address: 'a@b.co', domain: 'b.co' })
   }
 })
 
@@ -361,7 +369,7 @@ t.test('whatever parses as a mailbox has no control character and one address', 
 
 t.test('identity is without regard to case and to the spelling of an IDN', async (t) => {
   const spellings = ['Jo@BÜCHER.ch', 'jo@bücher.CH', 'JO@xn--bcher-kva.ch', 'jo@bu\u0308cher.ch']
-  t.same([...new Set(spellings.map(addressIdentity))], ['jo@xn--bcher-kva.ch'])
+  t.strictSame([...new Set(spellings.map(addressIdentity))], ['jo@xn--bcher-kva.ch'])
   t.not(addressIdentity('jo+x@b.co'), addressIdentity('jo@b.co'))
   fc.assert(
     fc.property(

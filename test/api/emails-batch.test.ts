@@ -1,0 +1,163 @@
+/** POST /v1/emails/batch: contract §2.4, §4.2, §7, §8; decisions: batch quota. */
+import t from 'tap'
+import { startDatabaseProxy } from '../support/database-proxy.ts'
+import { rowCounts, usedBy } from '../support/rows.ts'
+import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } from '../support/service.ts'
+
+let now = new Date('2027-01-15T12:00:00.000Z')
+const service = await startService(t, { clock: () => now })
+const batch = async (team: TestTeam, emails: unknown, key = team.key) =>
+  await service.call('POST', '/v1/emails/batch', { key, body: { emails } })
+const many = (count: number, changes: (index: number) => Record<string, unknown> = () => ({})) =>
+  Array.from({ length: count }, (_, index) => anEmail(changes(index)))
+const codeOf = (item: { id?: string; error?: { code: string } }) => item.error?.code ?? 'accepted'
+
+t.test(
+  'answers one item per input item, in request order; a failing item never aborts the others',
+  async (t) => {
+    const team = await makeTeam(service)
+    const { status, body } = await batch(team, [
+      anEmail(),
+      5,
+      null,
+      [],
+      'x',
+      anEmail({ subject: 5 }),
+      anEmail({ from: 'nobody' }),
+      anEmail({ headers: { From: 'x' } }),
+      anEmail({ reply_to: 'nobody' }),
+      anEmail({ from: 'a@example.net' }),
+      anEmail({ subject: 'a\u0000' }),
+      anEmail({ template_id: '00000000-0000-7000-8000-000000000000' }),
+      anEmail(),
+    ])
+    t.equal(status, 200)
+    t.strictSame(
+      body.data.map((item: { index: number }) => item.index),
+      [...Array(13).keys()],
+    )
+    t.strictSame(body.data.map(codeOf), [
+      'accepted',
+      'bad_request',
+      'bad_request',
+      'bad_request',
+      'bad_request',
+      'bad_request',
+      'invalid_from',
+      'invalid_headers',
+      'invalid_reply_to',
+      'from_domain_not_verified',
+      'bad_request',
+      'not_found',
+      'accepted',
+    ])
+    t.match(body.data[5].error.message, /emails\[5\]\.subject/)
+    for (const item of body.data) t.not('id' in item, 'error' in item)
+    t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
+  },
+)
+
+t.test(
+  'more than 100 items: batch_too_large, nothing is processed; an empty batch has empty data',
+  async (t) => {
+    const team = await makeTeam(service)
+    const { status, body } = await batch(team, many(101))
+    t.equal(`${status} ${body.error.code}`, '400 batch_too_large')
+    t.strictSame(await rowCounts(service, team.id), { emails: 0, jobs: 0 })
+    t.strictSame((await batch(team, [])).body, { data: [] })
+    for (const emails of [undefined, null, {}, 'x'])
+      t.equal((await batch(team, emails)).body.error.code, 'bad_request')
+  },
+)
+
+t.test('takes API keys only', async (t) => {
+  const team = await makeTeam(service)
+  const { status, body } = await batch(team, [], await makeSession(service, team.id))
+  t.equal(`${status} ${body.error.code}`, '403 insufficient_scope')
+  t.match(body.error.message, /API keys only/)
+  t.equal((await batch(team, [], await makeKey(service, team.id, { scopes: ['contacts:read'] }))).status, 403)
+})
+
+t.test('one key twice in a batch counts once and gives one id', async (t) => {
+  const team = await makeTeam(service, { email_limit: 2 })
+  const { body } = await batch(team, [
+    anEmail({ idempotency_key: 'a' }),
+    anEmail({ idempotency_key: 'a', subject: 'x' }),
+    anEmail({ idempotency_key: 'b' }),
+  ])
+  t.strictSame(body.data.map(codeOf), ['accepted', 'accepted', 'accepted'])
+  t.equal(body.data[0].id, body.data[1].id)
+  t.not(body.data[0].id, body.data[2].id)
+  t.equal((await usedBy(service, team.id)).emails, 2)
+})
+
+t.test('a batch that would not fit the quota is rejected entirely; replays are exempt', async (t) => {
+  const team = await makeTeam(service, { email_limit: 3 })
+  const keyed = many(3, (index) => ({ idempotency_key: `k${index}` }))
+  const first = await batch(team, keyed.slice(0, 2))
+  const { status, body } = await batch(team, [...keyed, anEmail()])
+  t.equal(`${status} ${body.error.code}`, '402 quota_exceeded')
+  t.equal((await usedBy(service, team.id)).emails, 2)
+  const fits = await batch(team, [...keyed, anEmail({ from: 'a@example.net' })])
+  t.strictSame(fits.body.data.map(codeOf), ['accepted', 'accepted', 'accepted', 'from_domain_not_verified'])
+  t.equal(fits.body.data[0].id, first.body.data[0].id)
+  t.equal((await batch(team, keyed)).status, 200)
+})
+
+t.test(
+  'once the bucket is empty the remaining items are rate_limited, while replays behind them answer',
+  async (t) => {
+    const team = await makeTeam(service, { plan: 'free', rate: 1 })
+    const first = await batch(team, [anEmail({ idempotency_key: 'old' })])
+    const { status, body, headers } = await batch(team, [...many(6), anEmail({ idempotency_key: 'old' })])
+    t.equal(status, 200)
+    t.equal(headers.get('retry-after'), null)
+    t.strictSame(body.data.map(codeOf), [
+      ...Array(4).fill('accepted'),
+      'rate_limited',
+      'rate_limited',
+      'accepted',
+    ])
+    t.equal(body.data[6].id, first.body.data[0].id)
+    now = new Date(now.getTime() + 2_000)
+    t.strictSame((await batch(team, many(3))).body.data.map(codeOf), ['accepted', 'accepted', 'rate_limited'])
+  },
+)
+
+t.test('50 parallel batches of 7 against 100 left store exactly the batches that fit, whole', async (t) => {
+  const other = await startService(t, { url: service.url, clock: () => now })
+  const team = await makeTeam(service, { email_limit: 100 })
+  now = new Date(now.getTime() + 1_000)
+  const replies = await Promise.all(
+    Array.from(
+      { length: 50 },
+      async (_, index) =>
+        await (index % 2 ? service : other).call('POST', '/v1/emails/batch', {
+          key: team.key,
+          body: { emails: many(7) },
+        }),
+    ),
+  )
+  t.equal(replies.filter((reply) => reply.status === 200).length, 14)
+  t.equal(replies.filter((reply) => reply.status === 402).length, 36)
+  t.strictSame(await rowCounts(service, team.id), { emails: 98, jobs: 98 })
+})
+
+t.test('a batch of 100 costs as many statements as a batch of one', async (t) => {
+  const proxy = await startDatabaseProxy(t, service.url)
+  const counted = await startService(t, { url: proxy.url, wake: () => {} })
+  const team = await makeTeam(counted)
+  const sendAll = async (emails: unknown[]) =>
+    await counted.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  const keyed = (prefix: string) => (index: number) => ({
+    idempotency_key: `${prefix}${index}`,
+    to: [`${index}@example.org`],
+  })
+  await sendAll(many(1, keyed('warm')))
+  const one = await proxy.during(async () => await sendAll(many(1, keyed('one'))))
+  const hundred = await proxy.during(async () => await sendAll(many(100, keyed('hundred'))))
+  // Authentication, begin, references, lock, replays, charge, rows, jobs, commit.
+  t.equal(one, 9)
+  t.equal(hundred, 9)
+  t.strictSame(await rowCounts(service, team.id), { emails: 102, jobs: 102 })
+})

@@ -1,0 +1,347 @@
+/** POST /v1/emails: every line of contract §4.2 and of decisions.md for a single send, over HTTP. */
+import t from 'tap'
+import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
+
+const service: Service = await startService(t)
+const team = await makeTeam(service)
+const send = async (changes: Record<string, unknown> = {}, key = team.key) =>
+  await service.call('POST', '/v1/emails', { key, body: anEmail(changes) })
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+t.test('201 answers the whole Email row, with status queued', async (t) => {
+  const { status, body } = await send({ to: ['a@example.org', 'b@example.org'], text: 'Hello', tags: ['x'] })
+  t.equal(status, 201)
+  t.match(body.id, UUID)
+  t.strictSame(
+    { ...body, id: '', created_at: '' },
+    {
+      id: '',
+      team_id: team.id,
+      domain_id: team.domain_id,
+      template_id: null,
+      from_address: 'Acme <hello@example.com>',
+      to_emails: ['a@example.org', 'b@example.org'],
+      subject: 'Hello',
+      html: '<p>Hello</p>',
+      size_kb: 0.01,
+      tags: ['x'],
+      status: 'queued',
+      idempotency_key: null,
+      created_at: '',
+      requeued_at: null,
+      provider_message_id: null,
+      broadcast_id: null,
+      contact_id: null,
+      unsubscribe_token: null,
+      body_text: 'Hello',
+      headers: null,
+      reply_to: '',
+    },
+  )
+  t.equal(new Date(body.created_at).toISOString(), body.created_at)
+})
+
+t.test('an API key and a session token are both accepted', async (t) => {
+  t.equal((await send({}, await makeKey(service, team.id, { scopes: ['emails:send'] }))).status, 201)
+  t.equal((await send({}, await makeSession(service, team.id))).status, 201)
+})
+
+t.test('a key that lacks the scope gets 403 insufficient_scope, whatever the body', async (t) => {
+  const key = await makeKey(service, team.id, { scopes: ['contacts:read'] })
+  const { status, body } = await service.call('POST', '/v1/emails', { key, raw: 'not even JSON' })
+  t.equal(status, 403)
+  t.equal(body.error.code, 'insufficient_scope')
+})
+
+t.test('a missing or mistyped required field, or null for it, is bad_request and named', async (t) => {
+  for (const field of ['from', 'to', 'subject', 'html']) {
+    for (const value of [undefined, null, 5, {}]) {
+      const { status, body } = await send({ [field]: value })
+      t.equal(status, 400, `${field}: ${JSON.stringify(value)}`)
+      t.equal(body.error.code, 'bad_request')
+      t.match(body.error.message, field)
+    }
+  }
+})
+
+t.test('types are never coerced', async (t) => {
+  const wrong = {
+    template_id: 'no uuid',
+    variables: { name: 5 },
+    text: 5,
+    headers: ['X-A', 'b'],
+    reply_to: 5,
+    tags: 'x',
+    idempotency_key: 5,
+  }
+  for (const [field, value] of Object.entries(wrong)) {
+    const { status, body } = await send({ [field]: value })
+    t.equal(`${status} ${body.error?.code}`, '400 bad_request', field)
+    t.match(body.error.message, field)
+  }
+})
+
+t.test('null for an optional field means absent; unknown fields are ignored', async (t) => {
+  const nothing = {
+    template_id: null,
+    variables: null,
+    text: null,
+    headers: null,
+    reply_to: null,
+    tags: null,
+  }
+  const { status, body } = await send({ ...nothing, idempotency_key: null, colour: 'red' })
+  t.equal(status, 201)
+  t.match(body, {
+    template_id: null,
+    body_text: '',
+    headers: null,
+    reply_to: '',
+    tags: [],
+    idempotency_key: null,
+  })
+})
+
+t.test('html or template_id is required, and empty html counts as missing', async (t) => {
+  for (const changes of [{ html: undefined }, { html: '' }]) {
+    const { status, body } = await send(changes)
+    t.equal(status, 400)
+    t.match(body.error, { code: 'bad_request', message: /html or template_id/ })
+  }
+})
+
+t.test('from takes the forms a@b.c and Name <a@b.c>, normalised', async (t) => {
+  const forms = {
+    'hello@example.com': 'hello@example.com',
+    ' hello@EXAMPLE.com ': 'hello@EXAMPLE.com',
+    'Acme <hello@example.com>': 'Acme <hello@example.com>',
+    '"Acme" <hello@example.com>': 'Acme <hello@example.com>',
+    '"Acme, Inc." <hello@example.com>': '"Acme, Inc." <hello@example.com>',
+    'Société Générale <hello@example.com>': 'Société Générale <hello@example.com>',
+    '<hello@example.com>': 'hello@example.com',
+  }
+  for (const [from, normal] of Object.entries(forms)) {
+    const { status, body } = await send({ from })
+    t.equal(status, 201, from)
+    t.equal(body.from_address, normal)
+  }
+})
+
+t.test('a from address that cannot be parsed is invalid_from', async (t) => {
+  for (const from of [
+    'nobody',
+    'a@b',
+    'a@b.c, d@e.f',
+    'Name a@b.c',
+    'a@b.c\r\nBcc: x@y.z',
+    'x@[127.0.0.1]',
+    'ü@example.com',
+  ]) {
+    const { status, body } = await send({ from })
+    t.equal(`${status} ${body.error?.code}`, '400 invalid_from', from)
+  }
+  t.equal((await send({ from: '' })).body.error.code, 'bad_request')
+})
+
+t.test(
+  'a from domain that matches no verified team domain is 422; a subdomain is its own domain',
+  async (t) => {
+    for (const from of ['a@example.net', 'a@sub.example.com']) {
+      const { status, body } = await send({ from })
+      t.equal(`${status} ${body.error?.code}`, '422 from_domain_not_verified')
+    }
+  },
+)
+
+t.test('a key bound to another domain gets 403 domain_not_allowed; to this one, 201', async (t) => {
+  const bound = await makeKey(service, team.id, { domain: 'example.net' })
+  t.equal((await send({}, bound)).body.error.code, 'domain_not_allowed')
+  t.equal((await send({}, await makeKey(service, team.id, { domain: 'example.com' }))).status, 201)
+})
+
+t.test('to takes 1 to 50 bare addresses', async (t) => {
+  const many = Array.from({ length: 51 }, (_, index) => `someone${index}@example.org`)
+  t.equal((await send({ to: many.slice(1) })).status, 201)
+  for (const to of [
+    [],
+    many,
+    ['nobody'],
+    ['Name <a@b.co>'],
+    ['v@e.fr, evil@x.fr'],
+    ['a@b.co', null],
+    ['x@y.fr\r\nRCPT TO:<w@w.fr>'],
+  ]) {
+    t.equal((await send({ to })).body.error?.code, 'bad_request', JSON.stringify(to).slice(0, 60))
+  }
+  t.match((await send({ to: ['a@b.co', 'nobody'] })).body.error.message, /to\[1\]/)
+})
+
+t.test('limits count code points, and bytes for html and text', async (t) => {
+  const mib = 1024 * 1024
+  const longest = {
+    subject: '𝄞'.repeat(998),
+    tags: Array(20).fill('é'.repeat(128)),
+    idempotency_key: 'k'.repeat(255),
+  }
+  t.equal((await send({ ...longest, html: 'x'.repeat(mib), text: 'x'.repeat(mib) })).status, 201)
+  const tooLong = {
+    subject: '𝄞'.repeat(999),
+    html: `${'x'.repeat(mib - 1)}é`,
+    text: 'x'.repeat(mib + 1),
+    tags: ['x'.repeat(129)],
+    idempotency_key: 'k'.repeat(256),
+  }
+  for (const [field, value] of Object.entries(tooLong)) {
+    t.match(
+      (await send({ [field]: value })).body.error,
+      { code: 'bad_request', message: new RegExp(field) },
+      field,
+    )
+  }
+  for (const changes of [
+    { tags: Array(21).fill('x') },
+    { subject: '' },
+    { subject: 'a\nb' },
+    { idempotency_key: '' },
+    { idempotency_key: 'é' },
+  ]) {
+    t.equal((await send(changes)).body.error?.code, 'bad_request', JSON.stringify(changes).slice(0, 60))
+  }
+})
+
+t.test('custom headers come back exactly as accepted', async (t) => {
+  const headers = {
+    'X-Order': 'a  b',
+    'List-Unsubscribe': '<https://example.com/u>',
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    __proto__x: 'ordinary',
+    [`X-${'a'.repeat(124)}`]: 'v'.repeat(995),
+  }
+  const { status, body } = await send({ headers })
+  t.equal(status, 201)
+  t.strictSame(body.headers, headers)
+  const raw = JSON.stringify(anEmail()).replace(/}$/, ',"headers":{"__proto__":"x","constructor":"y"}}')
+  const odd = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    raw,
+    headers: { 'Content-Type': 'application/json' },
+  })
+  t.equal(odd.status, 201)
+  t.strictSame(
+    JSON.parse(JSON.stringify(odd.body.headers)),
+    JSON.parse('{"__proto__":"x","constructor":"y"}'),
+  )
+})
+
+t.test('a reserved, malformed or oversized custom header is invalid_headers', async (t) => {
+  const reserved = [
+    'From',
+    'To',
+    'Cc',
+    'Bcc',
+    'Subject',
+    'Date',
+    'Message-ID',
+    'MIME-Version',
+    'Content-Type',
+    'Content-Transfer-Encoding',
+    'Return-Path',
+    'Received',
+    'DKIM-Signature',
+    'X-SES-Anything',
+    'X-Session',
+    'X-PROVIDER-Tag',
+  ]
+  const wrong = [
+    ...reserved.flatMap((name) => [{ [name]: 'x' }, { [name.toLowerCase()]: 'x' }]),
+    { '': 'x' },
+    { 'a b': 'x' },
+    { 'a:b': 'x' },
+    { é: 'x' },
+    { ['a'.repeat(127)]: 'x' },
+    { 'X-A': '' },
+    { 'X-A': 'x'.repeat(996) },
+    { 'X-A': 'a\r\nb' },
+    { 'X-A': 'é' },
+    { 'X-A': '\t' },
+    { 'X-A': '\u0000' },
+    { 'X-A': '1', 'x-a': '2' },
+    Object.fromEntries(Array.from({ length: 11 }, (_, index) => [`X-${index}`, 'x'])),
+  ]
+  for (const headers of wrong) {
+    const { status, body } = await send({ headers })
+    t.equal(status, 400)
+    t.match(body.error.code, /^invalid_headers$|^bad_request$/, JSON.stringify(headers).slice(0, 60))
+    if (!JSON.stringify(headers).includes('u0000')) t.equal(body.error.code, 'invalid_headers')
+  }
+})
+
+t.test('reply_to is reduced to the bare address; what cannot be parsed is invalid_reply_to', async (t) => {
+  t.equal((await send({ reply_to: 'Support <help@example.net>' })).body.reply_to, 'help@example.net')
+  t.equal((await send({ reply_to: '' })).body.reply_to, '')
+  t.equal((await send({ reply_to: 'nobody' })).body.error.code, 'invalid_reply_to')
+})
+
+t.test('refusals come in the order that decisions.md gives', async (t) => {
+  const everything = {
+    from: 'nobody',
+    headers: { From: 'x' },
+    reply_to: 'nobody',
+    subject: 5,
+    template_id: '00000000-0000-7000-8000-000000000000',
+  }
+  const code = async (changes: Record<string, unknown>) =>
+    (await send({ ...everything, ...changes })).body.error.code
+  t.equal(await code({}), 'bad_request')
+  t.equal(await code({ subject: 'x' }), 'invalid_from')
+  t.equal(await code({ subject: 'x', from: 'a@example.net' }), 'invalid_headers')
+  t.equal(await code({ subject: 'x', from: 'a@example.net', headers: null }), 'invalid_reply_to')
+  const rest = { subject: 'x', headers: null, reply_to: null }
+  t.equal(await code({ ...rest, from: 'a@example.net' }), 'from_domain_not_verified')
+  const bound = await makeKey(service, team.id, { domain: 'example.net' })
+  t.equal(
+    (await send({ ...everything, ...rest, from: 'a@example.com' }, bound)).body.error.code,
+    'domain_not_allowed',
+  )
+  const unknown = await send({ ...everything, ...rest, from: 'a@example.com' })
+  t.equal(`${unknown.status} ${unknown.body.error.code}`, '404 not_found')
+})
+
+t.test('NUL and lone surrogates are bad_request, wherever they are read', async (t) => {
+  for (const text of ['a\u0000b', 'a\ud800b']) {
+    for (const changes of [
+      { subject: text },
+      { html: text },
+      { text },
+      { tags: [text] },
+      { variables: { [text]: 'x' } },
+      { to: [`${text}@example.org`] },
+    ]) {
+      const { status, body } = await send(changes)
+      t.equal(`${status} ${body.error?.code}`, '400 bad_request', JSON.stringify(changes))
+    }
+  }
+  const nested = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  const raw = JSON.stringify(anEmail()).replace(/}$/, `,"variables":{"x":${nested}}}`)
+  const { status } = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    raw,
+    headers: { 'Content-Type': 'application/json' },
+  })
+  t.equal(status, 400)
+})
+
+t.test('a body that is missing, malformed, untyped or too large has its own answer', async (t) => {
+  const post = async (options: object) => {
+    const { status, body } = await service.call('POST', '/v1/emails', { key: team.key, ...options })
+    return `${status} ${body.error?.code}`
+  }
+  const json = { 'Content-Type': 'application/json' }
+  t.equal(await post({}), '400 bad_request')
+  t.equal(await post({ raw: '{"from":', headers: json }), '400 bad_request')
+  t.equal(await post({ raw: new Uint8Array([0x22, 0xff, 0x22]), headers: json }), '400 bad_request')
+  t.equal(await post({ raw: '[]', headers: json }), '400 bad_request')
+  t.equal(await post({ raw: new TextEncoder().encode('{}') }), '415 unsupported_media_type')
+  t.equal(await post({ raw: '{}', headers: { 'Content-Type': 'text/plain' } }), '415 unsupported_media_type')
+  t.equal(await post({ raw: `"${'x'.repeat(10 * 1024 * 1024)}"`, headers: json }), '413 payload_too_large')
+})

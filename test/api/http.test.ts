@@ -1,0 +1,144 @@
+/** What holds for every endpoint: paths, methods, credentials, request ids, faults of ours (decisions: Errors). */
+import { request } from 'node:http'
+import t from 'tap'
+import { createApp, ROUTES } from '../../api/app.ts'
+import { revokeKey } from '../../db/credentials/table.ts'
+import { makeCredential } from '../../db/credentials/token.ts'
+import { openDatabase } from '../../db/pool.ts'
+import { startDatabaseProxy } from '../support/database-proxy.ts'
+import { keyIdOf } from '../support/rows.ts'
+import { caller, listen, makeKey, makeTeam, startService } from '../support/service.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const { call } = service
+
+/** Sends a request line that fetch would refuse. */
+const rawRequest = async (method: string, path: string, headers: Record<string, string> = {}) =>
+  await new Promise<{ status: number; allow: string | undefined; body: string }>((resolve, reject) => {
+    const { hostname, port } = new URL(service.base)
+    const sent = request({ hostname, port, method, path, headers }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk) => chunks.push(chunk))
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          allow: response.headers.allow,
+          body: Buffer.concat(chunks).toString(),
+        }),
+      )
+    })
+    sent.once('error', reject)
+    sent.end()
+  })
+
+t.test('an unknown path is 404 not_found, with or without credentials', async (t) => {
+  for (const path of ['/', '/v1', '/v1/nothing', '/v2/emails', '/v1/emails/x/y', '//', '/v1/%zz']) {
+    const { status, body } = await call('GET', path, { key: team.key })
+    t.equal(`${status} ${body.error?.code}`, '404 not_found', path)
+    t.strictSame(Object.keys(body), ['error'])
+    t.strictSame(Object.keys(body.error), ['code', 'message'])
+  }
+})
+
+t.test('a method that a path lacks is 405 with Allow, before authentication', async (t) => {
+  for (const route of ROUTES) {
+    const path = route.path.replace(/:\w+/g, 'x')
+    const own = ROUTES.filter(({ path: other }) => other === route.path).map(({ method }) => method)
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'LINK']) {
+      if (own.includes(method)) continue
+      const { status, allow, body } = await rawRequest(method, path)
+      t.equal(status, 405, `${method} ${path}`)
+      t.ok(
+        own.every((known) => allow?.split(', ').includes(known)),
+        `${allow}`,
+      )
+      t.equal(JSON.parse(body).error.code, 'method_not_allowed')
+    }
+  }
+})
+
+t.test('missing, malformed, unknown, revoked and expired credentials look alike', async (t) => {
+  const revoked = await makeKey(service, team.id)
+  await revokeKey(service.database, team.id, await keyIdOf(service, revoked), new Date())
+  const expired = await makeKey(service, team.id, { expires_at: new Date(Date.now() - 1) })
+  const wrong = [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    'Basic abc',
+    team.key,
+    `Bearer ${team.key}x`,
+    `Bearer ${makeCredential('key')}`,
+    `Bearer ${makeCredential('session')}`,
+    `Bearer ${revoked}`,
+    `Bearer ${expired}`,
+    `Bearer ${team.key} ${team.key}`,
+  ]
+  const bodies = new Set<string>()
+  for (const authorization of wrong) {
+    const headers = authorization === undefined ? {} : { Authorization: authorization }
+    const reply = await call('POST', '/v1/emails', { headers, body: {} })
+    t.equal(reply.status, 401, `${authorization}`)
+    t.equal(reply.headers.get('www-authenticate'), 'Bearer')
+    bodies.add(JSON.stringify(reply.body))
+  }
+  t.equal(bodies.size, 1)
+  t.match([...bodies][0], /"code":"unauthorized"/)
+})
+
+t.test('every answer carries X-Request-Id, the client’s own when it is sane', async (t) => {
+  t.match((await call('GET', '/health')).headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
+  t.equal(
+    (await call('GET', '/nope', { headers: { 'X-Request-Id': 'mine-1' } })).headers.get('x-request-id'),
+    'mine-1',
+  )
+  const odd = await call('GET', '/nope', { headers: { 'X-Request-Id': 'a b<script>' } })
+  t.match(odd.headers.get('x-request-id'), /^[0-9a-f-]{36}$/)
+})
+
+t.test('a database that is away is 503 unavailable with Retry-After; a health check stays up', async (t) => {
+  const proxy = await startDatabaseProxy(t, service.url)
+  const away = await openDatabase(proxy.url)
+  t.teardown(async () => await away.end())
+  proxy.cut()
+  const offline = caller(await listen(t, createApp({ ...service.deps, database: away })))
+  for (const [method, path] of [
+    ['POST', '/v1/emails'],
+    ['GET', '/v1/plans'],
+    ['GET', '/ready'],
+  ] as const) {
+    const { status, headers, body } = await offline(
+      method,
+      path,
+      method === 'POST' ? { key: team.key, body: {} } : {},
+    )
+    t.equal(`${status} ${body.error?.code}`, '503 unavailable', path)
+    t.match(headers.get('retry-after'), /^\d+$/)
+  }
+  t.equal((await offline('GET', '/health')).status, 200)
+})
+
+t.test('a fault of ours is 500 internal_error, and tells nothing but the request id', async (t) => {
+  const broken = caller(
+    await listen(
+      t,
+      createApp(service.deps, [
+        {
+          method: 'GET',
+          path: '/broken',
+          access: 'public',
+          handle: async () => {
+            throw new Error('a secret detail')
+          },
+        },
+      ]),
+    ),
+  )
+  const { status, headers, body } = await broken('GET', '/broken')
+  t.equal(status, 500)
+  t.equal(body.error.code, 'internal_error')
+  t.match(body.error.message, headers.get('x-request-id') ?? 'none')
+  t.notMatch(JSON.stringify(body), /secret detail/)
+})

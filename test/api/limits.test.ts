@@ -1,0 +1,160 @@
+/** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The clock is the test's. */
+import t from 'tap'
+import { removeEmail } from '../../db/emails/remove.ts'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import { rowCounts, usedBy } from '../support/rows.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+
+let now = new Date('2027-01-15T12:00:00.000Z')
+const service = await startService(t, { clock: () => now })
+const at = (time: string): void => {
+  now = new Date(time)
+}
+const send = async (team: TestTeam, changes: Record<string, unknown> = {}) =>
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
+const codes = async (calls: Promise<{ status: number; body: { error?: { code: string } } }>[]) =>
+  (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
+
+t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t) => {
+  const other = await startService(t, { url: service.url, clock: () => now })
+  const team = await makeTeam(service, { email_limit: 100 })
+  at('2027-01-15T12:01:00.000Z')
+  const calls = Array.from({ length: 500 }, async (_, index) => {
+    const { call } = index % 2 ? service : other
+    return await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  })
+  const results = await codes(calls)
+  t.equal(results.filter((result) => result === 201).length, 100)
+  t.equal(results.filter((result) => result === 'quota_exceeded').length, 400)
+  t.strictSame(await rowCounts(service, team.id), { emails: 100, jobs: 100 })
+  t.equal((await usedBy(service, team.id)).emails, 100)
+})
+
+t.test('a reached allowance is 402 quota_exceeded and takes no token', async (t) => {
+  const team = await makeTeam(service, { plan: 'free', email_limit: 1, rate: 1 })
+  t.equal((await send(team)).status, 201)
+  for (let index = 0; index < 10; index++) t.equal((await send(team)).body.error.code, 'quota_exceeded')
+  t.equal((await showTeam(service.database, team.id, now)).bucket.tokens, 4)
+})
+
+t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota', async (t) => {
+  const team = await makeTeam(service, { plan: 'free', rate: 1 })
+  for (let index = 0; index < 5; index++) t.equal((await send(team)).status, 201)
+  const refused = await send(team, { idempotency_key: 'k' })
+  t.equal(refused.status, 429)
+  t.equal(refused.body.error.code, 'rate_limited')
+  t.equal(refused.headers.get('retry-after'), '1')
+  t.equal((await usedBy(service, team.id)).emails, 5)
+  now = new Date(now.getTime() + 999)
+  t.equal((await send(team)).status, 429)
+  now = new Date(now.getTime() + 1)
+  t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
+})
+
+t.test('Retry-After is the whole seconds, rounded up, until one token is there', async (t) => {
+  const team = await makeTeam(service, { plan: 'free', rate: 0.2 })
+  t.equal((await send(team)).status, 201)
+  t.equal((await send(team)).headers.get('retry-after'), '5')
+  now = new Date(now.getTime() + 2_500)
+  t.equal((await send(team)).headers.get('retry-after'), '3')
+})
+
+t.test('the burst is 5 times the rate, refilled continuously, never above it', async (t) => {
+  const team = await makeTeam(service, { plan: 'pro', rate: 10 })
+  const burst = await codes(Array.from({ length: 60 }, async () => await send(team)))
+  t.equal(burst.filter((result) => result === 201).length, 50)
+  now = new Date(now.getTime() + 300)
+  t.equal(
+    (await codes(Array.from({ length: 10 }, async () => await send(team)))).filter((r) => r === 201).length,
+    3,
+  )
+  now = new Date(now.getTime() + 3_600_000)
+  t.equal(
+    (await codes(Array.from({ length: 60 }, async () => await send(team)))).filter((r) => r === 201).length,
+    50,
+  )
+})
+
+t.test('two API processes under parallel clients never grant more than capacity + rate × time', async (t) => {
+  const live = await startService(t, { url: service.url })
+  const other = await startService(t, { url: service.url })
+  const team = await makeTeam(live, { plan: 'pro', rate: 10 })
+  const started = Date.now()
+  const granted = { count: 0 }
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      while (Date.now() - started < 1_500) {
+        const { status } = await (index % 2 ? live : other).call('POST', '/v1/emails', {
+          key: team.key,
+          body: anEmail(),
+        })
+        if (status === 201) granted.count += 1
+      }
+    }),
+  )
+  const seconds = (Date.now() - started) / 1_000
+  t.ok(granted.count <= 50 + 10 * seconds, `${granted.count} in ${seconds} s`)
+  t.ok(granted.count >= 50)
+})
+
+t.test('free plans count a calendar month in UTC, reset on the first', async (t) => {
+  at('2028-02-29T23:59:59.999Z')
+  const team = await makeTeam(service, { plan: 'free', email_limit: 2, rate: 1_000 })
+  t.equal((await send(team)).status, 201)
+  t.equal((await send(team)).status, 201)
+  t.equal((await send(team)).status, 402)
+  at('2028-03-01T00:00:00.000Z')
+  t.equal((await send(team)).status, 201)
+  t.strictSame((await showTeam(service.database, team.id, now)).period, {
+    start: '2028-03-01T00:00:00.000Z',
+    end: '2028-04-01T00:00:00.000Z',
+  })
+  t.equal((await usedBy(service, team.id)).emails, 1)
+})
+
+t.test('paid plans count the subscription period, which rolls on by its own length', async (t) => {
+  at('2027-01-31T10:00:00.000Z')
+  const team = await makeTeam(service, { plan: 'pro', email_limit: 1 })
+  const period = { start: new Date('2027-01-01T00:00:00Z'), end: new Date('2027-01-31T12:00:00Z') }
+  await subscribeTeam({ tx: service.database, now }, team.id, { plan: 'pro', period })
+  t.equal((await send(team)).status, 201)
+  at('2027-01-31T11:59:59.999Z')
+  t.equal((await send(team)).status, 402)
+  at('2027-01-31T12:00:00.000Z')
+  t.equal((await send(team)).status, 201)
+  at('2027-05-15T00:00:00.000Z')
+  t.equal((await send(team)).status, 201)
+  t.strictSame((await showTeam(service.database, team.id, now)).period, {
+    start: '2027-05-03T00:00:00.000Z',
+    end: '2027-06-02T12:00:00.000Z',
+  })
+})
+
+t.test('a plan change in mid-period keeps what was used', async (t) => {
+  at('2027-06-10T00:00:00.000Z')
+  const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
+  await send(team)
+  await subscribeTeam({ tx: service.database, now }, team.id, { plan: 'pro' })
+  t.equal((await usedBy(service, team.id)).emails, 1)
+})
+
+t.test('moving the period recounts what is stored in the new one', async (t) => {
+  at('2027-06-10T00:00:00.000Z')
+  const team = await makeTeam(service, { plan: 'pro' })
+  await send(team)
+  at('2027-06-20T00:00:00.000Z')
+  await send(team)
+  const period = { start: new Date('2027-06-15T00:00:00Z'), end: new Date('2027-07-15T00:00:00Z') }
+  await subscribeTeam({ tx: service.database, now }, team.id, { plan: 'pro', period })
+  t.equal((await usedBy(service, team.id)).emails, 1)
+})
+
+t.test('deleting an email frees its place', async (t) => {
+  const team = await makeTeam(service, { email_limit: 1 })
+  const { body } = await send(team)
+  t.equal((await send(team)).status, 402)
+  await service.database.transaction(async (tx) => await removeEmail({ tx, now }, team.id, body.id))
+  t.equal((await usedBy(service, team.id)).emails, 0)
+  t.equal((await send(team)).status, 201)
+})

@@ -1,0 +1,117 @@
+/** GET /v1/plans: contract §4.4. */
+import t from 'tap'
+import { loadCatalog } from '../../db/plans/catalog.ts'
+import defaultCatalog from '../../db/plans/default-catalog.json' with { type: 'json' }
+import { startService } from '../support/service.ts'
+
+let now = new Date('2027-01-15T12:00:00.000Z')
+const service = await startService(t, { clock: () => now })
+const plans = async (query = '', headers: Record<string, string> = {}) =>
+  await service.call('GET', `/v1/plans${query}`, { headers })
+const load = async (catalog: unknown) => {
+  await service.database.transaction(async (tx) => await loadCatalog(tx, catalog))
+  now = new Date(now.getTime() + 60_000)
+}
+
+t.test('answers the whole catalog without credentials', async (t) => {
+  const { status, body } = await plans()
+  t.equal(status, 200)
+  t.strictSame(Object.keys(body), ['free_allowances', 'overage_per_1000_cents', 'plans', 'contacts_tiers'])
+  t.strictSame(body.free_allowances, { emails: 5000, contacts: 1000 })
+  t.equal(body.overage_per_1000_cents, 90)
+  t.strictSame(
+    body.plans.map((plan: { key: string }) => plan.key),
+    ['free', 'pro', 'enterprise'],
+  )
+  t.strictSame(body.plans[0], {
+    key: 'free',
+    kind: 'free',
+    name: 'Free',
+    blurb: 'For trying things out and for small projects.',
+    cta: 'Start for free',
+    featured: false,
+    benefits: ['5,000 emails per month', '1,000 contacts', '5 sending domains', '1 GB storage'],
+    email_limit: 5000,
+    contact_limit: 1000,
+    domains_limit: 5,
+    storage_gb: 1,
+    send_rate_per_second: 1,
+    tiers: null,
+  })
+  t.match(body.plans[1], { kind: 'paid', send_rate_per_second: 10, domains_limit: 25, storage_gb: 50 })
+  t.strictSame(body.plans[1].tiers[0], { emails: 50000, monthly_cents: 2000, annual_cents: 20000 })
+  t.notOk('email_limit' in body.plans[1])
+  t.strictSame(Object.keys(body.plans[2]), [
+    'key',
+    'kind',
+    'name',
+    'blurb',
+    'cta',
+    'featured',
+    'benefits',
+    'send_rate_per_second',
+    'tiers',
+  ])
+  t.equal(body.plans[2].tiers, null)
+  t.strictSame(body.contacts_tiers[0], { contacts: 5000, monthly_cents: 2500 })
+})
+
+t.test('locale fr is supported; unknown values fall back to en', async (t) => {
+  const french = (await plans('?locale=fr')).body.plans[0]
+  t.match(french, { name: 'Gratuit', cta: 'Commencer gratuitement' })
+  t.equal(french.benefits[0], '5 000 e-mails par mois')
+  for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__']) {
+    t.equal((await plans(query)).body.plans[0].name, 'Free', query)
+  }
+})
+
+t.test('is cached for about 60 seconds, and says so with an ETag that answers 304', async (t) => {
+  const first = await plans()
+  t.equal(first.headers.get('cache-control'), 'public, max-age=60')
+  const etag = first.headers.get('etag') ?? ''
+  const again = await plans('', { 'If-None-Match': etag })
+  t.equal(again.status, 304)
+  t.equal(again.body, '')
+  t.equal(again.headers.get('etag'), etag)
+  t.equal((await plans('?locale=fr', { 'If-None-Match': etag })).status, 200)
+  t.equal((await plans('', { 'If-None-Match': `"other", W/${etag}` })).status, 304)
+})
+
+t.test('catalog changes surface within about a minute', async (t) => {
+  await plans()
+  const [free, ...others] = defaultCatalog.plans
+  const changed = { plans: [{ ...free, name: { en: 'Zero', fr: 'Zéro' } }, ...others] }
+  await service.database.transaction(async (tx) => await loadCatalog(tx, changed))
+  now = new Date(now.getTime() + 59_999)
+  t.equal((await plans()).body.plans[0].name, 'Free')
+  now = new Date(now.getTime() + 1)
+  t.equal((await plans()).body.plans[0].name, 'Zero')
+})
+
+t.test('an empty catalog has the default allowances, no overage and no plans', async (t) => {
+  await load({ plans: [] })
+  t.strictSame((await plans()).body, {
+    free_allowances: { emails: 5000, contacts: 1000 },
+    overage_per_1000_cents: null,
+    plans: [],
+    contacts_tiers: [],
+  })
+  await load(defaultCatalog)
+})
+
+t.test('a catalog with a fault changes nothing', async (t) => {
+  const [free] = defaultCatalog.plans
+  const faulty = [
+    { plans: [{ ...free, kind: 'cheap' }] },
+    { plans: [free, free] },
+    { plans: [{ ...free, name: { en: 'Free' } }] },
+    { plans: [{ ...free, stripe_price_id: 'x' }] },
+    { plans: [{ ...free, email_limit: -1 }] },
+    { plans: 'x' },
+    { prices: [] },
+    null,
+  ]
+  for (const catalog of faulty)
+    await t.rejects(load(catalog), { code: 'bad_request' }, JSON.stringify(catalog)?.slice(0, 60))
+  t.equal((await plans()).body.plans.length, 3)
+})

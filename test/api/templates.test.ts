@@ -1,0 +1,95 @@
+/** Template sends: contract §4.2; decisions: slots, html of a template send, text. */
+import t from 'tap'
+import { saveTemplate, updateTemplate } from '../../db/templates/save.ts'
+import { tableSize } from '../support/rows.ts'
+import { anEmail, makeTeam, startService } from '../support/service.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const save = async (html: string, text = '', teamId = team.id) =>
+  await service.database.transaction(
+    async (tx) => await saveTemplate({ tx, now: new Date() }, teamId, { name: 'A template', html, text }),
+  )
+const send = async (changes: Record<string, unknown>) =>
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ html: undefined, ...changes }) })
+
+t.test('fills the slots, escaping values in the html and not in the text', async (t) => {
+  const { id } = await save('<p>Hi {{name}}</p>', 'Hi {{name}}')
+  const { status, body } = await send({ template_id: id, variables: { name: '<b>"A" & \'B\'</b> {{name}}' } })
+  t.equal(status, 201)
+  t.equal(body.template_id, id)
+  t.notMatch(body.html, /<b>/)
+  t.match(body.html, /^<p>Hi &lt;b&gt;&quot;A&quot; &amp; /)
+  t.equal(body.body_text, 'Hi <b>"A" & \'B\'</b> {{name}}')
+  t.equal(body.size_kb, Math.round((body.html.length / 1024) * 100) / 100)
+})
+
+t.test('the template wins over html, the request’s text over the template’s', async (t) => {
+  const { id } = await save('<p>template</p>', 'template text')
+  const { body } = await send({ template_id: id, html: '<p>raw</p>', text: 'own text' })
+  t.equal(body.html, '<p>template</p>')
+  t.equal(body.body_text, 'own text')
+  t.equal((await send({ template_id: id })).body.body_text, 'template text')
+})
+
+t.test('missing slots are bad_request and named; surplus variables are ignored', async (t) => {
+  const { id } = await save('<p>{{a}} {{b.c}} {{constructor}}</p>')
+  const { status, body } = await send({ template_id: id, variables: { a: 'x', other: 'y' } })
+  t.equal(`${status} ${body.error.code}`, '400 bad_request')
+  t.match(body.error.message, /b\.c, constructor/)
+  t.equal((await send({ template_id: id })).body.error.code, 'bad_request')
+  const filled = await send({
+    template_id: id,
+    variables: { a: '1', 'b.c': '2', constructor: '3', other: '4' },
+  })
+  t.equal(filled.body.html, '<p>1 2 3</p>')
+})
+
+t.test('__proto__ is an ordinary slot', async (t) => {
+  const { id } = await save('<p>{{__proto__}}</p>')
+  const raw = JSON.stringify(anEmail({ template_id: id })).replace(/}$/, ',"variables":{"__proto__":"x"}}')
+  const { body } = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    raw,
+    headers: { 'Content-Type': 'application/json' },
+  })
+  t.equal(body.html, '<p>x</p>')
+  t.equal(({} as { x?: string }).x, undefined)
+})
+
+t.test('versions are immutable: a replay shows the html that was accepted', async (t) => {
+  const { id } = await save('<p>one {{n}}</p>')
+  const first = await send({ template_id: id, variables: { n: '1' }, idempotency_key: 'k' })
+  await service.database.transaction(
+    async (tx) =>
+      await updateTemplate({ tx, now: new Date() }, team.id, id, { html: '<p>two</p>', text: undefined }),
+  )
+  t.equal((await send({ template_id: id, idempotency_key: 'k' })).body.html, first.body.html)
+  t.equal((await send({ template_id: id })).body.html, '<p>two</p>')
+})
+
+t.test('raw html is sent as given: variables fill slots in templates only', async (t) => {
+  const html = '<p>{{name}} {{{x}}} {{#if}}</p>'
+  t.equal((await send({ html, variables: { name: 'x' } })).body.html, html)
+})
+
+t.test('another team’s template is not found', async (t) => {
+  const other = await makeTeam(service)
+  const { id } = await save('<p>secret</p>', '', other.id)
+  const { status, body } = await send({ template_id: id })
+  t.equal(`${status} ${body.error.code}`, '404 not_found')
+})
+
+t.test('a template of 50 KB sent many times grows the emails table by about 1 KB a row', async (t) => {
+  const { id } = await save(`<p>{{name}}</p>${'x'.repeat(50 * 1024)}`)
+  const size = async () => await tableSize(service)
+  const before = await size()
+  const emails = Array.from({ length: 100 }, () =>
+    anEmail({ html: undefined, template_id: id, variables: { name: 'Someone' } }),
+  )
+  for (let index = 0; index < 10; index++) {
+    t.equal((await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })).status, 200)
+  }
+  const perRow = ((await size()) - before) / 1_000
+  t.ok(perRow < 1_100, `${perRow} bytes a row`)
+})

@@ -1,0 +1,77 @@
+/**
+ * A TCP proxy in front of PostgreSQL: counts the statements that pass (message types Query and Execute of the
+ * frontend protocol), and can cut the way. Promises to change nothing of what it passes on.
+ */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import type { Test } from 'tap'
+
+const HEADER = 5
+const QUERY = 'Q'.charCodeAt(0)
+const EXECUTE = 'E'.charCodeAt(0)
+
+/** Reads one connection's frontend messages and reports each statement. */
+function messageReader(onStatement: () => void): (chunk: Buffer) => void {
+  let started = false
+  let rest = Buffer.alloc(0)
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk])
+    for (;;) {
+      // The startup message alone has no type byte.
+      const header = started ? HEADER : HEADER - 1
+      if (rest.length < header) return
+      const length = rest.readInt32BE(header - 4) + (started ? 1 : 0)
+      if (rest.length < length) return
+      if (started && (rest[0] === QUERY || rest[0] === EXECUTE)) onStatement()
+      started = true
+      rest = rest.subarray(length)
+    }
+  }
+}
+
+export type DatabaseProxy = {
+  url: string
+  /** How many statements passed while `work` ran. */
+  during(work: () => Promise<unknown>): Promise<number>
+  /** Breaks every connection and takes no new one. */
+  cut(): void
+}
+
+/** A way to the database at `url`. */
+export async function startDatabaseProxy(t: Test, url: string): Promise<DatabaseProxy> {
+  const target = new URL(url)
+  let count = 0
+  const open = new Set<Socket>()
+  const proxy = createServer((client) => {
+    open.add(client)
+    client.once('close', () => open.delete(client))
+    const server = connect(Number(target.port || 5432), target.hostname)
+    client.on(
+      'data',
+      messageReader(() => {
+        count += 1
+      }),
+    )
+    client.pipe(server).pipe(client)
+    client.on('error', () => server.destroy())
+    client.on('close', () => server.destroy())
+    server.on('error', () => client.destroy())
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const cut = (): void => {
+    proxy.close()
+    for (const client of open) client.destroy()
+  }
+  t.teardown(cut)
+  const through = new URL(url)
+  through.hostname = '127.0.0.1'
+  through.port = String((proxy.address() as AddressInfo).port)
+  return {
+    url: through.href,
+    cut,
+    async during(work) {
+      const before = count
+      await work()
+      return count - before
+    },
+  }
+}

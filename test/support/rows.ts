@@ -1,0 +1,81 @@
+/** What tests look up behind the API's back: rows and jobs of a team. */
+import { sql } from 'slonik'
+import { mixed, number, object, string } from 'yup'
+import { credentialHash } from '../../db/credentials/token.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import type { Service } from './service.ts'
+
+type Place = Pick<Service, 'database' | 'deps'>
+
+/** What the team has used, as `team show` tells it. */
+export const usedBy = async ({ database, deps }: Place, teamId: string) =>
+  (await showTeam(database, teamId, deps.clock())).used
+
+const jobRow = object({ name: string().defined(), data: mixed<Record<string, unknown>>().defined() })
+
+/** The team's jobs in any state. */
+export const jobsOf = async ({ database }: Place, teamId: string) =>
+  await database.any(sql.type(jobRow)`
+    select name, data from pgboss.job where data ->> 'team_id' = ${teamId} order by created_on`)
+
+const countsRow = object({ emails: number().defined(), jobs: number().defined() })
+
+/** How many emails and delivery jobs the team has. */
+export const rowCounts = async ({ database }: Place, teamId: string) =>
+  await database.one(sql.type(countsRow)`
+    select (select count(*) from emails where team_id = ${teamId}) as emails,
+      (select count(*) from pgboss.job where name = 'deliver-email' and data ->> 'team_id' = ${teamId}) as jobs`)
+
+/** Takes the team's domains away. */
+export const removeDomains = async ({ database }: Place, teamId: string): Promise<void> => {
+  await database.query(sql.unsafe`delete from domains where team_id = ${teamId}`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** The id under which a key is stored. */
+export const keyIdOf = async ({ database }: Place, key: string): Promise<string> =>
+  (
+    await database.one(
+      sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`,
+    )
+  ).id
+
+const sizeRow = object({ bytes: number().defined() })
+
+/** What the emails table takes on disk, indexes and TOAST included. */
+export const tableSize = async ({ database }: Place): Promise<number> =>
+  (await database.one(sql.type(sizeRow)`select pg_total_relation_size('emails') as bytes`)).bytes
+
+const stateRow = object({ state: string().defined() })
+
+/** The states of a row's delivery job: none or one. */
+export const jobStates = async ({ database }: Place, id: string): Promise<string[]> =>
+  (await database.any(sql.type(stateRow)`select state::text from pgboss.job where id = ${id}`)).map(
+    (row) => row.state,
+  )
+
+const waitRow = object({ seconds: number().defined() })
+
+/** Makes a waiting job due at once. @returns for how many more seconds it would have waited. */
+export const setJobsDue = async ({ database }: Place, id: string): Promise<number> =>
+  (
+    await database.one(sql.type(waitRow)`
+      with waiting as (select id, start_after from pgboss.job where id = ${id} and state = 'retry')
+      update pgboss.job j set start_after = now() from waiting w where j.id = w.id
+      returning extract(epoch from w.start_after - now()) as seconds`)
+  ).seconds
+
+const countRow = object({ count: number().defined() })
+
+/** How many of the team's emails have reached the provider. */
+export const sentCount = async ({ database }: Place, teamId: string): Promise<number> =>
+  (
+    await database.one(sql.type(countRow)`
+      select count(*) as count from emails where team_id = ${teamId} and status = 'sent'`)
+  ).count
+
+/** Loses the team's template versions, as no code of ours ever would. */
+export const loseVersions = async ({ database }: Place, teamId: string): Promise<void> => {
+  await database.query(sql.unsafe`delete from template_versions where team_id = ${teamId}`)
+}

@@ -1,0 +1,67 @@
+/** Emails stored as the API stores them, at any time: what tests of the domain and the CLI begin with. */
+import type { Test } from 'tap'
+import { addDomain } from '../../db/domains/add.ts'
+import { acceptEmails, type EmailItem } from '../../db/emails/accept.ts'
+import type { EmailRow } from '../../db/emails/table.ts'
+import { type Database, openDatabase } from '../../db/pool.ts'
+import { openProducer, type Producer } from '../../db/queue.ts'
+import { createSecrets } from '../../db/secrets.ts'
+import { createTeam } from '../../db/teams/create.ts'
+import { SECRET_KEY } from './admin.ts'
+import { testDatabase } from './database.ts'
+
+export type Store = {
+  url: string
+  database: Database
+  queue: Producer
+  /** A team with the verified domain `demo.test`. */
+  team(plan?: string, now?: Date): Promise<string>
+  /** Stores one email at `now`. @throws Error when it was not stored. */
+  email(teamId: string, now?: Date, changes?: Partial<EmailItem>): Promise<EmailRow>
+}
+
+const ITEM: EmailItem = {
+  from: { name: null, address: 'hello@demo.test', domain: 'demo.test' },
+  to: ['someone@example.com'],
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+  template_id: null,
+  variables: null,
+  text: null,
+  headers: null,
+  reply_to: '',
+  tags: [],
+  idempotency_key: null,
+}
+
+/** A database of the test's own with what makes emails. Everything ends with the test. */
+export async function openStore(t: Test): Promise<Store> {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 4 })
+  const queue = await openProducer(url, () => {})
+  t.teardown(async () => {
+    await queue.stop()
+    await database.end()
+  })
+  return {
+    url,
+    database,
+    queue,
+    team: async (plan = 'free', now = new Date()) =>
+      await database.transaction(async (tx) => {
+        const { id } = await createTeam({ tx, now }, { name: 'Acme', plan })
+        await addDomain({ tx, secrets: createSecrets(SECRET_KEY), now }, id, {
+          name: 'demo.test',
+          verified: true,
+        })
+        return id
+      }),
+    email: async (teamId, now = new Date(), changes = {}) =>
+      await database.transaction(async (tx) => {
+        const sender = { team_id: teamId, domain: null }
+        const [outcome] = await acceptEmails({ tx, queue, now }, sender, [{ ...ITEM, ...changes }])
+        if (outcome?.kind === 'stored') return outcome.row
+        throw new Error(outcome?.kind === 'refused' ? outcome.refusal.message : 'a replay')
+      }),
+  }
+}

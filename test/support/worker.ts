@@ -1,0 +1,87 @@
+/**
+ * Workers for tests: in this process over the test's own database, or as real processes that can be killed.
+ * Promises: handlers, queue and providers are the real ones; everything ends with the test.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { JOBS, type JobName } from '../../db/jobs.ts'
+import { openConsumer } from '../../db/queue.ts'
+import { onWake } from '../../db/wake.ts'
+import { createSmtpProvider } from '../../workers/providers/smtp.ts'
+import type { WorkerDeps } from '../../workers/registry.ts'
+import { startWork } from '../../workers/run.ts'
+import { SECRET_KEY, type Service } from './service.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** Starts working on every queue in this process. `changes` replaces dependencies, the clock for one. */
+export async function startWorker(
+  t: Test,
+  { database, deps, url }: Service,
+  {
+    smtp_url,
+    concurrency = 20,
+    ...changes
+  }: { smtp_url: string; concurrency?: number } & Partial<WorkerDeps>,
+): Promise<{ stop(): Promise<void> }> {
+  const queue = await openConsumer(url, { connections: 4, onError: () => {} })
+  const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
+  const { secrets, versions, log, clock } = deps
+  const jobs = Object.keys(JOBS) as JobName[]
+  await startWork(jobs, concurrency, { database, queue, secrets, versions, email, log, clock, ...changes })
+  const hints = onWake(url, jobs, (job) => queue.wake(job))
+  let running = true
+  const stop = async (): Promise<void> => {
+    if (!running) return
+    running = false
+    await hints.close()
+    await queue.stop(10_000)
+    await email.close()
+  }
+  t.teardown(stop)
+  return { stop }
+}
+
+/** A process of ours. `exited` resolves with its exit code, or the signal that ended it. */
+export type OurProcess = {
+  child: ChildProcess
+  exited: Promise<number | string>
+  kill(signal?: NodeJS.Signals): void
+}
+
+/** Starts `api/main.ts` or `workers/main.ts` as production would, and waits until it is up. */
+export async function startProcess(
+  t: Test,
+  file: 'api/main.ts' | 'workers/main.ts',
+  env: Record<string, string>,
+): Promise<OurProcess> {
+  const child = fork(join(ROOT, file), {
+    env: { PATH: process.env.PATH, SECRET_KEY, LOG_LEVEL: 'error', ...env },
+    execArgv: [],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const exited = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string)
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const up = await Promise.race([once(child, 'message').then(() => true), exited.then(() => false)])
+  if (!up) throw new Error(`${file} could not start`)
+  return { child, exited, kill: (signal = 'SIGKILL') => void child.kill(signal) }
+}
+
+/** Waits until a condition holds. @throws Error with `what` when it does not within `seconds`. */
+export async function until(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  seconds = 30,
+): Promise<void> {
+  const deadline = Date.now() + seconds * 1_000
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`waited ${seconds} s until ${what}`)
+    await sleep(50)
+  }
+}

@@ -1,0 +1,145 @@
+/** Servers that fail in mid-dialogue: what is safe to try again, what is unknown, and that nothing hangs. */
+import { createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
+import { createSmtpProvider, type SmtpTimeouts } from '../../../workers/providers/smtp.ts'
+import { outgoingEmail } from '../../support/outgoing-email.ts'
+import { type Fault, type Step, startSmtpScript } from '../../support/smtp-script.ts'
+
+const SHORT: SmtpTimeouts = { connect_ms: 500, greeting_ms: 500, socket_ms: 500, total_ms: 1500 }
+
+const provide = (t: Test, url: string, timeouts: SmtpTimeouts = SHORT) => {
+  const provider = createSmtpProvider({ url, timeouts })
+  t.teardown(() => provider.close())
+  return provider
+}
+
+const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
+
+const EHLO = { alone: '250 scripted', pipelining: '250-scripted\r\n250 PIPELINING' }
+const BEFORE_THE_DOT: Step[] = ['banner', 'ehlo', 'mail', 'rcpt', 'data']
+const FAULTS: Fault[] = ['drop', 'reset', 'hang', 'drip', 'gibberish']
+
+// they mostly wait
+t.jobs = 10
+
+for (const [mode, ehlo] of Object.entries(EHLO)) {
+  const faultAt = (at: Step, fault: Fault) => (step: Step) =>
+    step === at ? fault : step === 'ehlo' ? ehlo : undefined
+
+  for (const fault of FAULTS) {
+    t.test(
+      `${fault} at any step before the final dot defers the message (${mode})`,
+      { buffered: true },
+      async (t) => {
+        const tryAt = async (step: Step): Promise<void> => {
+          const { url } = await startSmtpScript(t, faultAt(step, fault))
+          const started = Date.now()
+          const outcome = only(await provide(t, url).send(outgoingEmail()))
+          t.match(outcome, { kind: 'deferred', detail: /./ }, `${step}: ${JSON.stringify(outcome)}`)
+          t.notOk(outcome?.kind === 'deferred' && outcome.sender_wide, 'one fault does not slow the rest')
+          t.ok(Date.now() - started < 4000, `${step} took ${Date.now() - started} ms`)
+        }
+        await Promise.all(BEFORE_THE_DOT.map(tryAt))
+      },
+    )
+
+    t.test(
+      `${fault} after the final dot leaves the outcome unknown (${mode})`,
+      { buffered: true },
+      async (t) => {
+        const { url, steps } = await startSmtpScript(t, faultAt('dot', fault))
+        const email = outgoingEmail({ text: 'x\n'.repeat(40_000), to: ['a@example.com', 'b@example.com'] })
+        const { provider_message_id, outcomes } = await provide(t, url).send(email)
+        t.equal(provider_message_id, null)
+        for (const outcome of outcomes.values())
+          t.match(outcome, { kind: 'unknown' }, JSON.stringify(outcome))
+        t.equal(steps.filter((step) => step === 'dot').length, 1, 'not sent a second time on our own')
+      },
+    )
+  }
+}
+
+t.test('a recipient refused by name stays refused when the answer to the message is lost', async (t) => {
+  let rcpt = 0
+  const { url } = await startSmtpScript(t, (step) => {
+    if (step === 'rcpt') return ++rcpt === 1 ? '550 5.1.1 No such user' : undefined
+    return step === 'dot' ? 'drop' : undefined
+  })
+  const to = ['dead@example.com', 'ok@example.com']
+  const { outcomes } = await provide(t, url).send(outgoingEmail({ to }))
+  t.match(outcomes.get('dead@example.com'), { kind: 'refused', suppress: true })
+  t.match(outcomes.get('ok@example.com'), { kind: 'unknown' })
+})
+
+t.test('a reply that is complete is believed, though the connection breaks behind it', async (t) => {
+  const { url } = await startSmtpScript(t, (step) => (step === 'dot' ? '421 4.3.0 closing' : undefined))
+  t.match(only(await provide(t, url).send(outgoingEmail())), { kind: 'deferred', sender_wide: true })
+})
+
+t.test('a message that breaks off in its middle is deferred', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.write('220 x\r\n')
+    socket.on('data', (chunk) => {
+      if (!/^DATA/m.test(chunk.toString())) return socket.write('250 OK\r\n')
+      socket.pause()
+      socket.write('354 go\r\n')
+      setTimeout(() => socket.resetAndDestroy(), 300)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  // beyond what the kernel's buffers take
+  const text = 'é'.repeat(6_000_000)
+  const outcome = only(await provide(t, `smtp://127.0.0.1:${port}`).send(outgoingEmail({ text })))
+  t.match(outcome, { kind: 'deferred' }, JSON.stringify(outcome))
+})
+
+t.test('a server that cannot be reached defers the message', async (t) => {
+  const { url } = await startSmtpScript(t, () => undefined)
+  const closed = url.replace(/\d+$/, '1')
+  for (const unreachable of [closed, 'smtp://does-not-exist.invalid:25', 'smtp://192.0.2.1:25']) {
+    const started = Date.now()
+    const outcome = only(await provide(t, unreachable).send(outgoingEmail()))
+    t.match(outcome, { kind: 'deferred', detail: /./ }, `${unreachable}: ${outcome?.detail}`)
+    t.ok(Date.now() - started < 4000)
+  }
+})
+
+t.test('a greeting that refuses the session defers the message, whatever its code', async (t) => {
+  for (const banner of ['554 5.3.2 no service here', '450 later']) {
+    const { url } = await startSmtpScript(t, (step) => (step === 'banner' ? banner : undefined))
+    t.match(only(await provide(t, url).send(outgoingEmail())), { kind: 'deferred' }, banner)
+  }
+})
+
+t.test(
+  'messages that wait for a connection longer than the limit are deferred, and none hangs',
+  async (t) => {
+    const { url } = await startSmtpScript(t, (step) => (step === 'mail' ? 'hang' : undefined))
+    const provider = createSmtpProvider({
+      url,
+      max_connections: 1,
+      timeouts: { ...SHORT, socket_ms: 10_000 },
+    })
+    t.teardown(() => provider.close())
+    const started = Date.now()
+    const sent = await Promise.all([1, 2, 3].map(() => provider.send(outgoingEmail())))
+    t.ok(sent.every((delivery) => only(delivery)?.kind === 'deferred'))
+    t.match(only(sent[0] as EmailDelivery), { detail: 'not done within 1500 ms (EABORT)' })
+    t.ok(Date.now() - started < 4000)
+  },
+)
+
+t.test('a server that is back after its fault is used again at once', async (t) => {
+  const { url } = await startSmtpScript(t, (step, nth) =>
+    step === 'rcpt' && nth === 1 ? 'reset' : undefined,
+  )
+  const provider = createSmtpProvider({ url })
+  t.teardown(() => provider.close())
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+})

@@ -1,0 +1,326 @@
+/** What becomes of each recipient when the server answers: acceptance, refusals, logins, TLS, the pool. */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
+import { createSmtpProvider, type SmtpOptions } from '../../../workers/providers/smtp.ts'
+import type { SmtpScript } from '../../sandbox/smtp.ts'
+import { outgoingEmail } from '../../support/outgoing-email.ts'
+import { startSmtpScript } from '../../support/smtp-script.ts'
+import { type SinkOptions, startSmtpSink } from '../../support/smtp-sink.ts'
+
+const provide = (t: Test, options: SmtpOptions) => {
+  const provider = createSmtpProvider(options)
+  t.teardown(() => provider.close())
+  return provider
+}
+
+const start = async (t: Test, script: SmtpScript = {}, options: SinkOptions = {}) => {
+  const sink = await startSmtpSink(t, script, options)
+  return { sink, provider: provide(t, { url: sink.url }) }
+}
+
+const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
+
+t.test(
+  'a message that the server takes is accepted for all, under the Message-ID that we gave it',
+  async (t) => {
+    const { sink, provider } = await start(t)
+    const email = outgoingEmail({ to: ['a@example.com', 'b@example.com', 'a@example.com'] })
+    const { provider_message_id, outcomes } = await provider.send(email)
+    t.equal(provider_message_id, email.message_id)
+    t.same([...outcomes.keys()], ['a@example.com', 'b@example.com'])
+    t.match([...outcomes.values()], [{ kind: 'accepted', detail: /^250 / }, { kind: 'accepted' }])
+    t.match(sink.last(), { mail_from: 'bounce@demo.test', rcpt_to: ['a@example.com', 'b@example.com'] })
+  },
+)
+
+t.test('each recipient has the outcome of its own reply, and the others are still served', async (t) => {
+  for (const hidePIPELINING of [false, true]) {
+    const replies: Record<string, string> = {
+      'dead@example.com': '550 5.1.1 No such user',
+      'busy@example.com': '450 4.2.1 Busy',
+    }
+    const { sink, provider } = await start(t, { onRcpt: (to) => replies[to] }, { server: { hidePIPELINING } })
+    const to = ['dead@example.com', 'ok@example.com', 'busy@example.com']
+    const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
+    t.ok(provider_message_id)
+    t.strictSame(outcomes.get('dead@example.com'), {
+      kind: 'refused',
+      detail: '550 5.1.1 No such user',
+      suppress: true,
+    })
+    t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
+    t.strictSame(outcomes.get('busy@example.com'), { kind: 'deferred', detail: '450 4.2.1 Busy' })
+    t.same(sink.last().rcpt_to, ['ok@example.com'])
+
+    const none = await provider.send(outgoingEmail({ to: ['dead@example.com', 'busy@example.com'] }))
+    t.equal(none.provider_message_id, null)
+    t.match(none.outcomes.get('dead@example.com'), { kind: 'refused', suppress: true })
+    t.match(none.outcomes.get('busy@example.com'), { kind: 'deferred' })
+  }
+})
+
+t.test('a refusal at RCPT suppresses when the address itself is dead, and only then', async (t) => {
+  let reply = ''
+  const { provider } = await start(t, { onRcpt: () => reply })
+  const cases: [string, boolean][] = [
+    ['550 5.1.1 No such user', true],
+    ['550 No such user here', true],
+    ['553 5.1.3 Bad syntax', true],
+    ['556 5.1.10 Null MX', true],
+    ['550 5.1.8 Sender domain not found', false],
+    ['553 5.1.7 Bad sender syntax', false],
+    ['552 5.2.2 Mailbox full', false],
+    ['550 5.2.2 Mailbox full', false],
+    ['552 5.3.4 Too big', false],
+    ['554 5.6.0 Content', false],
+    ['550 5.7.1 Policy', false],
+    ['552 Full', false],
+    ['553 Not allowed', false],
+    ['554 No', false],
+    ['501 Bad address', false],
+  ]
+  for (const [words, suppress] of cases) {
+    reply = words
+    t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, suppress })
+  }
+})
+
+t.test('a refusal of the message refuses the recipients still alive, without suppressing them', async (t) => {
+  const onRcpt = (to: string) => (to === 'dead@example.com' ? '550 5.1.1 No such user' : undefined)
+  const to = ['dead@example.com', 'ok@example.com']
+  for (const [words, kind] of [
+    ['554 5.6.0 Spam', 'refused'],
+    ['550 Content rejected', 'refused'],
+    ['451 4.3.0 Later', 'deferred'],
+    ['452 4.3.1 Disk full', 'deferred'],
+    ['503 5.5.1 Bad sequence', 'deferred'],
+  ]) {
+    const { provider } = await start(t, { onRcpt, onMessage: () => words })
+    const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
+    t.equal(provider_message_id, null)
+    const suppress = kind === 'refused' ? { suppress: false } : {}
+    t.strictSame(outcomes.get('ok@example.com'), { kind, detail: words, ...suppress })
+    t.match(outcomes.get('dead@example.com'), { kind: 'refused', suppress: true }, 'its own reply stands')
+  }
+  const { provider } = await start(t, { onMail: () => '550 5.7.1 Sender not welcome' })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused', suppress: false })
+})
+
+t.test('a DATA command refused is a refusal of the message', async (t) => {
+  for (const ehlo of ['250 scripted', '250-scripted\r\n250 PIPELINING']) {
+    const faults = { ehlo, data: '554 5.5.0 No' }
+    const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
+    t.match(only(await provide(t, { url }).send(outgoingEmail())), { kind: 'refused', suppress: false })
+  }
+})
+
+t.test(
+  'throttling and too many connections slow the whole sender, wherever the server says so',
+  async (t) => {
+    const throttled = '454 Throttling failure: Maximum sending rate exceeded.'
+    const full = '421 4.7.0 Too many concurrent SMTP connections'
+    const scripts: [SmtpScript, string][] = [
+      [{ onMessage: () => throttled }, throttled],
+      [{ onRcpt: () => throttled }, throttled],
+      [{ onMail: () => throttled }, throttled],
+      [{ onConnect: () => full }, full],
+      [{ onMail: () => full }, full],
+      [{ onRcpt: () => full }, full],
+      [{ onMessage: () => full }, full],
+    ]
+    for (const [script, detail] of scripts) {
+      const { provider } = await start(t, script)
+      const outcome = only(await provider.send(outgoingEmail()))
+      t.strictSame(
+        outcome,
+        { kind: 'deferred', detail, sender_wide: true },
+        `${Object.keys(script)} ${detail}`,
+      )
+    }
+  },
+)
+
+t.test('a login that fails defers everything and tells no password', async (t) => {
+  const password = 'pa:s/w@rd'
+  const basic = Buffer.from(`\0user\0${password}`).toString('base64')
+  const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} ${basic} is wrong` }
+  const { url, lines } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
+  const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
+  const outcome = only(await provide(t, { url: with_login }).send(outgoingEmail()))
+  t.strictSame(outcome, { kind: 'deferred', detail: '535 5.7.8 *** *** is wrong', sender_wide: true })
+  t.ok(lines.includes(`AUTH PLAIN ${basic}`), 'the login is that of the URL')
+  for (const words of ['530 5.7.0 Authentication required', '535 No', '538 Encrypt first']) {
+    const { provider } = await start(t, { onMail: () => words })
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred', sender_wide: true })
+  }
+})
+
+t.test('a server that asks for a login gets the one of the URL, over TLS where it offers that', async (t) => {
+  const server = {
+    disabledCommands: [],
+    authOptional: false,
+    onAuth: (
+      auth: { username?: string; password?: string },
+      _: unknown,
+      done: (e: Error | null, r?: object) => void,
+    ) =>
+      auth.username === 'u@x' && auth.password === 'p%'
+        ? done(null, { user: 'u' })
+        : done(new Error('535 no')),
+  } as NonNullable<SinkOptions['server']>
+  for (const secure of [false, true]) {
+    const sink = await startSmtpSink(t, {}, { server: { ...server, secure } })
+    const with_login = sink.url.replace('//', '//u%40x:p%25@')
+    const provider = provide(t, { url: `${with_login}?tls.rejectUnauthorized=false&requireTLS=1` })
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, secure ? 'smtps' : 'STARTTLS')
+    const strict = provide(t, { url: with_login })
+    t.match(only(await strict.send(outgoingEmail())), { kind: 'deferred', detail: /certificate/ })
+  }
+})
+
+t.test('where TLS is required and not offered, nothing is sent', async (t) => {
+  const { sink } = await start(t)
+  const provider = provide(t, { url: `${sink.url}?requireTLS=1` })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
+  t.equal(sink.messages().length, 0)
+})
+
+t.test(
+  'a string that is not exactly one address is refused outright and never reaches the server',
+  async (t) => {
+    const hostile = [
+      'v@e.f, evil@x.test',
+      'grp:a@b.test,c@d.test;',
+      'x@y.test>\r\nRCPT TO:<w@w.test',
+      'x@y.test\r\nRCPT TO:<w@w.test>',
+      '<x@y.test>',
+      'Name <x@y.test>',
+      '"a@b.test, c"@d.test',
+      'a@b.test@c.test',
+      'a b@c.test',
+      'a@[127.0.0.1]',
+      'a@b.test\0',
+      'é@b.test',
+      'a',
+      '',
+    ]
+    const { sink, provider } = await start(t)
+    const { outcomes } = await provider.send(outgoingEmail({ to: [...hostile, 'ok@example.com'] }))
+    for (const recipient of hostile) {
+      t.match(outcomes.get(recipient), { kind: 'refused', suppress: false }, JSON.stringify(recipient))
+    }
+    t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
+    t.same(sink.last().rcpt_to, ['ok@example.com'])
+    const nobody = await provider.send(outgoingEmail({ to: ['v@e.f, evil@x.test'] }))
+    t.equal(nobody.provider_message_id, null)
+    t.match(only(await provider.send(outgoingEmail({ return_path: 'a@b.test, c@d.test' }))), {
+      kind: 'deferred',
+    })
+    t.equal(sink.messages().length, 1)
+  },
+)
+
+t.test(
+  'the envelope is exactly what was given, domains in punycode, outcomes under the address as given',
+  async (t) => {
+    const { url, lines } = await startSmtpScript(t, () => undefined)
+    const to = ["O'Ne!l+x@EXAMPLE.com", 'ana@bücher.test', 'ana@xn--bcher-kva.test']
+    const email = outgoingEmail({ to, return_path: 'b+Sig=1@bounces.demo.test' })
+    const { outcomes } = await provide(t, { url, hostname: 'mail.demo.test' }).send(email)
+    t.same([...outcomes.keys()], to)
+    t.ok([...outcomes.values()].every(({ kind }) => kind === 'accepted'))
+    t.same(lines, [
+      'EHLO mail.demo.test',
+      'MAIL FROM:<b+Sig=1@bounces.demo.test>',
+      "RCPT TO:<O'Ne!l+x@example.com>",
+      'RCPT TO:<ana@xn--bcher-kva.test>',
+      'DATA',
+    ])
+  },
+)
+
+t.test('what the server says is kept short, on one line, without control characters', async (t) => {
+  const words = `550-5.1.1 one\0two\u0007\r\n550 5.1.1 \u001b[31m${'long '.repeat(300)}`
+  const { url } = await startSmtpScript(t, (step) => (step === 'rcpt' ? words : undefined))
+  const outcome = only(await provide(t, { url }).send(outgoingEmail()))
+  t.match(outcome, {
+    kind: 'refused',
+    suppress: true,
+    detail: /^550-5\.1\.1 one two 550 5\.1\.1 {2}\[31mlong long/,
+  })
+  t.ok((outcome?.detail.length ?? 0) <= 500)
+  t.notMatch(outcome?.detail, /\p{Cc}/u)
+})
+
+t.test('many sends share few connections, each message arriving once', async (t) => {
+  const { url, connections, steps } = await startSmtpScript(t, () => undefined)
+  const provider = provide(t, { url, max_connections: 3 })
+  const sent = await Promise.all(Array.from({ length: 60 }, () => provider.send(outgoingEmail())))
+  t.ok(sent.every((delivery) => only(delivery)?.kind === 'accepted'))
+  t.ok(connections() <= 3, `${connections()} connections`)
+  t.equal(steps.filter((step) => step === 'dot').length, 60)
+})
+
+t.test('a connection that the server closed while idle costs the next message nothing', async (t) => {
+  const { url, connections, dropAll } = await startSmtpScript(t, () => undefined)
+  const provider = provide(t, { url, max_connections: 1 })
+  for (let round = 0; round < 20; round += 1) {
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, `round ${round}`)
+    dropAll()
+    // from before the client can have seen it to well after
+    await sleep(round)
+  }
+  t.ok(connections() >= 20)
+  const goodbye = await startSmtpScript(t, (step, nth) =>
+    step === 'mail' && nth > 1 && nth < 4 ? '421 4.4.2 idle for too long' : undefined,
+  )
+  const again = provide(t, { url: goodbye.url })
+  t.match(only(await again.send(outgoingEmail())), { kind: 'accepted' })
+})
+
+t.test('a refused message leaves its connection fit for the next one', async (t) => {
+  let reply: string | undefined = '550 5.1.1 No'
+  const { provider, sink } = await start(t, { onRcpt: () => reply })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused' })
+  reply = undefined
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+  t.equal(sink.messages().length, 1)
+})
+
+t.test('close lets the sends in flight finish, and later ones wait for another process', async (t) => {
+  const { sink, provider } = await start(t, {
+    onMessage: async () => {
+      await sleep(300)
+      return undefined
+    },
+  })
+  const sending = Array.from({ length: 12 }, () => provider.send(outgoingEmail()))
+  await sleep(50)
+  await provider.close()
+  t.equal(sink.messages().length, 12, 'queued ones too')
+  t.ok((await Promise.all(sending)).every((delivery) => only(delivery)?.kind === 'accepted'))
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred', detail: /closed/ })
+})
+
+t.test('the sink notes each Message-ID on file before it answers', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'heliograph-sink-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const id_file = join(folder, 'ids')
+  const { provider } = await start(t, {}, { id_file })
+  const email = outgoingEmail()
+  await provider.send(email)
+  t.equal(readFileSync(id_file, 'utf8'), `${email.message_id}\n`)
+})
+
+t.test('a URL that is not an SMTP server’s is a fault at the start, told without its password', (t) => {
+  for (const url of ['', 'http://u:secret@h', 'smtp://', 'smtp:secret', 'smtp://u:secret@h:99999']) {
+    const attempt = () => createSmtpProvider({ url })
+    t.throws(attempt, { message: 'SMTP_URL must be smtp://… or smtps://…' }, url)
+  }
+  t.end()
+})
