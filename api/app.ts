@@ -12,6 +12,7 @@ import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
+import { bulkRoutes } from './v1/bulk.ts'
 import { contactRoutes } from './v1/contacts.ts'
 import { emailRoutes } from './v1/emails.ts'
 import { planRoutes } from './v1/plans.ts'
@@ -21,6 +22,7 @@ import { subscriptionRoutes } from './v1/subscriptions.ts'
 export const ROUTES: readonly Route[] = [
   ...opsRoutes,
   ...contactRoutes,
+  ...bulkRoutes,
   ...subscriptionRoutes,
   ...emailRoutes,
   ...planRoutes,

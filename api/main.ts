@@ -9,6 +9,7 @@ import { createLog, type Log } from '../db/log.ts'
 import { createCatalog } from '../db/plans/cached.ts'
 import { openDatabase } from '../db/pool.ts'
 import { openProducer } from '../db/queue.ts'
+import { createReplies } from '../db/replies.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
@@ -16,10 +17,14 @@ import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, readApiSettings } from './config.ts'
 
+// As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
+const UPSERT_WAIT = 25_000
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const database = await openDatabase(settings.DATABASE_URL, { size: settings.DATABASE_POOL_SIZE })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const replies = createReplies(settings.DATABASE_URL)
   const app = createApp({
     database,
     queue,
@@ -27,6 +32,8 @@ async function start(settings: ApiSettings, log: Log) {
     versions: createVersions(),
     catalog: createCatalog(),
     wake: createWaker(database),
+    replies,
+    upsertWait: UPSERT_WAIT,
     log,
     clock: () => new Date(),
   })
@@ -35,7 +42,10 @@ async function start(settings: ApiSettings, log: Log) {
     app.callback(),
   )
   await listenOn(server, settings.PORT)
-  return { server, close: async () => await Promise.allSettled([queue.stop(), database.end()]) }
+  return {
+    server,
+    close: async () => await Promise.allSettled([replies.close(), queue.stop(), database.end()]),
+  }
 }
 
 const listenOn = async (server: Server, port: number): Promise<void> =>

@@ -6,7 +6,9 @@ import type { Consumer, FetchedJob, Settlement } from '../db/queue.ts'
 import type { Secrets } from '../db/secrets.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
+import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
+import { runUpserts } from './jobs/upsert-contacts.ts'
 import type { EmailProvider } from './providers/provider.ts'
 
 /** What handlers work with; made once by main.ts, passed down. */
@@ -27,8 +29,10 @@ type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number }
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': { handle: deliverEmails, batchSize: 10 },
+  'upsert-contacts': { handle: runUpserts, batchSize: 5 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
+  'forget-upserts': forgetUpserts,
 }

@@ -67,6 +67,54 @@ export async function lockContact(tx: Tx, teamId: string, identity: string): Pro
     where team_id = ${teamId} and identity = ${identity} for no key update`)
 }
 
+const identityRow = object({ id: string().defined(), identity: string().defined() })
+
+/** The ids of these identities' contacts, locked in one order, whoever else locks many of them. */
+export async function lockContacts(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = await tx.any(sql.prepared('lock_contacts', identityRow)`
+    select id, identity from contacts
+    where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
+    order by identity for no key update`)
+  return new Map(rows.map(({ id, identity }) => [identity, id]))
+}
+
+/** Stores contacts whose identities are not taken, in one statement: ask under the account's lock. */
+export async function insertContacts(
+  tx: Tx,
+  teamId: string,
+  contacts: readonly Omit<NewContact, 'topic_ids'>[],
+  now: Date,
+): Promise<void> {
+  const tuples = contacts.map(({ id, email, identity, properties }) => [
+    id,
+    email,
+    identity,
+    JSON.stringify(properties),
+  ])
+  await tx.query(sql.prepared('insert_contacts', object())`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${teamId}, id, email, identity, 'subscribed', properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb'])} as item (id, email, identity, properties)`)
+}
+
+/** Replaces the properties of contacts, in one statement; nothing else of them changes. */
+export async function writeContactProperties(
+  tx: Tx,
+  teamId: string,
+  contacts: readonly Pick<NewContact, 'id' | 'properties'>[],
+  now: Date,
+): Promise<void> {
+  const tuples = contacts.map(({ id, properties }) => [id, JSON.stringify(properties)])
+  await tx.query(sql.prepared('write_contact_properties', object())`
+    update contacts c set properties = item.properties, updated_at = ${touchedAt(now)}
+    from ${sql.unnest(tuples, ['uuid', 'jsonb'])} as item (id, properties)
+    where c.team_id = ${teamId} and c.id = item.id`)
+}
+
 /** What a page of the list shows: `email` is a substring, taken literally and without regard to case. */
 export type ContactFilter = { email?: string | undefined; status?: ContactStatus | undefined }
 export type Page = { offset: number; limit: number }

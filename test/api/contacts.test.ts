@@ -300,6 +300,7 @@ t.test('contacts are for API keys with the scope only', async (t) => {
     ['POST', '/v1/contacts', 'write'],
     ['PATCH', email, 'write'],
     ['DELETE', email, 'write'],
+    ['POST', '/v1/contacts/bulk', 'write'],
     ['POST', `${email}/unsubscribe`, 'write'],
     ['POST', `${email}/resubscribe`, 'write'],
   ] as const) {
@@ -318,6 +319,7 @@ t.test('other methods are 405 with Allow', async (t) => {
     ['/v1/contacts', 'HEAD, GET, POST'],
     ['/v1/contacts/a@example.org', 'DELETE, GET, HEAD, PATCH'],
     ['/v1/contacts/a@example.org/unsubscribe', 'POST'],
+    ['/v1/contacts/bulk', 'POST'],
     ['/v1/marketing/unsubscribe', 'POST'],
   ] as const) {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(

@@ -6,11 +6,8 @@ import { showTeam } from '../../db/teams/view.ts'
 import { makeTeam, type Service, type TestTeam } from './service.ts'
 
 /** A team that may store `contacts` contacts. */
-export async function teamWithRoom(service: Service, contacts: number): Promise<TestTeam> {
-  const team = await makeTeam(service, { plan: 'free' })
-  await setRoom(service, team, contacts)
-  return team
-}
+export const teamWithRoom = async (service: Service, contacts: number): Promise<TestTeam> =>
+  await makeTeam(service, { plan: 'free', contact_limit: contacts })
 
 /** Changes how many contacts a team may store. */
 export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
