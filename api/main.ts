@@ -9,6 +9,7 @@ import { createLog, type Log } from '../db/log.ts'
 import { createCatalog } from '../db/plans/cached.ts'
 import { openDatabase } from '../db/pool.ts'
 import { openProducer } from '../db/queue.ts'
+import { createReplies } from '../db/replies.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
@@ -19,10 +20,14 @@ import { type ApiSettings, hookSettings, readApiSettings } from './config.ts'
 // In milliseconds: a slow upload may take a minute, slow headers may not.
 const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
 
+// As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
+const UPSERT_WAIT = 25_000
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const database = await openDatabase(settings.DATABASE_URL, { size: settings.DATABASE_POOL_SIZE })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const replies = createReplies(settings.DATABASE_URL)
   const app = createApp({
     database,
     queue,
@@ -31,6 +36,8 @@ async function start(settings: ApiSettings, log: Log) {
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    replies,
+    upsertWait: UPSERT_WAIT,
     log,
     clock: () => new Date(),
   })
@@ -40,7 +47,7 @@ async function start(settings: ApiSettings, log: Log) {
   const stop = async (): Promise<void> => {
     await drain(server)
     await idle()
-    await Promise.allSettled([queue.stop(), database.end()])
+    await Promise.allSettled([replies.close(), queue.stop(), database.end()])
   }
   return { server, stop }
 }
