@@ -7,6 +7,7 @@ import type { Log } from '../db/log.ts'
 import type { Catalog } from '../db/plans/cached.ts'
 import type { Database } from '../db/pool.ts'
 import type { Producer } from '../db/queue.ts'
+import type { Replies } from '../db/replies.ts'
 import type { Secrets } from '../db/secrets.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Waker } from '../db/wake.ts'
@@ -29,6 +30,9 @@ export type Deps = {
   catalog: Catalog
   wake: Waker
   hooks: HookSettings
+  replies: Replies
+  /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
+  upsertWait: number
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

@@ -26,6 +26,8 @@ const emailRef = object({ team_id: string().required(), email_id: string().requi
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
 const reportRef = object({ report_id: string().required() })
 
+const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
+
 export const JOBS = {
   'deliver-email': {
     payload: emailRef,
@@ -48,6 +50,19 @@ export const JOBS = {
       ...{ expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
     },
   },
+  'upsert-contacts': {
+    payload: upsertRef,
+    id: (payload: InferType<typeof upsertRef>) => payload.upsert_id,
+    // A client is waiting: tried again soon at first, then for some days, since the work is promised (design §7).
+    options: {
+      retryLimit: 300,
+      retryDelay: 1,
+      retryDelayMax: 1_800,
+      expireInSeconds: 120,
+      heartbeatSeconds: 10,
+      partition: false,
+    },
+  },
 } as const satisfies Record<
   string,
   { payload: unknown; id: (payload: never) => string; options: QueueOptions }
@@ -64,6 +79,7 @@ export const deadLetterOf = (job: JobName): string => `${job}-dead`
 /** Jobs that run by the clock, in UTC. */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
+  'forget-upserts': { cron: '*/10 * * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (decisions: refused for now), in milliseconds. */

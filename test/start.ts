@@ -11,7 +11,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Postgres, runningPostgres, startPostgres } from '../db/dev.ts'
+import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { migrate } from '../db/migrate.ts'
 import { type Demo, demoTeam } from './demo.ts'
 

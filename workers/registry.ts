@@ -7,8 +7,10 @@ import type { Secrets } from '../db/secrets.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp, type WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
+import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
+import { runUpserts } from './jobs/upsert-contacts.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
 
@@ -38,8 +40,10 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': { handle: deliverEmails, batchSize: 10 },
   'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
+  'upsert-contacts': { handle: runUpserts, batchSize: 5 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
+  'forget-upserts': forgetUpserts,
 }

@@ -1,14 +1,15 @@
 /**
  * Accepts WhatsApp sends for a team: checks them, charges the allowance, stores one row per recipient and enqueues
- * delivery, all or nothing. Promises: one path for a single send and a batch, in the same handful of statements
- * whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an item is
- * taken whole or not at all. Never talks to a provider. Contract §4.3, §8; decisions: WhatsApp.
+ * delivery, all or nothing. Promises: one path for a single send and a batch, in the same round trips (begin,
+ * templates, lock, replays, rows with their charge, jobs, commit), whatever the number of recipients; the allowance is
+ * never exceeded, a key never gets a second request; an item is taken whole or not at all. Never talks to a provider.
+ * Contract §4.3, §8; decisions: WhatsApp.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
-import { type Account, left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
 import type { Phone } from '../text/phone.ts'
 import { insertRequests, type NewMessage, type NewRequest, requestsByKeys, type SentRow } from './table.ts'
 import { parametersProblem } from './template.ts'
@@ -34,7 +35,7 @@ export type WhatsappOutcome =
 type Decision = WhatsappOutcome | { kind: 'new'; item: WhatsappItem }
 
 /** Why the template can't be sent with these parameters, in the order that decisions.md gives; null when it can. */
-function refusalOf(item: WhatsappItem, templates: ReadonlyMap<string, SendableTemplate>): Refusal | null {
+function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
   const template = templates.get(item.template_id)
   if (!template) return new Refusal('not_found', `template_id: there is no template ${item.template_id}`)
   if (template.status !== 'approved') {
@@ -50,17 +51,27 @@ function refusalOf(item: WhatsappItem, templates: ReadonlyMap<string, SendableTe
   return problem === null ? null : new Refusal('invalid_params', problem)
 }
 
+type Templates = ReadonlyMap<string, SendableTemplate>
+
+async function findTemplates(tx: Tx, teamId: string, items: readonly WhatsappItem[]): Promise<Templates> {
+  const ids = [...new Set(items.map((item) => item.template_id))]
+  const rows = await templatesByIds(tx, teamId, ids)
+  return new Map(rows.map((row) => [row.id, row]))
+}
+
 async function storedKeys(tx: Tx, teamId: string, items: readonly WhatsappItem[]) {
   const keys = [...new Set(items.map((item) => item.idempotency_key))].filter((key) => key !== null)
   const rows = keys.length === 0 ? [] : await requestsByKeys(tx, teamId, keys)
   return new Map(rows.map((row) => [row.idempotency_key, row]))
 }
 
-/** Each item's fate as far as it needs no room: a replay, a refusal, or new. */
-async function decide(tx: Tx, teamId: string, items: readonly WhatsappItem[]): Promise<Decision[]> {
-  const ids = [...new Set(items.map((item) => item.template_id))]
-  const rows = await templatesByIds(tx, teamId, ids)
-  const templates = new Map(rows.map((row) => [row.id, row]))
+/** Each item's fate as far as it needs no room: a replay, a refusal, or new. The account must be locked. */
+async function decide(
+  tx: Tx,
+  teamId: string,
+  items: readonly WhatsappItem[],
+  templates: Templates,
+): Promise<Decision[]> {
   const stored = await storedKeys(tx, teamId, items)
   return items.map((item): Decision => {
     const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
@@ -125,17 +136,15 @@ export async function acceptWhatsapp(
   teamId: string,
   items: readonly WhatsappItem[],
 ): Promise<WhatsappOutcome[]> {
+  const templates = await findTemplates(tx, teamId, items)
   const account = await lockAccount(tx, teamId, now)
-  const { stored, outcomes } = buildAll(teamId, await decide(tx, teamId, items), account.now)
+  const decisions = await decide(tx, teamId, items, templates)
+  const { stored, outcomes } = buildAll(teamId, decisions, account.now)
   const messages = stored.flatMap((one) => one.messages)
   if (messages.length === 0) return outcomes
   charge(account, messages.length)
-  await saveAccount(tx, teamId, account)
-  await insertRequests(
-    tx,
-    stored.map(({ request }) => request),
-    messages,
-  )
+  const requests = stored.map(({ request }) => request)
+  await insertRequests(tx, { requests, messages }, chargeOf(teamId, account))
   const refs = messages.map(({ id }) => ({ team_id: teamId, message_id: id }))
   const jobs = await queue.enqueue(tx, 'deliver-whatsapp', refs)
   if (jobs !== messages.length) throw new Error(`stored ${messages.length} messages but ${jobs} jobs`)

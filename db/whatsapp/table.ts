@@ -1,5 +1,5 @@
 /** Rows of WhatsApp requests, messages and events, and the queries over them. */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
 import { WHATSAPP_LADDER, type WhatsappEventKind, type WhatsappStatus } from './status.ts'
@@ -27,11 +27,11 @@ export type NewMessage = {
   created_at: string
 }
 
-/** Stores new requests and their messages, queued: one statement each. */
+/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargeOf), in one statement. */
 export async function insertRequests(
   tx: Tx,
-  requests: readonly NewRequest[],
-  messages: readonly NewMessage[],
+  { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
+  charge: FragmentSqlToken,
 ): Promise<void> {
   const asked = requests.map((request) => [
     request.team_id,
@@ -41,9 +41,6 @@ export async function insertRequests(
     request.idempotency_key,
     request.created_at,
   ])
-  await tx.query(sql.prepared('insert_whatsapp_requests', object())`
-    insert into whatsapp_requests (team_id, id, template_id, parameters, idempotency_key, created_at)
-    select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'timestamptz'])} as request`)
   const tuples = messages.map((message) => [
     message.team_id,
     message.id,
@@ -53,7 +50,11 @@ export async function insertRequests(
     message.country,
     message.created_at,
   ])
-  await tx.query(sql.prepared('insert_whatsapp_messages', object())`
+  await tx.query(sql.prepared('insert_whatsapp_requests', object())`
+    with charged as (${charge}), asked as (
+      insert into whatsapp_requests (team_id, id, template_id, parameters, idempotency_key, created_at)
+      select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'timestamptz'])} as request
+    )
     insert into whatsapp_messages (
       team_id, id, request_id, position, recipient, country, created_at, status)
     select team_id, id, request_id, position, recipient, country, created_at, 'queued'

@@ -1,7 +1,7 @@
 /**
  * The API on a real listener over a real database, and the rows that tests begin with.
- * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock
- * can be chosen. Everything ends with the test.
+ * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock,
+ * the waker and the patience with bulk upserts can be chosen. Everything ends with the test.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,6 +16,7 @@ import { addDomain } from '../../db/domains/add.ts'
 import { createCatalog } from '../../db/plans/cached.ts'
 import { type Database, openDatabase } from '../../db/pool.ts'
 import { openProducer } from '../../db/queue.ts'
+import { createReplies } from '../../db/replies.ts'
 import { createSecrets } from '../../db/secrets.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -86,11 +87,17 @@ export async function listen(t: Test, app: ReturnType<typeof createApp>): Promis
 /** Starts the API over a database of the test file's own, or over `url`. */
 export async function startService(
   t: Test,
-  { clock = () => new Date(), url, wake }: { clock?: () => Date; url?: string; wake?: Deps['wake'] } = {},
+  {
+    clock = () => new Date(),
+    url,
+    wake,
+    upsertWait = 25_000,
+  }: { clock?: () => Date; url?: string; wake?: Deps['wake']; upsertWait?: number } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
   const database = await openDatabase(databaseUrl, { size: 10 })
   const queue = await openProducer(databaseUrl, () => {})
+  const replies = createReplies(databaseUrl)
   const deps: Deps = {
     database,
     queue,
@@ -103,11 +110,14 @@ export async function startService(
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
     },
+    replies,
+    upsertWait,
     log: pino({ level: 'silent' }),
     clock,
   }
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
+    await replies.close()
     await queue.stop()
     await database.end()
   })
