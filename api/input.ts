@@ -7,9 +7,6 @@ import type { AnyObject, ObjectSchema } from 'yup'
 import { Refusal } from '../db/errors.ts'
 import { isObject, parse, text } from '../db/fields.ts'
 
-// A route finds all that its schema is made of in one place.
-export { address, bytes, type Parsed, parse, stringMap, text, uuid, uuids } from '../db/fields.ts'
-
 const BODY_LIMIT = 10 * 1024 * 1024
 const JSON_TYPE = /^application\/json *(;|$)/i
 
