@@ -1,6 +1,7 @@
 /** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
+import type { HookSettings } from './route.ts'
 
 const apiSettings = object({
   ...sharedSettings,
@@ -9,9 +10,16 @@ const apiSettings = object({
   PUBLIC_URL: string()
     .matches(/^https?:\/\//, '${path} must be an http(s) URL')
     .optional(),
+  /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
+  SMTP_REPORT_TOKEN: string().min(16, '${path} must be at least 16 characters long'),
 })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
 
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSettings(apiSettings, env)
+
+/** What the hooks need of the settings. */
+export const hookSettings = (settings: ApiSettings): HookSettings => ({
+  smtp_report_token: settings.SMTP_REPORT_TOKEN ?? null,
+})

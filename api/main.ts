@@ -14,7 +14,7 @@ import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, readApiSettings } from './config.ts'
+import { type ApiSettings, hookSettings, readApiSettings } from './config.ts'
 
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
@@ -27,6 +27,7 @@ async function start(settings: ApiSettings, log: Log) {
     versions: createVersions(),
     catalog: createCatalog(),
     wake: createWaker(database),
+    hooks: hookSettings(settings),
     log,
     clock: () => new Date(),
   })

@@ -13,6 +13,11 @@ import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
 
+/** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
+export type HookSettings = {
+  smtp_report_token: string | null
+}
+
 /** What handlers work with; made once by main.ts, passed down. */
 export type Deps = {
   database: Database
@@ -21,6 +26,7 @@ export type Deps = {
   versions: Versions
   catalog: Catalog
   wake: Waker
+  hooks: HookSettings
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

@@ -23,6 +23,7 @@ export type QueueOptions = {
 const untilDeadline = { retryLimit: 1_000, retryDelay: 12, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
+const reportRef = object({ report_id: string().required() })
 
 export const JOBS = {
   'deliver-email': {
@@ -30,6 +31,15 @@ export const JOBS = {
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'ingest-report': {
+    payload: reportRef,
+    id: (payload: InferType<typeof reportRef>) => payload.report_id,
+    // Waiting for a message that is not there yet is no attempt: these are for crashes and a lost database.
+    options: {
+      ...{ retryLimit: 20, retryDelay: 4, retryDelayMax: 300 },
+      ...{ expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+    },
   },
 } as const satisfies Record<
   string,

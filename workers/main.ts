@@ -13,6 +13,7 @@ import { createVersions } from '../db/templates/versions.ts'
 import { onWake } from '../db/wake.ts'
 import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
 import type { EmailProvider } from './providers/provider.ts'
+import { createReaders } from './providers/readers.ts'
 import { createSesProvider } from './providers/ses.ts'
 import { createSmtpProvider } from './providers/smtp.ts'
 import { startWork } from './run.ts'
@@ -41,12 +42,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
   const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
+  const secrets = createSecrets(settings.SECRET_KEY)
   await startWork(jobs, concurrency, {
     database,
     queue,
-    secrets: createSecrets(settings.SECRET_KEY),
+    secrets,
     versions: createVersions(),
     email,
+    readers: createReaders({ secrets }),
     log,
     clock: () => new Date(),
   })

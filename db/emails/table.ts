@@ -1,6 +1,7 @@
 /** Rows of emails and email_events, and the queries over them. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { ContactEffect } from '../contacts/effect.ts'
 import type { Tx } from '../pool.ts'
 import { EMAIL_LADDER, type EmailEventKind, type EmailStatus } from './status.ts'
 
@@ -155,7 +156,7 @@ export async function emailsOfTeam(
 
 export type EmailRef = { team_id: string; email_id: string }
 
-const refTuples = (refs: readonly EmailRef[]) =>
+export const refTuples = (refs: readonly EmailRef[]) =>
   sql.unnest(
     refs.map(({ team_id, email_id }) => [team_id, email_id]),
     ['uuid', 'uuid'],
@@ -195,23 +196,6 @@ export async function recordAttempts(tx: Tx, attempts: readonly AttemptRecord[])
     where e.team_id = a.team_id and e.id = a.id`)
 }
 
-/** Lifts rows to a status each, never down the ladder, in one statement. */
-export async function raiseStatuses(
-  tx: Tx,
-  rises: readonly (EmailRef & { status: EmailStatus })[],
-): Promise<void> {
-  const ladder = sql.array(EMAIL_LADDER, 'text')
-  await tx.query(sql.prepared('raise_email_statuses', object())`
-    update emails e set status = r.status
-    from ${sql.unnest(
-      rises.map((rise) => [rise.team_id, rise.email_id, rise.status]),
-      ['uuid', 'uuid', 'text'],
-    )}
-      as r (team_id, id, status)
-    where e.team_id = r.team_id and e.id = r.id
-      and array_position(${ladder}, r.status) > array_position(${ladder}, e.status)`)
-}
-
 /** One thing that happened to an email, or to one recipient of it. */
 export type EmailEvent = EmailRef & {
   /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
@@ -221,9 +205,15 @@ export type EmailEvent = EmailRef & {
   occurred_at: Date
   /** The provider's words. */
   detail: string
+  /** What it means for the recipient's contact; nothing when absent. */
+  effect?: ContactEffect
 }
 
-const freshEvent = object({ email_id: string().defined(), event_key: string().defined() })
+const freshEvent = object({
+  team_id: string().defined(),
+  email_id: string().defined(),
+  event_key: string().defined(),
+})
 
 /** Stores events in one statement. @returns those that were not stored before. */
 export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
@@ -240,7 +230,7 @@ export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
     select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text'])} as event
     on conflict do nothing
-    returning email_id, event_key`)
+    returning team_id, email_id, event_key`)
 }
 
 const eventRow = object({

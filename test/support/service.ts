@@ -25,6 +25,8 @@ import { testDatabase } from './database.ts'
 
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
+export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
+
 export type Reply = {
   status: number
   headers: Headers
@@ -94,6 +96,7 @@ export async function startService(
     versions: createVersions(),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
+    hooks: { smtp_report_token: SMTP_REPORT_TOKEN },
     log: pino({ level: 'silent' }),
     clock,
   }

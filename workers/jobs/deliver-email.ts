@@ -153,11 +153,13 @@ async function record(
 ): Promise<void> {
   const outcomes = attempts.flatMap(({ delivery }) => [...delivery.outcomes.values()])
   await database.transaction(async (tx) => {
-    if (attempts.length > 0) await recordAttempts(tx, attempts.map(recordOf))
+    // The events come first: they lock the rows in the order that everyone does.
     await applyEmailEvents(
       tx,
       attempts.flatMap((attempt) => eventsOf(attempt, now)),
+      now,
     )
+    if (attempts.length > 0) await recordAttempts(tx, attempts.map(recordOf))
     if (done.length > 0) await queue.complete(tx, 'deliver-email', done)
     for (const [seconds, again] of Map.groupBy(snoozed, ({ wait_seconds }) => wait_seconds)) {
       const put_off = again.map(({ job }) => job)
