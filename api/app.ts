@@ -10,6 +10,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
+import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
@@ -17,7 +18,13 @@ import { emailRoutes } from './v1/emails.ts'
 import { planRoutes } from './v1/plans.ts'
 
 /** Every route of the service. */
-export const ROUTES: readonly Route[] = [...opsRoutes, ...smtpHookRoutes, ...emailRoutes, ...planRoutes]
+export const ROUTES: readonly Route[] = [
+  ...opsRoutes,
+  ...smtpHookRoutes,
+  ...sesHookRoutes,
+  ...emailRoutes,
+  ...planRoutes,
+]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE = 28_000

@@ -14,7 +14,8 @@ import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, readApiSettings } from './config.ts'
+import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import { createSns } from './hooks/sns.ts'
 
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
@@ -28,6 +29,7 @@ async function start(settings: ApiSettings, log: Log) {
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    sns: createSns({ topics: snsTopics(settings) }),
     log,
     clock: () => new Date(),
   })

@@ -12,6 +12,7 @@ import type { Versions } from '../db/templates/versions.ts'
 import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
+import type { Sns } from './hooks/sns.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
@@ -27,6 +28,7 @@ export type Deps = {
   catalog: Catalog
   wake: Waker
   hooks: HookSettings
+  sns: Sns
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date
