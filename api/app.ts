@@ -10,6 +10,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
+import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   ...contactRoutes,
   ...bulkRoutes,
   ...subscriptionRoutes,
+  ...sesHookRoutes,
   ...emailRoutes,
   ...planRoutes,
 ]

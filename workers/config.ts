@@ -5,14 +5,26 @@ import { JOBS, type JobName } from '../db/jobs.ts'
 
 const QUEUES = Object.keys(JOBS)
 
+/** The ways to send email; workers/main.ts has an adapter for each. */
+const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
+export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
+
 const workerSettings = object({
   ...sharedSettings,
-  EMAIL_PROVIDER: string().oneOf(['smtp'], '${path} must be smtp').default('smtp'),
+  EMAIL_PROVIDER: string().oneOf(EMAIL_PROVIDERS, '${path} must be smtp or ses').default('smtp'),
   SMTP_URL: string()
     .matches(/^smtps?:\/\//, '${path} must be an smtp:// or smtps:// URL')
     .when('EMAIL_PROVIDER', ([provider], schema) =>
       provider === 'smtp' ? schema.required('${path} is missing: the smtp:// URL of the relay') : schema,
     ),
+  AWS_REGION: string()
+    .matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1')
+    .when('EMAIL_PROVIDER', ([provider], schema) =>
+      provider === 'ses' ? schema.required('${path} is missing: the region of the SES account') : schema,
+    ),
+  /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
+  SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
+  SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
   WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
     (value ?? '').split(',').every((name) => name === '' || QUEUES.includes(name.trim())),
   ),

@@ -11,10 +11,26 @@ import { createSecrets } from '../db/secrets.ts'
 import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { onWake } from '../db/wake.ts'
-import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import type { EmailProvider } from './providers/provider.ts'
 import { createReaders } from './providers/readers.ts'
+import { createSesProvider } from './providers/ses.ts'
 import { createSmtpProvider } from './providers/smtp.ts'
 import { startWork } from './run.ts'
+
+/** The adapter behind each name that EMAIL_PROVIDER may have. */
+const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log: Log) => EmailProvider> = {
+  smtp: ({ SMTP_URL, WORKER_CONCURRENCY }) =>
+    createSmtpProvider({ url: SMTP_URL ?? '', max_connections: WORKER_CONCURRENCY }),
+  ses: ({ AWS_REGION, SES_ENDPOINT, SES_CONFIGURATION_SET, WORKER_CONCURRENCY }, log) =>
+    createSesProvider({
+      region: AWS_REGION ?? '',
+      endpoint: SES_ENDPOINT,
+      configuration_set: SES_CONFIGURATION_SET,
+      max_connections: WORKER_CONCURRENCY,
+      warn: (words) => log.warn(words),
+    }),
+}
 
 /** Opens what a worker needs, and starts fetching. @returns how to stop. */
 async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<void>> {
@@ -25,7 +41,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
-  const email = createSmtpProvider({ url: settings.SMTP_URL ?? '', max_connections: concurrency })
+  const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
   const secrets = createSecrets(settings.SECRET_KEY)
   await startWork(jobs, concurrency, {
     database,
