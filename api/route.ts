@@ -18,6 +18,8 @@ import type { Sns } from './hooks/sns.ts'
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
   smtp_report_token: string | null
+  whatsapp_app_secret: string | null
+  whatsapp_verify_token: string | null
 }
 
 /** What handlers work with; made once by main.ts, passed down. */

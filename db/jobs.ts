@@ -23,6 +23,7 @@ export type QueueOptions = {
 const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
+const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
 const reportRef = object({ report_id: string().required() })
 
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
@@ -32,6 +33,12 @@ export const JOBS = {
     payload: emailRef,
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
+    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'deliver-whatsapp': {
+    payload: whatsappRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
   },
   'ingest-report': {

@@ -28,6 +28,8 @@ import { testDatabase } from './database.ts'
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
+export const WHATSAPP_APP_SECRET = 'an app secret for tests'
+export const WHATSAPP_VERIFY_TOKEN = 'a verify token for tests'
 
 export type Reply = {
   status: number
@@ -104,7 +106,11 @@ export async function startService(
     versions: createVersions(),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
-    hooks: { smtp_report_token: SMTP_REPORT_TOKEN },
+    hooks: {
+      smtp_report_token: SMTP_REPORT_TOKEN,
+      whatsapp_app_secret: WHATSAPP_APP_SECRET,
+      whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
+    },
     replies,
     upsertWait,
     sns: createSns({ topics: [] }),
