@@ -2,6 +2,7 @@
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
 import { JOBS, type JobName } from '../db/jobs.ts'
+import { domainToAscii } from '../db/text/address.ts'
 
 const QUEUES = Object.keys(JOBS)
 
@@ -13,6 +14,12 @@ const workerSettings = object({
     .when('EMAIL_PROVIDER', ([provider], schema) =>
       provider === 'smtp' ? schema.required('${path} is missing: the smtp:// URL of the relay') : schema,
     ),
+  /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
+  RETURN_PATH_DOMAIN: string().test(
+    'domain',
+    '${path} must be a domain name',
+    (value) => value === undefined || domainToAscii(value) !== null,
+  ),
   WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
     (value ?? '').split(',').every((name) => name === '' || QUEUES.includes(name.trim())),
   ),

@@ -19,6 +19,8 @@ export type WorkerDeps = {
   versions: Versions
   email: EmailProvider
   readers: Readers
+  /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
+  return_domain: string | null
   log: Log
   clock: () => Date
 }

@@ -42,6 +42,7 @@ export async function startWorker(
     versions,
     email,
     readers,
+    return_domain: null,
     log,
     clock,
     ...changes,
