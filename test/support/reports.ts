@@ -1,7 +1,7 @@
 /** What tests about reports look at behind the API's back, and the rows that they begin with. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { mixed, number, object, string } from 'yup'
+import { mixed, object, string } from 'yup'
 import { type EmailRow, insertEmails } from '../../db/emails/table.ts'
 import { addressIdentity } from '../../db/text/address.ts'
 import type { Service } from './service.ts'
@@ -115,13 +115,3 @@ export const eventsOf = async ({ database }: Place, id: string) =>
   await database.any(sql.type(eventRow)`
     select kind, recipient, detail, occurred_at from email_events
     where email_id = ${id} order by occurred_at, event_key`)
-
-const countRow = object({ count: number().defined() })
-
-/** How many deadlocks the server has had to break in this database. */
-export const deadlocks = async ({ database }: Place): Promise<number> =>
-  (
-    await database.one(
-      sql.type(countRow)`select deadlocks as count from pg_stat_database where datname = current_database()`,
-    )
-  ).count
