@@ -214,7 +214,7 @@ t.test('the same emails in opposite order do not lock each other out', async (t)
   const ids = await storeEmails(
     service,
     team,
-    Array.from({ length: 1_000 }, () => ['a@example.org']),
+    Array.from({ length: 200 }, () => ['a@example.org']),
   )
   let begun = 0
   const apply = async (own: readonly string[], round: number) =>
