@@ -18,9 +18,9 @@ export type QueueOptions = {
   partition: boolean
 }
 
-// A first pause of at most 30 s (decisions: retries), doubling up to half an hour. The give-up time of a message
+// Pauses begin at 2 to 4 s (decisions: at most 30) and double up to half an hour; a killed worker's jobs wait as long. The give-up time of a message
 // is its own deadline of 24 h, so the limit only has to outlast it.
-const untilDeadline = { retryLimit: 1_000, retryDelay: 12, retryDelayMax: 1_800 }
+const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
 const reportRef = object({ report_id: string().required() })

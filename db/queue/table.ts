@@ -22,14 +22,18 @@ export async function withJob(tx: Tx, job: JobName, ids: readonly string[]): Pro
 
 const attemptRow = object({ at: string().defined(), attempts: number().defined() })
 
-/** When a row's waiting job will be tried next and how often it was; null when it has none. */
+/**
+ * When a row's waiting job will be tried next and how often it was; null when it has none.
+ * pg-boss counts an attempt when the next one is fetched, so a job that has begun was tried once more than it says.
+ */
 export async function nextAttempt(
   tx: Tx,
   job: JobName,
   id: string,
 ): Promise<{ at: string; attempts: number } | null> {
   return await tx.maybeOne(sql.type(attemptRow)`
-    select start_after as at, retry_count as attempts from pgboss.job
+    select start_after as at, case when started_on is null then 0 else retry_count + 1 end as attempts
+    from pgboss.job
     where name = ${job} and id = ${id} and state < 'active'`)
 }
 

@@ -46,3 +46,36 @@ const sizeRow = object({ bytes: number().defined() })
 /** What the emails table takes on disk, indexes and TOAST included. */
 export const tableSize = async ({ database }: Place): Promise<number> =>
   (await database.one(sql.type(sizeRow)`select pg_total_relation_size('emails') as bytes`)).bytes
+
+const stateRow = object({ state: string().defined() })
+
+/** The states of a row's delivery job: none or one. */
+export const jobStates = async ({ database }: Place, id: string): Promise<string[]> =>
+  (await database.any(sql.type(stateRow)`select state::text from pgboss.job where id = ${id}`)).map(
+    (row) => row.state,
+  )
+
+const waitRow = object({ seconds: number().defined() })
+
+/** Makes a waiting job due at once. @returns for how many more seconds it would have waited. */
+export const setJobsDue = async ({ database }: Place, id: string): Promise<number> =>
+  (
+    await database.one(sql.type(waitRow)`
+      with waiting as (select id, start_after from pgboss.job where id = ${id} and state = 'retry')
+      update pgboss.job j set start_after = now() from waiting w where j.id = w.id
+      returning extract(epoch from w.start_after - now()) as seconds`)
+  ).seconds
+
+const countRow = object({ count: number().defined() })
+
+/** How many of the team's emails have reached the provider. */
+export const sentCount = async ({ database }: Place, teamId: string): Promise<number> =>
+  (
+    await database.one(sql.type(countRow)`
+      select count(*) as count from emails where team_id = ${teamId} and status = 'sent'`)
+  ).count
+
+/** Loses the team's template versions, as no code of ours ever would. */
+export const loseVersions = async ({ database }: Place, teamId: string): Promise<void> => {
+  await database.query(sql.unsafe`delete from template_versions where team_id = ${teamId}`)
+}

@@ -48,14 +48,16 @@ export async function startWorker(
     ...changes,
   })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
-  let stopped: Promise<void> | undefined
+  let running = true
   const stop = async (): Promise<void> => {
+    if (!running) return
+    running = false
     await hints.close()
     await queue.stop(10_000)
     await email.close()
   }
-  t.teardown(async () => await (stopped ??= stop()))
-  return { stop: async () => await (stopped ??= stop()) }
+  t.teardown(stop)
+  return { stop }
 }
 
 /** A process of ours. `exited` resolves with its exit code, or the signal that ended it. */

@@ -1,0 +1,100 @@
+/**
+ * What the CLI's verbs work with: database, queue and secrets, each opened when a verb first asks for it.
+ * Owns where they are found: the environment, else what `npm start` keeps in .data/ (design §4, §5).
+ * Must not be imported by anything but the CLI.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readToolSettings } from '../config.ts'
+import { Refusal } from '../errors.ts'
+import type { Database, Tx } from '../pool.ts'
+import type { Producer } from '../queue.ts'
+import { createSecrets, type Secrets } from '../secrets.ts'
+
+const DATA = join(import.meta.dirname, '..', '..', '.data')
+
+export type Admin = {
+  now: Date
+  /** A DNS server to ask in place of the system's. */
+  dnsServer: string | undefined
+  database(): Promise<Database>
+  transaction<T>(work: (at: { tx: Tx; now: Date }) => Promise<T>): Promise<T>
+  queue(): Promise<Producer>
+  /** Asks for SECRET_KEY when it is first used. */
+  secrets: Secrets
+  /** The database's URL as far as it is known yet. */
+  url(): string | undefined
+  close(): Promise<void>
+}
+
+/** The embedded server of `npm start`, if it runs. A production machine lacks the development dependency. */
+async function embeddedUrl(): Promise<string> {
+  const url = await import('../dev.ts').then(
+    async ({ runningPostgres }) => await runningPostgres(DATA),
+    (error: NodeJS.ErrnoException) => (error.code === 'ERR_MODULE_NOT_FOUND' ? null : Promise.reject(error)),
+  )
+  if (url !== null) return url
+  throw new Refusal('unavailable', 'no database: DATABASE_URL is not set, and `npm start` is not running')
+}
+
+function findSecretKey(set: string | undefined): string {
+  if (set !== undefined) return set
+  try {
+    return readFileSync(join(DATA, 'secret-key'), 'utf8').trim()
+  } catch {
+    const told = 'SECRET_KEY is missing: set the same one as the processes have, or run `npm start` once'
+    throw new Refusal('bad_request', told)
+  }
+}
+
+/** Secrets whose key is looked for at the first use. */
+function lazySecrets(find: () => string): Secrets {
+  let known: Secrets | undefined
+  const secrets = (): Secrets => (known ??= createSecrets(find()))
+  return {
+    encrypt: (purpose, plain) => secrets().encrypt(purpose, plain),
+    decrypt: (purpose, sealed) => secrets().decrypt(purpose, sealed),
+    sign: (purpose, data, length) => secrets().sign(purpose, data, length),
+    verify: (purpose, data, signature) => secrets().verify(purpose, data, signature),
+  }
+}
+
+/** Makes something at the first `get` only; `made` tells what there is to close. */
+function once<T>(make: () => Promise<T>) {
+  let made: Promise<T> | undefined
+  const get = async (): Promise<T> => {
+    made ??= make()
+    return await made
+  }
+  return { get, made: () => made }
+}
+
+/** Reads the settings, opens nothing yet. @throws SettingsFault */
+export function createAdmin(): Admin {
+  const settings = readToolSettings()
+  const now = new Date()
+  let known = settings.DATABASE_URL
+  const url = async (): Promise<string> => (known ??= await embeddedUrl())
+  const database = once(async () => {
+    const { openDatabase } = await import('../pool.ts')
+    return await openDatabase(await url(), { size: 2 })
+  })
+  const queue = once(async () => {
+    const { openProducer } = await import('../queue.ts')
+    return await openProducer(await url(), () => {})
+  })
+  return {
+    now,
+    dnsServer: settings.DNS_SERVER,
+    database: database.get,
+    transaction: async (work) =>
+      await (await database.get()).transaction(async (tx) => await work({ tx, now })),
+    queue: queue.get,
+    secrets: lazySecrets(() => findSecretKey(settings.SECRET_KEY)),
+    url: () => known,
+    async close() {
+      await (await queue.made())?.stop()
+      await (await database.made())?.end()
+    },
+  }
+}

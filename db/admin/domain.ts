@@ -1,0 +1,59 @@
+/** Verbs of `domain`: a team's sending domains. */
+import { addDomain, domainView, removeDomain } from '../domains/add.ts'
+import { domainsOfTeam } from '../domains/table.ts'
+import { createTxtLookup, verifyDomain } from '../domains/verify.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+export const verbs: Verbs = (domain, admin) => {
+  domain
+    .command('add')
+    .description('add a sending domain with a new DKIM key; answers with the DNS records to publish')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<name>', 'the domain, such as example.com')
+    .option('--verified', 'take it as verified without looking at DNS', false)
+    .action(
+      answer(async (team: string, name: string, { verified }: { verified: boolean }) => {
+        const deps = { tx: await admin.database(), secrets: admin.secrets, now: admin.now }
+        return domainView(await addDomain(deps, team, { name, verified }))
+      }),
+    )
+
+  domain
+    .command('verify')
+    .description('look the DNS records up, and mark the domain verified when its DKIM key is published')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<name>', 'the domain')
+    .addHelpText('after', '\nAsks the system’s resolver, or the server that DNS_SERVER names (host:port).')
+    .action(
+      answer(async (team: string, name: string) => {
+        const lookupTxt = await createTxtLookup(admin.dnsServer)
+        return await verifyDomain({ database: await admin.database(), lookupTxt, now: admin.now }, team, name)
+      }),
+    )
+
+  domain
+    .command('remove')
+    .description('remove a domain: nothing is sent from it any more, its emails stay')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<name>', 'the domain')
+    .action(
+      answer(async (team: string, name: string) => {
+        const row = await admin.transaction(({ tx }) => removeDomain(tx, team, name))
+        return { id: row.id, name: row.name, removed: true }
+      }),
+    )
+
+  domain
+    .command('list')
+    .description('the domains of a team, with their DNS records')
+    .argument('<team>', 'id of the team', uuid)
+    .action(
+      answer(async (team: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return (await domainsOfTeam(database, team)).map(domainView)
+      }),
+    )
+}

@@ -1,0 +1,59 @@
+/**
+ * Any failure of the CLI as one clear line.
+ * Promises: no stack trace, no line break, no password.
+ */
+import { CommanderError } from 'commander'
+import { SettingsFault } from '../config.ts'
+import { Refusal } from '../errors.ts'
+
+const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
+
+/** PostgreSQL's undefined_table and invalid_schema_name. */
+const NOT_MIGRATED = new Set(['42P01', '3F000'])
+
+const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim()
+
+const causes = function* (error: unknown): Generator<Error & { code?: unknown }> {
+  for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault
+}
+
+/** The innermost words: what the driver or the server itself said. */
+function reasonOf(error: unknown): string {
+  const said = [...causes(error)]
+    .map((fault) => fault.message || String(fault.code ?? ''))
+    .filter((text) => text !== '')
+  return said.at(-1) ?? 'no answer'
+}
+
+/** The server's words must not carry the password, however they came by it. */
+function withoutPassword(text: string, url: string | undefined): string {
+  const encoded = url && URL.canParse(url) ? new URL(url).password : ''
+  if (encoded === '') return text
+  return text.replaceAll(encoded, '***').replaceAll(decodeURIComponent(encoded), '***')
+}
+
+const placeOf = (url: string | undefined): string => {
+  if (!url || !URL.canParse(url)) return ''
+  const { hostname, port } = new URL(url)
+  return ` at ${hostname || 'localhost'}:${port || 5432}`
+}
+
+async function databaseFault(error: unknown, url: string | undefined): Promise<string | null> {
+  if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
+    return `the database${placeOf(url)} has not been migrated: run \`node db/migrate.ts\``
+  }
+  const { isDatabaseUnavailable } = await import('../pool.ts')
+  if (!isDatabaseUnavailable(error)) return null
+  const hint = 'is `npm start` running, or DATABASE_URL set?'
+  return `cannot reach the database${placeOf(url)}: ${reasonOf(error)}; ${hint}`
+}
+
+/** What to print on stderr. `url`: the database that was in use. */
+export async function faultLine(error: unknown, url: string | undefined): Promise<string> {
+  if (error instanceof CommanderError) {
+    return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))
+  }
+  if (error instanceof Refusal || error instanceof SettingsFault) return oneLine(error.message)
+  const told = (await databaseFault(error, url)) ?? `unexpected failure: ${reasonOf(error)}`
+  return oneLine(withoutPassword(told, url))
+}

@@ -1,0 +1,93 @@
+/**
+ * Readers of what is typed after a verb: ids, numbers, times, lists, files.
+ * Promises: each either gives a value of its type or says in a few words what it must be.
+ */
+import { readFile } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
+import { InvalidArgumentError } from 'commander'
+import { Refusal } from '../errors.ts'
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+export function uuid(text: string): string {
+  if (UUID.test(text)) return text.toLowerCase()
+  throw new InvalidArgumentError('It must be a UUID.')
+}
+
+export function count(text: string): number {
+  const number = Number(text)
+  if (/^\d+$/.test(text) && Number.isSafeInteger(number)) return number
+  throw new InvalidArgumentError('It must be a whole number, 0 or more.')
+}
+
+/** As `count`, from 1 on. */
+export function positive(text: string): number {
+  const number = count(text)
+  if (number > 0) return number
+  throw new InvalidArgumentError('It must be a whole number, 1 or more.')
+}
+
+export function rate(text: string): number {
+  const number = Number(text)
+  if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(number) && number > 0) return number
+  throw new InvalidArgumentError('It must be a number above 0.')
+}
+
+/** An RFC 3339 time, or a date, which begins at midnight UTC. A day that no month has is none. */
+export function instant(text: string): Date {
+  const [, day] = INSTANT.exec(text) ?? []
+  const time = new Date(text)
+  const exists = day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day)
+  if (exists && !Number.isNaN(time.getTime())) return time
+  throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
+}
+
+/** A comma-separated list. */
+export const list = (text: string): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+/** One of some words. */
+export const oneOf =
+  <T extends string>(words: readonly T[]) =>
+  (text: string): T => {
+    const word = words.find((candidate) => candidate === text)
+    if (word !== undefined) return word
+    throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
+  }
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'it may not be read',
+  EISDIR: 'it is a directory',
+}
+
+/** A file's text; `-` reads standard input. @throws Refusal bad_request when it cannot be read or is no UTF-8. */
+export async function fileText(name: string): Promise<string> {
+  const shown = name === '-' ? 'standard input' : name
+  const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
+    (error: NodeJS.ErrnoException) => {
+      const reason = REASONS[error.code ?? ''] ?? error.message
+      throw new Refusal('bad_request', `cannot read ${shown}: ${reason}`)
+    },
+  )
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new Refusal('bad_request', `${shown} is not text in UTF-8`)
+  }
+}
+
+/** A file's JSON value. @throws Refusal bad_request. */
+export async function fileJson(name: string): Promise<unknown> {
+  const text = await fileText(name)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const shown = name === '-' ? 'standard input' : name
+    throw new Refusal('bad_request', `${shown} is not JSON: ${error instanceof Error ? error.message : ''}`)
+  }
+}

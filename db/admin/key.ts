@@ -1,0 +1,53 @@
+/** Verbs of `key`: a team's API keys. */
+import { issueKey } from '../credentials/issue.ts'
+import { keysOfTeam, revokeKey, SCOPES } from '../credentials/table.ts'
+import { Refusal } from '../errors.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { instant, list, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+type KeyOptions = { name: string; scopes: string[]; domain?: string; expires?: Date }
+
+export const verbs: Verbs = (key, admin) => {
+  key
+    .command('create')
+    .description('make an API key; it is shown this once')
+    .argument('<team>', 'id of the team', uuid)
+    .requiredOption('--name <name>', 'what tells it from other keys')
+    .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, list)
+    .option('--domain <name>', 'the only domain it may send from')
+    .option('--expires <time>', 'when it ends, such as 2027-01-31T00:00:00Z', instant)
+    .action(
+      answer(async (team: string, { name, scopes, domain = undefined, expires = undefined }: KeyOptions) => {
+        const request = { name, scopes, domain: domain ?? null, expires_at: expires ?? null }
+        return await admin.transaction((at) => issueKey(at, team, request))
+      }),
+    )
+
+  key
+    .command('revoke')
+    .description('end an API key at once')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the key', uuid)
+    .action(
+      answer(async (team: string, id: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        const row = await revokeKey(database, team, id, admin.now)
+        if (!row) throw new Refusal('not_found', `there is no key ${id} in this team`)
+        return row
+      }),
+    )
+
+  key
+    .command('list')
+    .description('the API keys of a team, revoked ones too, by their prefix')
+    .argument('<team>', 'id of the team', uuid)
+    .action(
+      answer(async (team: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return await keysOfTeam(database, team)
+      }),
+    )
+}

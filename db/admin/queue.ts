@@ -1,0 +1,41 @@
+/** Verbs of `queue`: how full the queues are, and their dead letters. */
+import { requeueEmails } from '../emails/requeue.ts'
+import { JOBS, type JobName, type Payload } from '../jobs.ts'
+import type { Tx } from '../pool.ts'
+import { queueStatus } from '../queue/table.ts'
+import type { Producer } from '../queue.ts'
+import type { Admin } from './context.ts'
+import { oneOf } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+const QUEUES = Object.keys(JOBS) as JobName[]
+
+/** What a queue's rows are told when their dead letters move back. */
+type Moved = {
+  [J in JobName]?: (tx: Tx, queue: Producer, payloads: Payload<J>[], now: Date) => Promise<unknown>
+}
+
+const MOVED: Moved = { 'deliver-email': requeueEmails }
+
+async function redrive<J extends JobName>(admin: Admin, job: J) {
+  const database = await admin.database()
+  const queue = await admin.queue()
+  const moved = async (tx: Tx, payloads: Payload<J>[]) =>
+    void (await MOVED[job]?.(tx, queue, payloads, admin.now))
+  return { queue: job, redriven: await queue.redrive(database, job, moved) }
+}
+
+export const verbs: Verbs = (queue, admin) => {
+  queue
+    .command('status')
+    .description(
+      'per queue: jobs ready, active, deferred and failed, dead letters, and how long the oldest waits',
+    )
+    .action(answer(async () => await queueStatus(await admin.database())))
+
+  queue
+    .command('redrive')
+    .description('move the dead letters of a queue back, so that they are tried again')
+    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
+    .action(answer(async (job: JobName) => await redrive(admin, job)))
+}

@@ -1,0 +1,67 @@
+/** Verbs of `template`: a team's email templates. */
+import { Refusal } from '../errors.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { saveTemplate, updateTemplate } from '../templates/save.ts'
+import { templatesOfTeam } from '../templates/table.ts'
+import { fileText, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+type PartOptions = { html: string; text?: string }
+
+const GRAMMAR =
+  '\nA template is text and {{name}} slots; a name is letters, digits, _, - and . taken literally.'
+
+async function readParts(options: PartOptions): Promise<{ html: string; text: string | undefined }> {
+  if (options.html === '-' && options.text === '-') {
+    throw new Refusal('bad_request', 'only one of --html and --text can read standard input')
+  }
+  const html = await fileText(options.html)
+  return { html, text: options.text === undefined ? undefined : await fileText(options.text) }
+}
+
+export const verbs: Verbs = (template, admin) => {
+  template
+    .command('create')
+    .description('save an email template; answers with its slots')
+    .argument('<team>', 'id of the team', uuid)
+    .requiredOption('--name <name>', 'what people call it')
+    .requiredOption('--html <file>', 'its html (- reads standard input)')
+    .option('--text <file>', 'its plain-text part (- reads standard input)')
+    .addHelpText('after', GRAMMAR)
+    .action(
+      answer(async (team: string, { name, ...files }: PartOptions & { name: string }) => {
+        const { html, text = '' } = await readParts(files)
+        return await admin.transaction((at) => saveTemplate(at, team, { name, html, text }))
+      }),
+    )
+
+  template
+    .command('update')
+    .description('save a new version of a template; emails accepted before keep theirs')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the template', uuid)
+    .requiredOption('--html <file>', 'its html (- reads standard input)')
+    .option(
+      '--text <file>',
+      'its plain-text part (- reads standard input); left out, the text stays; empty, it goes',
+    )
+    .addHelpText('after', GRAMMAR)
+    .action(
+      answer(async (team: string, id: string, files: PartOptions) => {
+        const parts = await readParts(files)
+        return await admin.transaction((at) => updateTemplate(at, team, id, parts))
+      }),
+    )
+
+  template
+    .command('list')
+    .description('the email templates of a team')
+    .argument('<team>', 'id of the team', uuid)
+    .action(
+      answer(async (team: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return await templatesOfTeam(database, team)
+      }),
+    )
+}

@@ -1,0 +1,44 @@
+/** Verbs of `topic`: what a team's contacts can be subscribed to. */
+import { topicsOfTeam } from '../contacts/table.ts'
+import { createTopic, removeTopic } from '../contacts/topics.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+export const verbs: Verbs = (topic, admin) => {
+  topic
+    .command('create')
+    .description('make a topic')
+    .argument('<team>', 'id of the team', uuid)
+    .requiredOption('--name <name>', 'what people call it, once per team')
+    .action(
+      answer(
+        async (team: string, options: { name: string }) =>
+          await admin.transaction((at) => createTopic(at, team, options)),
+      ),
+    )
+
+  topic
+    .command('list')
+    .description('the topics of a team')
+    .argument('<team>', 'id of the team', uuid)
+    .action(
+      answer(async (team: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return await topicsOfTeam(database, team)
+      }),
+    )
+
+  topic
+    .command('delete')
+    .description('delete a topic, and take it off every contact')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the topic', uuid)
+    .action(
+      answer(async (team: string, id: string) => {
+        const row = await admin.transaction((at) => removeTopic(at, team, id))
+        return { id: row.id, name: row.name, deleted: true }
+      }),
+    )
+}

@@ -1,0 +1,121 @@
+/** What every call of the CLI promises, whatever its noun. */
+
+import { Client } from 'pg'
+import t from 'tap'
+import { adminCli } from '../../support/admin.ts'
+import { databaseUrl, testDatabase, testServer } from '../../support/database.ts'
+
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+
+const VERBS: Record<string, string[]> = {
+  team: ['create', 'plan', 'show'],
+  domain: ['add', 'verify', 'remove', 'list'],
+  key: ['create', 'revoke', 'list'],
+  session: ['create'],
+  template: ['create', 'update', 'list'],
+  topic: ['create', 'list', 'delete'],
+  plan: ['load', 'list'],
+  email: ['list', 'show', 'requeue', 'delete'],
+  queue: ['status', 'redrive'],
+}
+
+t.test('--help describes every noun and every verb, without a database', async (t) => {
+  const cli = adminCli({})
+  const { code, stdout } = await cli.run(['--help'])
+  t.equal(code, 0)
+  for (const [noun, verbs] of Object.entries(VERBS)) {
+    t.match(stdout, new RegExp(`^ {2}${noun} +\\w`, 'm'), noun)
+    const help = await cli.run([noun, '--help'])
+    for (const verb of verbs) t.match(help.stdout, new RegExp(`^ {2}${verb} .*\\w`, 'm'), `${noun} ${verb}`)
+    t.equal(help.code, 0)
+  }
+  const verb = await cli.run(['help', 'team'])
+  t.match(verb, { code: 0, stdout: /create/, stderr: '' })
+  t.match((await cli.run(['team', 'plan', '--help'])).stdout, /--period-start/)
+})
+
+t.test('a call that cannot be understood is one clear line and exit code 1', async (t) => {
+  const cli = adminCli({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+  t.match(await cli.fault([]), /a noun and a verb are needed/)
+  t.match(await cli.fault(['team']), /a noun and a verb are needed/)
+  t.match(await cli.fault(['tema']), /unknown command 'tema' \(Did you mean team\?\)/)
+  t.match(await cli.fault(['team', 'crate']), /unknown command 'crate'/)
+  t.match(await cli.fault(['team', 'create']), /required option '--name <name>' not specified/)
+  t.match(await cli.fault(['team', 'create', '--name', 'x', '--nope']), /unknown option '--nope'/)
+  t.match(await cli.fault(['team', 'show']), /missing required argument 'team'/)
+  t.match(await cli.fault(['team', 'show', 'x']), /must be a UUID/)
+  t.match(await cli.fault(['team', 'show', NOBODY, 'more']), /too many arguments/)
+})
+
+t.test('a database that cannot be reached is named by host and port, never by its password', async (t) => {
+  const cli = adminCli({ DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/none' })
+  const line = await cli.fault(['team', 'show', NOBODY])
+  t.match(
+    line,
+    /^cannot reach the database at 127\.0\.0\.1:1: .*ECONNREFUSED.*`npm start` running, or DATABASE_URL set\?$/,
+  )
+  t.notMatch(line, /hunter2/)
+  const requeue = await cli.fault(['queue', 'redrive', 'deliver-email'])
+  t.match(requeue, /^cannot reach the database at 127\.0\.0\.1:1/)
+  t.notMatch(requeue, /hunter2/)
+})
+
+t.test('a malformed setting is named, and its value is not shown', async (t) => {
+  const line = await adminCli({ DATABASE_URL: 'mysql://someone:hunter2@host/x' }).fault([
+    'team',
+    'show',
+    NOBODY,
+  ])
+  t.match(line, /DATABASE_URL must be a postgres:\/\/ URL/)
+  t.notMatch(line, /hunter2/)
+  const odd = await adminCli({ DATABASE_URL: 'postgres://someone:hun:ter2@[host/x' }).fault([
+    'team',
+    'show',
+    NOBODY,
+  ])
+  t.match(odd, /DATABASE_URL/)
+  t.notMatch(odd, /ter2/)
+})
+
+t.test('a database that is missing or not migrated is told so', async (t) => {
+  const { url, prefix } = testServer()
+  const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) })
+  t.match(await missing.fault(['plan', 'list']), /database ".*_missing" does not exist/)
+
+  const { url: empty } = await testDatabase(t)
+  const client = new Client({ connectionString: empty })
+  await client.connect()
+  await client.query('drop schema public cascade; create schema public')
+  await client.end()
+  t.match(await adminCli({ DATABASE_URL: empty }).fault(['plan', 'list']), /has not been migrated/)
+})
+
+t.test('every verb about a team faults on an unknown one', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const calls = [
+    ['team', 'show', NOBODY],
+    ['team', 'plan', NOBODY, '--plan', 'pro'],
+    ['domain', 'add', NOBODY, 'a.test'],
+    ['domain', 'verify', NOBODY, 'a.test'],
+    ['domain', 'remove', NOBODY, 'a.test'],
+    ['domain', 'list', NOBODY],
+    ['key', 'create', NOBODY, '--name', 'k', '--scopes', 'emails:send'],
+    ['key', 'revoke', NOBODY, NOBODY],
+    ['key', 'list', NOBODY],
+    ['session', 'create', NOBODY],
+    ['template', 'create', NOBODY, '--name', 't', '--html', '-'],
+    ['template', 'update', NOBODY, NOBODY, '--html', '-'],
+    ['template', 'list', NOBODY],
+    ['topic', 'create', NOBODY, '--name', 'n'],
+    ['topic', 'list', NOBODY],
+    ['topic', 'delete', NOBODY, NOBODY],
+    ['email', 'list', NOBODY],
+    ['email', 'show', NOBODY, NOBODY],
+    ['email', 'requeue', NOBODY, NOBODY],
+    ['email', 'delete', NOBODY, NOBODY],
+  ]
+  for (const call of calls) {
+    t.equal(await cli.fault(call, { input: '<p>x</p>' }), `there is no team ${NOBODY}`, call.join(' '))
+  }
+})

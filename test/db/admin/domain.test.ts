@@ -1,0 +1,144 @@
+/** The CLI's verbs about sending domains, against a DNS server of the test's own. */
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+import t, { type Test } from 'tap'
+import { dkimKeysByDomain } from '../../../db/domains/table.ts'
+import { openDatabase } from '../../../db/pool.ts'
+import { createSecrets } from '../../../db/secrets.ts'
+import { adminCli, SECRET_KEY } from '../../support/admin.ts'
+import { testDatabase } from '../../support/database.ts'
+import { startDns } from '../../support/dns.ts'
+
+async function start(t: Test) {
+  const { url } = await testDatabase(t)
+  const dns = await startDns(t)
+  const cli = adminCli({ DATABASE_URL: url, DNS_SERVER: dns.address })
+  const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+  return { url, dns, cli, id: id as string }
+}
+
+/** A value as zones publish it: in strings of at most 255 characters. */
+const inStrings = (value: string): string[] => value.match(/.{1,255}/gs) ?? []
+
+t.test('domain add answers with the DNS records to publish, and keeps the private key sealed', async (t) => {
+  const { url, cli, id } = await start(t)
+  const domain = await cli.json(['domain', 'add', id, 'Mail.Bücher.Example'])
+  t.match(domain, { name: 'mail.xn--bcher-kva.example', status: 'pending', verified_at: null })
+  const [dkim, ...hints] = domain.dns_records
+  t.match(dkim, {
+    type: 'TXT',
+    name: 'hg1._domainkey.mail.xn--bcher-kva.example',
+    value: /^v=DKIM1; k=rsa; p=\S+$/,
+  })
+  t.match(hints, [{ value: /^v=spf1 / }, { name: /^_dmarc\./, value: /^v=DMARC1; / }])
+
+  const database = await openDatabase(url, { size: 1 })
+  t.teardown(() => database.end())
+  const [key] = await dkimKeysByDomain(database, [{ team_id: id, domain_id: domain.id }])
+  t.ok(key)
+  t.notMatch(key?.dkim_private_key.toString('latin1'), /PRIVATE KEY/)
+  const pem = createSecrets(SECRET_KEY).decrypt('dkim', key?.dkim_private_key ?? Buffer.alloc(0))
+  const published = createPublicKey(createPrivateKey(pem)).export({ type: 'spki', format: 'der' })
+  t.equal(dkim.value.split('p=')[1], published.toString('base64'))
+  t.equal(createPrivateKey(pem).asymmetricKeyDetails?.modulusLength, 2048)
+})
+
+t.test('domain add --verified takes the operator’s word', async (t) => {
+  const { cli, id } = await start(t)
+  t.match(await cli.json(['domain', 'add', id, 'a.test', '--verified']), {
+    status: 'verified',
+    verified_at: /Z$/,
+  })
+})
+
+t.test(
+  'domain add refuses what is no domain name, what the team has already, and a missing SECRET_KEY',
+  async (t) => {
+    const { cli, id } = await start(t)
+    for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.']) {
+      t.match(await cli.fault(['domain', 'add', id, name]), /is not a domain name/, name)
+    }
+    await cli.json(['domain', 'add', id, 'a.test'])
+    t.equal(await cli.fault(['domain', 'add', id, 'A.TEST']), 'the team has the domain a.test already')
+    t.match(
+      await cli.fault(['domain', 'add', id, 'b.test'], { env: { SECRET_KEY: 'short' } }),
+      /SECRET_KEY must be/,
+    )
+    const other = await cli.json(['team', 'create', '--name', 'Other'])
+    t.match(
+      await cli.json(['domain', 'add', other.id, 'a.test']),
+      { name: 'a.test' },
+      'another team may have it too',
+    )
+  },
+)
+
+t.test('domain verify verifies only when the published key is ours', async (t) => {
+  const { dns, cli, id } = await start(t)
+  const { dns_records: records } = await cli.json(['domain', 'add', id, 'a.test'])
+  const verify = async () => await cli.json(['domain', 'verify', id, 'A.test'])
+  const [dkim] = records
+
+  const nothing = await verify()
+  t.match(nothing, { name: 'a.test', status: 'pending', verified_at: null })
+  t.same(
+    nothing.records.map((record: { state: string }) => record.state),
+    ['missing', 'missing', 'missing'],
+  )
+  t.same(
+    nothing.records.map((record: { required: boolean }) => record.required),
+    [true, false, false],
+  )
+
+  const { dns_records: others } = await cli.json(['domain', 'add', id, 'b.test'])
+  dns.records.set(dkim.name, [inStrings(others[0].value)])
+  t.match(await verify(), {
+    status: 'pending',
+    records: [{ state: 'different', published: [others[0].value] }],
+  })
+  dns.records.set(dkim.name, [['v=DKIM1; k=rsa; p=']])
+  t.match(await verify(), { status: 'pending', records: [{ state: 'different' }] }, 'a revoked key')
+
+  dns.records.set(dkim.name, [
+    ['some other text'],
+    inStrings(dkim.value.replace('; k', ' ;\tk').replace('p=', 'p= ')),
+  ])
+  dns.records.set('a.test', [['google-site-verification=x'], ['v=spf1 include:relay.example -all']])
+  const verified = await verify()
+  t.match(verified, { status: 'verified', verified_at: /Z$/ })
+  t.same(
+    verified.records.map((record: { state: string }) => record.state),
+    ['found', 'found', 'missing'],
+  )
+
+  dns.records.clear()
+  const later = await verify()
+  t.match(later, { status: 'verified', verified_at: verified.verified_at, records: [{ state: 'missing' }] })
+})
+
+t.test('domain verify faults when DNS gives no answer, and for a domain that the team lacks', async (t) => {
+  const { dns, cli, id } = await start(t)
+  await cli.json(['domain', 'add', id, 'a.test'])
+  dns.failing = true
+  t.match(await cli.fault(['domain', 'verify', id, 'a.test']), /cannot look up .*a\.test: .*ESERVFAIL/)
+  t.equal(await cli.fault(['domain', 'verify', id, 'b.test']), 'the team has no domain b.test')
+  const odd = await cli.fault(['domain', 'verify', id, 'a.test'], { env: { DNS_SERVER: 'no host' } })
+  t.match(odd, /DNS_SERVER must be host or host:port/)
+})
+
+t.test('domain list tells every domain, domain remove takes one away', async (t) => {
+  const { cli, id } = await start(t)
+  await cli.json(['domain', 'add', id, 'b.test'])
+  await cli.json(['domain', 'add', id, 'a.test', '--verified'])
+  const listed = await cli.json(['domain', 'list', id])
+  t.match(listed, [
+    { name: 'a.test', status: 'verified' },
+    { name: 'b.test', status: 'pending', dns_records: [{}] },
+  ])
+  t.match(await cli.json(['domain', 'remove', id, 'A.test']), {
+    id: listed[0].id,
+    name: 'a.test',
+    removed: true,
+  })
+  t.match(await cli.json(['domain', 'list', id]), [{ name: 'b.test' }])
+  t.equal(await cli.fault(['domain', 'remove', id, 'a.test']), 'the team has no domain a.test')
+})

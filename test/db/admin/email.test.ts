@@ -1,0 +1,219 @@
+/** The CLI's verbs about stored emails. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { raiseStatuses } from '../../../db/emails/report/table.ts'
+import { insertEvents, recordAttempts } from '../../../db/emails/table.ts'
+import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
+import { createSecrets } from '../../../db/secrets.ts'
+import { adminCli, SECRET_KEY } from '../../support/admin.ts'
+import { openStore } from '../../support/stored-emails.ts'
+
+const FIELDS = [
+  'id',
+  'team_id',
+  'domain_id',
+  'template_id',
+  'from_address',
+  'to_emails',
+  'subject',
+  'html',
+  'size_kb',
+  'tags',
+  'status',
+  'idempotency_key',
+  'created_at',
+  'requeued_at',
+  'provider_message_id',
+  'broadcast_id',
+  'contact_id',
+  'unsubscribe_token',
+  'body_text',
+  'headers',
+  'reply_to',
+]
+
+async function start(t: Test) {
+  const store = await openStore(t)
+  const id = await store.team()
+  /** The provider takes the email. */
+  const take = async (emailId: string) => {
+    const ref = { team_id: id, email_id: emailId }
+    await recordAttempts(store.database, [
+      { ...ref, provider_message_id: 'p-1', pending_recipients: null, size_kb: 1 },
+    ])
+    await raiseStatuses(store.database, [{ ...ref, status: 'sent' }])
+  }
+  const event = async (emailId: string, kind: 'sent' | 'deferred', detail: string, at: string) =>
+    await insertEvents(store.database, [
+      {
+        team_id: id,
+        email_id: emailId,
+        event_key: `${kind}:${at}`,
+        kind,
+        recipient: 'someone@example.com',
+        occurred_at: new Date(at),
+        detail,
+      },
+    ])
+  return { ...store, cli: adminCli({ DATABASE_URL: store.url }), id, take, event }
+}
+
+t.test(
+  'email show prints the contract’s fields in their order, the events, and what a queued email waits for',
+  async (t) => {
+    const { cli, id, email, event } = await start(t)
+    const headers = { 'X-B': '1', 'X-A': '2' }
+    const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
+    const fresh = await cli.json(['email', 'show', id, row.id])
+    t.strictSame(Object.keys(fresh), [...FIELDS, 'events', 'waiting'])
+    t.match(fresh, {
+      id: row.id,
+      team_id: id,
+      template_id: null,
+      from_address: 'hello@demo.test',
+      to_emails: ['someone@example.com'],
+      html: '<p>Hello</p>',
+      size_kb: 0.01,
+      tags: ['a', 'b'],
+      status: 'queued',
+      idempotency_key: 'k',
+      requeued_at: null,
+      contact_id: null,
+      unsubscribe_token: null,
+      body_text: 'Hi',
+      reply_to: '',
+      events: [],
+    })
+    t.strictSame(Object.keys(fresh.headers), ['X-B', 'X-A'])
+    t.match(fresh.waiting, { next_attempt_at: /Z$/, attempts: 0, last_refusal: null })
+
+    await event(row.id, 'deferred', '451 later', '2026-01-02T00:00:00Z')
+    await event(row.id, 'deferred', '451 sooner', '2026-01-01T00:00:00Z')
+    const { events, waiting } = await cli.json(['email', 'show', id, row.id])
+    t.match(events, [{ detail: '451 sooner' }, { detail: '451 later' }])
+    t.strictSame(events[0], {
+      time: '2026-01-01T00:00:00.000Z',
+      kind: 'deferred',
+      recipient: 'someone@example.com',
+      detail: '451 sooner',
+    })
+    t.equal(waiting.last_refusal, '451 later')
+  },
+)
+
+t.test('email show of one that is addressed to a contact has its unsubscribe token', async (t) => {
+  const { cli, id, email, database } = await start(t)
+  const contact = await database.oneFirst(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    values (${id}, gen_random_uuid(), 'A@x.test', 'a@x.test', 'unsubscribed', '{}', '{}', now(), now()) returning id`)
+  const row = await email(id, new Date(), { to: ['a@X.test'] })
+  const { contact_id, unsubscribe_token } = await cli.json(['email', 'show', id, row.id])
+  t.equal(contact_id, contact)
+  const named = readUnsubscribeToken(createSecrets(SECRET_KEY), unsubscribe_token)
+  t.same(named, { team_id: id, email_id: row.id })
+})
+
+t.test('email show of one that was handed over says so and waits for nothing', async (t) => {
+  const { cli, id, email, take, event } = await start(t)
+  const row = await email(id)
+  await take(row.id)
+  await event(row.id, 'sent', '250 ok', '2026-01-01T00:00:00Z')
+  const shown = await cli.json(['email', 'show', id, row.id])
+  t.match(shown, { status: 'sent', provider_message_id: 'p-1', events: [{ kind: 'sent' }] })
+  t.notOk('waiting' in shown)
+})
+
+t.test('email list prints a team’s emails, newest first, without their bodies', async (t) => {
+  const { cli, id, email, team, take } = await start(t)
+  const first = await email(id)
+  const second = await email(id, new Date(), { subject: 'Second' })
+  await email(await team())
+  const listed = await cli.json(['email', 'list', id])
+  t.match(listed, [{ id: second.id, subject: 'Second' }, { id: first.id }])
+  t.equal(listed.length, 2)
+  t.strictSame(
+    Object.keys(listed[0]),
+    FIELDS.filter((field) => field !== 'html' && field !== 'body_text'),
+  )
+  await take(first.id)
+  t.match(await cli.json(['email', 'list', id, '--status', 'sent']), [{ id: first.id }])
+  t.match(await cli.json(['email', 'list', id, '--limit', '1']), [{ id: second.id }])
+  t.same(await cli.json(['email', 'list', id, '--status', 'bounced']), [])
+  t.match(await cli.fault(['email', 'list', id, '--status', 'lost']), /must be one of queued, sent/)
+  t.match(await cli.fault(['email', 'list', id, '--limit', '0']), /must be a whole number, 1 or more/)
+})
+
+t.test('email list goes on past one page', async (t) => {
+  const { cli, id, email } = await start(t)
+  await cli.json(['team', 'plan', id, '--plan', 'pro', '--rate', '1000'])
+  const ids: string[] = []
+  for (let index = 0; index < 203; index++) ids.unshift((await email(id, new Date(Date.now() + 1_000))).id)
+  t.same(
+    (await cli.json(['email', 'list', id])).map((row: { id: string }) => row.id),
+    ids,
+  )
+  t.equal((await cli.json(['email', 'list', id, '--limit', '150'])).length, 150)
+})
+
+t.test('email show, requeue and delete fault on an email that the team lacks', async (t) => {
+  const { cli, id, email, team } = await start(t)
+  const row = await email(await team())
+  for (const verb of ['show', 'requeue', 'delete']) {
+    t.equal(await cli.fault(['email', verb, id, row.id]), `there is no email ${row.id} in this team`)
+    t.match(await cli.fault(['email', verb, id, 'x']), /must be a UUID/)
+  }
+})
+
+t.test('email requeue gives a queued email its job again and sets requeued_at', async (t) => {
+  const { cli, id, email, database, queue } = await start(t)
+  const row = await email(id)
+  await database.query(sql.unsafe`delete from pgboss.job where id = ${row.id}`)
+  t.equal((await queue.withJob(database, 'deliver-email', [row.id])).size, 0)
+  t.match(await cli.json(['email', 'show', id, row.id]), { status: 'queued', waiting: null })
+  const requeued = await cli.json(['email', 'requeue', id, row.id])
+  t.match(requeued, { id: row.id, status: 'queued', requeued_at: /Z$/ })
+  const shown = await cli.json(['email', 'show', id, row.id])
+  t.match(shown, {
+    requeued_at: requeued.requeued_at,
+    events: [{ kind: 'requeued' }],
+    waiting: { attempts: 0 },
+  })
+  await cli.json(['email', 'requeue', id, row.id])
+  t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', ready: 1 }], 'never two jobs')
+})
+
+t.test('email requeue leaves an email alone that the provider has taken', async (t) => {
+  const { cli, id, email, take } = await start(t)
+  const row = await email(id)
+  await take(row.id)
+  t.match(
+    await cli.fault(['email', 'requeue', id, row.id]),
+    /the email is sent; only one that is still queued/,
+  )
+  t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: [] })
+})
+
+t.test(
+  'email delete removes the row with its events and frees its place in the current period',
+  async (t) => {
+    const { cli, id, email, event } = await start(t)
+    const [row, other] = [await email(id), await email(id)]
+    await event(row.id, 'deferred', '451', '2026-01-01T00:00:00Z')
+    t.match(await cli.json(['team', 'show', id]), { used: { emails: 2 }, left: { emails: 4998 } })
+    t.match(await cli.json(['email', 'delete', id, row.id]), { id: row.id, deleted: true })
+    t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 }, left: { emails: 4999 } })
+    t.match(await cli.fault(['email', 'delete', id, row.id]), /there is no email/)
+    t.match(await cli.json(['email', 'list', id]), [{ id: other.id }])
+  },
+)
+
+t.test('email delete of an earlier period’s email frees nothing', async (t) => {
+  const { cli, id, email } = await start(t)
+  const old = await email(id)
+  const after = new Date(Date.parse(old.created_at) + 1)
+  const period = ['--period-start', after.toISOString(), '--period-end', '2999-01-01']
+  await email(id, after)
+  t.match(await cli.json(['team', 'plan', id, '--plan', 'pro', ...period]), { used: { emails: 1 } })
+  await cli.json(['email', 'delete', id, old.id])
+  t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 } })
+})

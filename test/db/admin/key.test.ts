@@ -1,0 +1,79 @@
+/** The CLI's verbs about API keys and session tokens. */
+import t, { type Test } from 'tap'
+import { principalByKeyHash, principalBySessionHash } from '../../../db/credentials/table.ts'
+import { credentialHash, credentialKind } from '../../../db/credentials/token.ts'
+import { openDatabase } from '../../../db/pool.ts'
+import { adminCli } from '../../support/admin.ts'
+import { testDatabase } from '../../support/database.ts'
+
+async function start(t: Test) {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 1 })
+  t.teardown(() => database.end())
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+  const create = ['key', 'create', id as string, '--name', 'server', '--scopes']
+  const principal = async (key: string, now = new Date()) =>
+    await principalByKeyHash(database, credentialHash(key), now)
+  return { database, cli, id: id as string, create, principal }
+}
+
+t.test('key create shows the key once and stores its digest alone', async (t) => {
+  const { cli, id, create, principal } = await start(t)
+  const made = await cli.json([...create, 'emails:send, contacts:read,emails:send'])
+  t.strictSame(Object.keys(made), ['id', 'key', 'name', 'scopes', 'domain', 'expires_at'])
+  t.match(made, { name: 'server', scopes: ['emails:send', 'contacts:read'], domain: null, expires_at: null })
+  t.equal(credentialKind(made.key), 'key')
+  t.match(await principal(made.key), { team_id: id, scopes: ['emails:send', 'contacts:read'], domain: null })
+  const listed = await cli.json(['key', 'list', id])
+  t.match(listed, [{ id: made.id, prefix: made.key.slice(0, 10), revoked_at: null }])
+  t.notMatch(JSON.stringify(listed), made.key)
+})
+
+t.test('key create binds a key to a domain in its ASCII form, and to a time', async (t) => {
+  const { cli, create, principal } = await start(t)
+  const flags = ['--domain', 'Bücher.example', '--expires', '2030-01-31T01:00:00+01:00']
+  const made = await cli.json([...create, 'emails:send', ...flags])
+  t.match(made, { domain: 'xn--bcher-kva.example', expires_at: '2030-01-31T00:00:00.000Z' })
+  t.match(await principal(made.key), { domain: 'xn--bcher-kva.example' })
+  t.equal(await principal(made.key, new Date('2030-01-31T00:00:00Z')), null)
+})
+
+t.test('key create refuses unknown scopes, naming those there are, and malformed flags', async (t) => {
+  const { cli, create } = await start(t)
+  t.equal(
+    await cli.fault([...create, 'emails:send,emails:read']),
+    'there is no scope emails:read; there are: contacts:read, contacts:write, emails:send, whatsapp:send',
+  )
+  t.match(await cli.fault([...create, ' , ']), /a key needs a scope or more of: contacts:read/)
+  t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /is not a domain name/)
+  t.match(await cli.fault([...create, 'emails:send', '--expires', 'tomorrow']), /must be a time such as/)
+  t.match(await cli.fault(create.slice(0, -1)), /required option '--scopes <list>' not specified/)
+})
+
+t.test('key revoke ends a key at once, and for good', async (t) => {
+  const { cli, id, create, principal } = await start(t)
+  const made = await cli.json([...create, 'emails:send'])
+  const revoked = await cli.json(['key', 'revoke', id, made.id])
+  t.match(revoked, { id: made.id, revoked_at: /Z$/ })
+  t.equal(await principal(made.key), null)
+  t.match(await cli.json(['key', 'revoke', id, made.id]), { revoked_at: revoked.revoked_at })
+  const other = await cli.json(['team', 'create', '--name', 'Other'])
+  t.match(await cli.fault(['key', 'revoke', other.id, made.id]), /there is no key .* in this team/)
+})
+
+t.test('session create makes a token of 30 days, of a member when it names one', async (t) => {
+  const { database, cli, id } = await start(t)
+  const before = Date.now()
+  const { token, expires_at, ...rest } = await cli.json(['session', 'create', id])
+  t.strictSame(rest, {})
+  t.equal(credentialKind(token), 'session')
+  t.ok(Math.abs(Date.parse(expires_at) - before - 30 * 86_400_000) < 60_000)
+  t.match(await principalBySessionHash(database, credentialHash(token), new Date()), { team_id: id })
+  t.equal(await principalBySessionHash(database, credentialHash(token), new Date(expires_at)), null)
+
+  const ada = await cli.json(['session', 'create', id, '--user', 'Ada@Example.com'])
+  const again = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
+  t.not(ada.token, again.token)
+  t.match(await cli.fault(['session', 'create', id, '--user', 'nobody']), /"nobody" is not an email address/)
+})

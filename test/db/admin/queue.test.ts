@@ -1,0 +1,103 @@
+/** The CLI's verbs about queues, with dead letters that a real worker loop has left. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { openConsumer } from '../../../db/queue.ts'
+import { adminCli } from '../../support/admin.ts'
+import { openStore, type Store } from '../../support/stored-emails.ts'
+
+const EMPTY = {
+  queue: 'deliver-email',
+  ready: 0,
+  active: 0,
+  deferred: 0,
+  failed: 0,
+  dead: 0,
+  oldest_ready_seconds: null,
+}
+
+/** Works on the queue until `count` jobs have ended as `status`. */
+async function workOff(
+  t: Test,
+  { url, database, queue }: Store,
+  status: 'deadletter' | 'completed' | 'failed',
+  count: number,
+) {
+  const consumer = await openConsumer(url, { connections: 2, onError: (error) => t.error(error) })
+  const seen: string[] = []
+  await consumer.work('deliver-email', { batchSize: 10, concurrency: 1 }, async (jobs) => {
+    seen.push(...jobs.map(({ id }) => id))
+    return jobs.map(({ id }) => ({ id, status }))
+  })
+  const active = async () => (await queue.status(database))[0]?.active ?? 0
+  while (seen.length < count || (await active()) > 0) await sleep(50)
+  await consumer.stop(5_000)
+  return seen.sort()
+}
+
+t.test('queue status counts what is ready, deferred and dead', async (t) => {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  t.strictSame(await cli.json(['queue', 'status']), [EMPTY])
+  const id = await store.team()
+  const [row] = [await store.email(id), await store.email(id), await store.email(id)]
+  await store.database.query(sql.unsafe`
+    update pgboss.job set start_after = now() + interval '1 hour' where id = ${row.id}`)
+  const [status] = await cli.json(['queue', 'status'])
+  t.match(status, { ready: 2, deferred: 1, active: 0, dead: 0 })
+  t.ok(status.oldest_ready_seconds >= 0 && status.oldest_ready_seconds < 60)
+})
+
+t.test(
+  'queue redrive moves the dead letters back, marks their emails, and they are tried again',
+  async (t) => {
+    const store = await openStore(t)
+    const cli = adminCli({ DATABASE_URL: store.url })
+    const id = await store.team()
+    const ids = [(await store.email(id)).id, (await store.email(id)).id].sort()
+    t.same(await workOff(t, store, 'deadletter', 2), ids)
+    t.match(await cli.json(['queue', 'status']), [{ dead: 2, ready: 0, active: 0 }])
+    t.match(await cli.json(['email', 'show', id, ids[0] ?? '']), { status: 'queued', waiting: null })
+
+    t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 2 })
+    t.match(await cli.json(['queue', 'status']), [{ dead: 0, ready: 2 }])
+    const shown = await cli.json(['email', 'show', id, ids[0] ?? ''])
+    t.match(shown, { requeued_at: /Z$/, events: [{ kind: 'requeued' }], waiting: { attempts: 0 } })
+    t.same(await workOff(t, store, 'completed', 2), ids)
+    t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 0 })
+  },
+)
+
+t.test(
+  'email requeue takes an email out of the dead letters, so that a redrive finds it no more',
+  async (t) => {
+    const store = await openStore(t)
+    const cli = adminCli({ DATABASE_URL: store.url })
+    const id = await store.team()
+    const row = await store.email(id)
+    await workOff(t, store, 'deadletter', 1)
+    await cli.json(['email', 'requeue', id, row.id])
+    t.match(await cli.json(['queue', 'status']), [{ dead: 0, ready: 1 }])
+    t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 0 })
+    t.same(await workOff(t, store, 'completed', 1), [row.id])
+  },
+)
+
+t.test('email requeue tries an email now that waits for a later attempt', async (t) => {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const id = await store.team()
+  const row = await store.email(id)
+  await workOff(t, store, 'failed', 1)
+  const { waiting } = await cli.json(['email', 'show', id, row.id])
+  t.equal(waiting.attempts, 1)
+  t.ok(Date.parse(waiting.next_attempt_at) > Date.now(), 'a later time')
+  t.match(await cli.json(['queue', 'status']), [{ ready: 0, deferred: 1 }])
+  await cli.json(['email', 'requeue', id, row.id])
+  t.match(await cli.json(['queue', 'status']), [{ ready: 1, deferred: 0 }])
+})
+
+t.test('queue redrive knows its queues', async (t) => {
+  const cli = adminCli({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+  t.match(await cli.fault(['queue', 'redrive', 'nothing']), /must be one of deliver-email/)
+})

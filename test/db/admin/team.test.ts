@@ -1,0 +1,90 @@
+/** The CLI's verbs about teams. What a plan change does to the account is in test/db/teams/subscribe.test.ts. */
+import t from 'tap'
+import { adminCli } from '../../support/admin.ts'
+import { testDatabase } from '../../support/database.ts'
+
+t.test('team create makes a team on the free plan, or on the plan given', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const free = await cli.json(['team', 'create', '--name', 'Acme & Söhne'])
+  t.match(free, { id: /^[\da-f-]{36}$/, name: 'Acme & Söhne', plan: 'free' })
+  t.same(Object.keys(free), ['id', 'name', 'plan'])
+  t.match(await cli.json(['team', 'create', '--name', 'Big', '--plan', 'pro']), { plan: 'pro' })
+})
+
+t.test('team create refuses a name that cannot be stored, and a plan that teams cannot be on', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  t.match(await cli.fault(['team', 'create', '--name', ' ']), /name must not be empty/)
+  t.match(await cli.fault(['team', 'create', '--name', 'a\nb']), /name must not contain control characters/)
+  t.match(await cli.fault(['team', 'create', '--name', 'x'.repeat(201)]), /at most 200 characters/)
+  const unknown = await cli.fault(['team', 'create', '--name', 'x', '--plan', 'gold'])
+  t.equal(unknown, 'there is no plan gold for teams; there are: free, pro, enterprise')
+  t.match(
+    await cli.fault(['team', 'create', '--name', 'x', '--plan', 'marketing']),
+    /no plan marketing for teams/,
+  )
+})
+
+t.test('team show tells limits, used, left, bucket and period', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+  const now = new Date()
+  const start = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)).toISOString()
+  const end = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)).toISOString()
+  t.strictSame(await cli.json(['team', 'show', id.toUpperCase()]), {
+    id,
+    name: 'Acme',
+    plan: 'free',
+    limits: { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1 },
+    used: { emails: 0, contacts: 0, whatsapp: 0 },
+    left: { emails: 5000, contacts: 1000, whatsapp: 250 },
+    bucket: { tokens: 5, capacity: 5 },
+    period: { start, end },
+  })
+  const custom = await cli.json(['team', 'plan', id, '--plan', 'enterprise'])
+  t.match(custom, { limits: { emails: null, contacts: null }, left: { emails: null, contacts: null } })
+})
+
+t.test('team plan changes the figures given and leaves the others as they are', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+  const limits = ['--emails', '10', '--contacts', '0', '--whatsapp', '3', '--rate', '2.5']
+  const changed = await cli.json(['team', 'plan', id, '--plan', 'free', ...limits])
+  t.strictSame(changed.limits, { emails: 10, contacts: 0, whatsapp: 3, rate: 2.5 })
+  const period = ['--period-start', '2026-01-31T00:00:00Z', '--period-end', '2026-02-28']
+  const paid = await cli.json(['team', 'plan', id, '--plan', 'pro', '--emails', '11', ...period])
+  t.strictSame(paid.limits, { emails: 11, contacts: 0, whatsapp: 3, rate: 2.5 })
+  t.equal(paid.plan, 'pro')
+  t.ok(new Date(paid.period.end) > new Date(), 'a period that has passed rolls on by its own length')
+  t.equal((Date.parse(paid.period.start) - Date.parse('2026-01-31T00:00:00Z')) % (28 * 86_400_000), 0)
+  t.strictSame((await cli.json(['team', 'show', id])).limits, paid.limits)
+})
+
+t.test('team plan refuses figures and periods that cannot be', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+  const refuse = async (flags: string[], reason: RegExp) =>
+    t.match(await cli.fault(['team', 'plan', id, '--plan', 'pro', ...flags]), reason, flags.join(' '))
+  await refuse(['--emails', '-1'], /whole number, 0 or more/)
+  await refuse(['--emails', '1.5'], /whole number, 0 or more/)
+  await refuse(['--contacts', '3000000000'], /contact_limit must be a whole number from 0 to 2147483647/)
+  await refuse(['--rate', '0'], /a number above 0/)
+  await refuse(['--rate', 'fast'], /a number above 0/)
+  await refuse(['--rate', '0.1'], /the rate must be from 0.2/)
+  await refuse(['--period-start', '2026-01-01'], /must be given together/)
+  await refuse(['--period-end', '2026-01-01'], /must be given together/)
+  await refuse(['--period-start', '2026-02-30', '--period-end', '2026-04-01'], /must be a time such as/)
+  await refuse(['--period-start', '2026-01-01T00:00', '--period-end', '2026-02-01'], /must be a time such as/)
+  await refuse(['--period-start', '2026-02-01', '--period-end', '2026-02-01'], /must end after its start/)
+  await refuse(['--period-start', '2999-01-01', '--period-end', '2999-02-01'], /must not start in the future/)
+  t.match(await cli.fault(['team', 'plan', id, '--plan', 'gold']), /there is no plan gold/)
+  t.match(
+    await cli.json(['team', 'show', id]),
+    { plan: 'free', limits: { emails: 5000 } },
+    'nothing has changed',
+  )
+})

@@ -1,0 +1,97 @@
+/** The CLI's verbs about email templates. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { versionsByIds } from '../../../db/templates/table.ts'
+import { adminCli } from '../../support/admin.ts'
+import { openStore } from '../../support/stored-emails.ts'
+
+async function start(t: Test) {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const directory = t.testdir()
+  const team = await store.team()
+  const file = async (name: string, content: string | Buffer) => {
+    await mkdir(directory, { recursive: true })
+    await writeFile(join(directory, name), content)
+    return join(directory, name)
+  }
+  return { ...store, cli, id: team, file, create: ['template', 'create', team, '--name', 'Welcome'] }
+}
+
+t.test('template create answers with the slots of both parts, in order of first appearance', async (t) => {
+  const { cli, id, file, create } = await start(t)
+  const html = await file('a.html', '<p>{{ name }} {{order.id}} {{name}}</p>')
+  const text = await file('a.txt', '{{first-name}} {{name}} {{1}}')
+  const made = await cli.json([...create, '--html', html, '--text', text])
+  t.match(made, { name: 'Welcome', slots: ['name', 'order.id', 'first-name', '1'] })
+  const piped = await cli.json([...create, '--html', '-'], { input: '<p>Grüße, {{x}}</p>' })
+  t.match(piped, { slots: ['x'] })
+  t.match(await cli.json(['template', 'list', id]), [
+    { id: made.id, name: 'Welcome', version_id: made.version_id, slots: made.slots, created_at: /Z$/ },
+    { id: piped.id },
+  ])
+})
+
+t.test('template update makes a new version, and emails accepted before keep theirs', async (t) => {
+  const { cli, id, file, create, database, email } = await start(t)
+  const made = await cli.json([
+    ...create,
+    '--html',
+    await file('1', '<p>one {{a}}</p>'),
+    '--text',
+    await file('t', 'T {{b}}'),
+  ])
+  const variables = { a: '1 & 2', b: '3', surplus: 'x' }
+  const old = await email(id, new Date(), { template_id: made.id, html: null, variables })
+  const updated = await cli.json([
+    'template',
+    'update',
+    id,
+    made.id,
+    '--html',
+    await file('2', '<p>two {{c}}</p>'),
+  ])
+  t.match(updated, { id: made.id, name: 'Welcome', slots: ['c', 'b'] }, 'the text stays')
+  t.not(updated.version_id, made.version_id)
+  const bare = ['template', 'update', id, made.id, '--html', await file('2', '<p>three</p>'), '--text']
+  const third = await cli.json([...bare, await file('none', '')])
+  t.same(third.slots, [], 'an empty text takes it away')
+  t.match(await cli.json(['email', 'show', id, old.id]), { html: '<p>one 1 &amp; 2</p>', body_text: 'T 3' })
+  const refs = [made, updated, third].map(({ version_id }) => ({ team_id: id, id: version_id }))
+  t.equal((await versionsByIds(database, refs)).length, 3)
+})
+
+t.test('template create refuses what is no template, saying where', async (t) => {
+  const { cli, file, create } = await start(t)
+  const refuse = async (content: string | Buffer, reason: RegExp) =>
+    t.match(await cli.fault([...create, '--html', await file('x', content)]), reason)
+  await refuse('', /html must not be empty/)
+  await refuse('<p>\n{{#if x}}{{/if}}', /html: line 2: .*if/)
+  await refuse('{{{x}}}', /html: line 1: \{\{\{x\}\}\} .*\{\{name\}\}/)
+  await refuse('{{a b}}\n', /html: line 1: /)
+  await refuse('{{#each', /html: /)
+  await refuse('a\0b', /html must not contain NUL/)
+  await refuse('x'.repeat(1024 * 1024 + 1), /html must be at most 1 MiB/)
+  await refuse(Buffer.from([0x3c, 0xff, 0xfe]), /is not text in UTF-8/)
+  const html = await file('good', '<p>good</p>')
+  t.match(
+    await cli.fault([...create, '--html', html, '--text', await file('bad', '{{>x}}')]),
+    /text: line 1: /,
+  )
+  t.match(
+    await cli.fault([...create, '--html', '/nowhere/x.html']),
+    /cannot read \/nowhere\/x\.html: there is no such file/,
+  )
+  t.match(await cli.fault([...create, '--html', '/']), /cannot read \/: it is a directory/)
+  t.match(await cli.fault([...create, '--html', '-', '--text', '-']), /only one of --html and --text/)
+})
+
+t.test('template update faults on a template that the team lacks', async (t) => {
+  const { cli, id, file, create, team } = await start(t)
+  const html = await file('x', '<p>x</p>')
+  const made = await cli.json([...create, '--html', html])
+  const other = await team()
+  t.match(await cli.fault(['template', 'update', other, made.id, '--html', html]), /there is no template/)
+  t.match(await cli.fault(['template', 'update', id, 'x', '--html', html]), /must be a UUID/)
+})

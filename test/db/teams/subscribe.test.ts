@@ -1,0 +1,151 @@
+/** What a plan change does to a team's account: periods that move, counts, buckets. */
+import fc from 'fast-check'
+import t from 'tap'
+import { removeEmail } from '../../../db/emails/remove.ts'
+import { countEmails } from '../../../db/emails/table.ts'
+import { subscribeTeam } from '../../../db/teams/subscribe.ts'
+import type { SubscriptionChange } from '../../../db/teams/table.ts'
+import { showTeam } from '../../../db/teams/view.ts'
+import { openStore, type Store } from '../../support/stored-emails.ts'
+
+const day = (text: string): Date => new Date(`${text}T00:00:00Z`)
+const period = (start: string, end: string) => ({ start: day(start), end: day(end) })
+
+const subscribe = async ({ database }: Store, teamId: string, now: Date, change: SubscriptionChange) =>
+  await database.transaction(async (tx) => await subscribeTeam({ tx, now }, teamId, change))
+
+t.test('a plan change within the period keeps what was used', async (t) => {
+  const store = await openStore(t)
+  const now = day('2026-02-10')
+  const id = await store.team('free', now)
+  await store.email(id, now)
+  await store.email(id, now)
+  const view = await subscribe(store, id, now, { plan: 'enterprise' })
+  t.match(view, {
+    plan: 'enterprise',
+    used: { emails: 2 },
+    left: { emails: null },
+    bucket: { tokens: 3, capacity: 50 },
+  })
+  t.match(view.period, { start: '2026-02-01T00:00:00.000Z', end: '2026-03-01T00:00:00.000Z' })
+})
+
+t.test('a period that moves is counted afresh from the stored emails', async (t) => {
+  const store = await openStore(t)
+  const id = await store.team('free', day('2026-01-20'))
+  for (const at of ['2026-01-20', '2026-01-31', '2026-02-01', '2026-02-09']) await store.email(id, day(at))
+  const now = day('2026-02-10')
+  t.match(await showTeam(store.database, id, now), { used: { emails: 2 } })
+  const moved = await subscribe(store, id, now, { plan: 'pro', period: period('2026-01-31', '2026-02-28') })
+  t.match(moved, { used: { emails: 3 }, period: { start: '2026-01-31T00:00:00.000Z' } })
+  t.match(await showTeam(store.database, id, now), { used: { emails: 3 } })
+  t.match(await subscribe(store, id, now, { plan: 'pro', period: period('2026-02-09', '2026-03-09') }), {
+    used: { emails: 1 },
+  })
+  const back = await subscribe(store, id, now, { plan: 'free' })
+  t.match(
+    back,
+    { used: { emails: 2 }, period: { start: '2026-02-01T00:00:00.000Z' } },
+    'free counts by calendar month',
+  )
+  const again = await subscribe(store, id, now, { plan: 'pro' })
+  t.match(
+    again,
+    { used: { emails: 1 }, period: { start: '2026-02-09T00:00:00.000Z' } },
+    'the paid period is kept',
+  )
+})
+
+t.test('a period that has ended rolls on by its own length', async (t) => {
+  const store = await openStore(t)
+  const id = await store.team('pro', day('2026-01-20'))
+  const view = await subscribe(store, id, day('2026-03-01'), {
+    plan: 'pro',
+    period: period('2026-01-31', '2026-02-28'),
+  })
+  t.same(view.period, { start: '2026-02-28T00:00:00.000Z', end: '2026-03-28T00:00:00.000Z' })
+})
+
+t.test('the bucket is clamped to the new capacity, and refilled at the new rate from then on', async (t) => {
+  const store = await openStore(t)
+  const now = day('2026-02-10')
+  const id = await store.team('pro', now)
+  t.match(await showTeam(store.database, id, now), { bucket: { tokens: 50, capacity: 50 } })
+  t.match(await subscribe(store, id, now, { plan: 'free' }), { bucket: { tokens: 5, capacity: 5 } })
+  t.match(await subscribe(store, id, now, { plan: 'free', send_rate_per_second: 20 }), {
+    bucket: { tokens: 5, capacity: 100 },
+  })
+  const later = new Date(now.getTime() + 1_000)
+  t.match(await showTeam(store.database, id, later), { bucket: { tokens: 25, capacity: 100 } })
+})
+
+t.test('a lowered limit leaves nothing, never less', async (t) => {
+  const store = await openStore(t)
+  const now = day('2026-02-10')
+  const id = await store.team('free', now)
+  await store.email(id, now)
+  await store.email(id, now)
+  t.match(await subscribe(store, id, now, { plan: 'free', email_limit: 1 }), {
+    used: { emails: 2 },
+    left: { emails: 0 },
+  })
+  await t.rejects(store.email(id, now), /allowance of 1 emails/)
+})
+
+t.test('a change that is refused changes nothing', async (t) => {
+  const store = await openStore(t)
+  const now = day('2026-02-10')
+  const id = await store.team('free', now)
+  const refused = async (change: Partial<SubscriptionChange>, message: RegExp) =>
+    await t.rejects(subscribe(store, id, now, { plan: 'free', ...change }), { name: 'Refusal', message })
+  await refused({ plan: 'marketing' }, /no plan marketing/)
+  await refused({ email_limit: -1 }, /email_limit/)
+  await refused({ whatsapp_limit: 0.5 }, /whatsapp_limit/)
+  await refused({ send_rate_per_second: Number.NaN }, /rate/)
+  await refused({ period: period('2026-02-11', '2026-03-11') }, /future/)
+  await refused({ period: period('2026-02-01', '2026-02-01') }, /end after its start/)
+  t.match(await showTeam(store.database, id, now), { plan: 'free', limits: { emails: 5000 } })
+})
+
+t.test('after any mix of sends, deletes and moved periods the counter equals a recount', async (t) => {
+  const store = await openStore(t)
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('send' as const), hours: fc.integer({ min: 1, max: 400 }) }),
+    fc.record({ kind: fc.constant('delete' as const), pick: fc.nat() }),
+    fc.record({
+      kind: fc.constant('move' as const),
+      plan: fc.constantFrom('free', 'pro', 'enterprise'),
+      back: fc.integer({ min: 0, max: 40 }),
+      days: fc.integer({ min: 1, max: 40 }),
+    }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      let now = day('2028-01-31')
+      const id = await store.team('free', now)
+      let stored: string[] = []
+      for (const each of steps) {
+        if (each.kind === 'send') {
+          now = new Date(now.getTime() + each.hours * 3_600_000)
+          stored.push((await store.email(id, now)).id)
+        } else if (each.kind === 'delete' && stored.length > 0) {
+          const gone = stored[each.pick % stored.length] ?? ''
+          stored = stored.filter((kept) => kept !== gone)
+          await store.database.transaction(async (tx) => await removeEmail({ tx, now }, id, gone))
+        } else if (each.kind === 'move') {
+          const start = new Date(now.getTime() - each.back * 86_400_000)
+          const end = new Date(start.getTime() + each.days * 86_400_000)
+          await subscribe(store, id, now, { plan: each.plan, period: { start, end } })
+        }
+        const {
+          used,
+          period: { start, end },
+        } = await showTeam(store.database, id, now)
+        const recount = await countEmails(store.database, id, new Date(start), new Date(end))
+        if (used.emails !== recount) throw new Error(`counted ${used.emails}, stored ${recount}`)
+      }
+    }),
+    { numRuns: 40 },
+  )
+  t.pass('40 runs')
+})

@@ -1,0 +1,212 @@
+/** Delivery: design §7 (Deliver), §8; decisions: Email. Real workers, a real SMTP server. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { saveTemplate } from '../../../db/templates/save.ts'
+import { createVersions } from '../../../db/templates/versions.ts'
+import { jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const post = async (
+  service: Service,
+  team: TestTeam,
+  changes: Record<string, unknown> = {},
+): Promise<string> => {
+  const { status, body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body.id
+}
+const rowOf = async ({ database }: Service, team: TestTeam, id: string) => {
+  const row = await emailById(database, team.id, id)
+  if (!row) throw new Error('the row is gone')
+  return row
+}
+const kinds = async ({ database }: Service, team: TestTeam, id: string) =>
+  (await eventsOfEmail(database, team.id, id)).map(({ kind, recipient }) => `${kind} ${recipient}`)
+
+async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t, script)
+  return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
+}
+
+t.test('an accepted email reaches the server within a moment, and its row says sent', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  await startWorker(t, service, { smtp_url })
+  const id = await post(service, team, {
+    text: 'Hello',
+    headers: { 'X-Order': 'A  17' },
+    reply_to: 'help@example.net',
+  })
+  await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
+  const [message] = sink.messages()
+  t.strictSame(message?.rcpt_to, ['someone@example.org'])
+  const mail = await message?.parsed()
+  t.match(mail, { subject: 'Hello', html: /<p>Hello<\/p>/, text: /Hello/, messageId: `<${id}@example.com>` })
+  t.match(message?.raw.toString(), /^X-Order: A {2}17\r$/m)
+  t.match(message?.raw.toString(), /^DKIM-Signature: /m)
+  const row = await rowOf(service, team, id)
+  t.match(row, { provider_message_id: new RegExp(id), size_kb: 0.01 })
+  t.strictSame(await kinds(service, team, id), ['sent someone@example.org'])
+})
+
+t.test('a batch of 100 template mails arrives whole', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const { id: template_id } = await service.database.transaction(
+    async (tx) =>
+      await saveTemplate({ tx, now: new Date() }, team.id, {
+        name: 'A',
+        html: '<p>Hi {{name}}</p>',
+        text: 'Hi {{name}}',
+      }),
+  )
+  await startWorker(t, service, { smtp_url })
+  const emails = Array.from({ length: 100 }, (_, index) =>
+    anEmail({
+      html: undefined,
+      template_id,
+      variables: { name: `N${index}` },
+      to: [`n${index}@example.org`],
+    }),
+  )
+  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  t.equal(body.data.filter((item: { id?: string }) => item.id).length, 100)
+  await until('all arrived', () => sink.messages().length === 100)
+  const texts = await Promise.all(
+    sink.messages().map(async (message) => (await message.parsed()).text?.trim()),
+  )
+  t.strictSame(new Set(texts), new Set(emails.map((_, index) => `Hi N${index}`)))
+  const first = body.data[0].id
+  await until('size_kb is filled in', async () => (await rowOf(service, team, first)).size_kb !== null)
+})
+
+t.test('refused for good: bounced, with the reason in the events, and never tried again', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t, { onRcpt: () => '550 5.1.1 No such user' })
+  await startWorker(t, service, { smtp_url })
+  const id = await post(service, team)
+  await until('it bounced', async () => (await rowOf(service, team, id)).status === 'bounced')
+  const [event] = await eventsOfEmail(service.database, team.id, id)
+  t.match(event, { kind: 'bounced', recipient: 'someone@example.org', detail: /5\.1\.1 No such user/ })
+  t.strictSame(await jobStates(service, id), ['completed'])
+  t.equal(sink.messages().length, 0)
+})
+
+t.test('refused for now: stays queued, is tried again after at most 30 s, then sent once', async (t) => {
+  let tries = 0
+  const { service, sink, team, smtp_url } = await begin(t, {
+    onRcpt: () => (tries++ < 2 ? '451 4.3.0 Later' : undefined),
+  })
+  await startWorker(t, service, { smtp_url })
+  const id = await post(service, team)
+  for (const attempt of [1, 2]) {
+    await until('it was put off', async () => (await kinds(service, team, id)).length === attempt)
+    t.equal((await rowOf(service, team, id)).status, 'queued')
+    await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+    const wait = await setJobsDue(service, id)
+    t.ok(wait > 0 && wait <= 30 * 2 ** (attempt - 1), `${wait} s`)
+  }
+  await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
+  t.equal(sink.messages().length, 1)
+})
+
+t.test('where a server takes some recipients and puts others off, only those are tried again', async (t) => {
+  let tries = 0
+  const { service, sink, team, smtp_url } = await begin(t, {
+    onRcpt: (recipient) => {
+      if (recipient.startsWith('refused')) return '550 5.1.1 No such user'
+      return recipient.startsWith('later') && tries++ === 0 ? '451 4.3.0 Later' : undefined
+    },
+  })
+  await startWorker(t, service, { smtp_url })
+  const id = await post(service, team, {
+    to: ['now@example.org', 'later@example.org', 'refused@example.org'],
+  })
+  await until('one is put off', async () => (await rowOf(service, team, id)).pending_recipients !== null)
+  t.strictSame((await rowOf(service, team, id)).pending_recipients, ['later@example.org'])
+  await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+  await setJobsDue(service, id)
+  await until('all is done', async () => (await rowOf(service, team, id)).pending_recipients === null)
+  t.strictSame(
+    sink.messages().map((message) => message.rcpt_to),
+    [['now@example.org'], ['later@example.org']],
+  )
+  t.equal((await rowOf(service, team, id)).status, 'bounced')
+})
+
+t.test('after 24 h a message that is still put off is dead-lettered: the row stays queued', async (t) => {
+  const { service, team, smtp_url } = await begin(t, { onRcpt: () => '451 4.3.0 Later' })
+  const id = await post(service, team)
+  await startWorker(t, service, { smtp_url, clock: () => new Date(Date.now() + 24 * 3_600_000 + 60_000) })
+  await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
+  t.equal((await rowOf(service, team, id)).status, 'queued')
+  const queues = await service.deps.queue.status(service.database)
+  t.match(
+    queues.find(({ queue }) => queue === 'deliver-email'),
+    { dead: 1 },
+  )
+})
+
+t.test('an email that cannot be rendered does not hold up the others of its batch', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const { id: template_id } = await service.database.transaction(
+    async (tx) =>
+      await saveTemplate({ tx, now: new Date() }, team.id, { name: 'A', html: '<p>x</p>', text: '' }),
+  )
+  const broken = await post(service, team, { html: undefined, template_id })
+  await loseVersions(service, team.id)
+  const others = [await post(service, team), await post(service, team)]
+  await startWorker(t, service, { smtp_url, versions: createVersions() })
+  for (const id of others)
+    await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
+  t.equal(sink.messages().length, 2)
+  t.equal((await rowOf(service, team, broken)).status, 'queued')
+})
+
+t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t, {
+    onMessage: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+      return undefined
+    },
+  })
+  const ids = await Promise.all(Array.from({ length: 5 }, async () => await post(service, team)))
+  const worker = await startProcess(t, 'workers/main.ts', { DATABASE_URL: service.url, SMTP_URL: smtp_url })
+  await until('jobs are in flight', async () => (await jobStates(service, ids[0] ?? ''))[0] === 'active')
+  worker.kill('SIGTERM')
+  t.equal(await worker.exited, 0)
+  const statuses = await Promise.all(ids.map(async (id) => (await rowOf(service, team, id)).status))
+  t.equal(statuses.filter((status) => status === 'sent').length, sink.messages().length)
+  t.notOk((await Promise.all(ids.map(async (id) => await jobStates(service, id)))).flat().includes('active'))
+})
+
+t.test('kill -9 of the worker in mid-delivery of 1,000 mails loses none', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const id_file = join(t.testdir(), 'ids')
+  const slow = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    return undefined
+  }
+  const sink = await startSmtpSink(t, { onMessage: slow }, { id_file })
+  const emails = Array.from({ length: 100 }, () => anEmail())
+  for (let lot = 0; lot < 10; lot++) {
+    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  }
+  const env = { DATABASE_URL: service.url, SMTP_URL: sink.url }
+  await startProcess(t, 'workers/main.ts', env)
+  const kills = 3
+  for (let kill = 1; kill <= kills; kill++) {
+    const victim = await startProcess(t, 'workers/main.ts', env)
+    await until('it is at work', () => sink.messages().length >= kill * 150)
+    victim.kill('SIGKILL')
+    await victim.exited
+  }
+  const arrived = async () => (await readFile(id_file, 'utf8')).split('\n').filter((line) => line !== '')
+  await until('all arrived', async () => new Set(await arrived()).size === 1_000, 120)
+  await until('all rows say sent', async () => (await sentCount(service, team.id)) === 1_000, 60)
+  const repeated = (await arrived()).length - 1_000
+  t.ok(repeated <= kills * 20, `${repeated} repeats for messages in flight`)
+})
