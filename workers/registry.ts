@@ -24,6 +24,8 @@ export type WorkerDeps = {
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
   readers: Readers
+  /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
+  return_domain: string | null
   log: Log
   clock: () => Date
 }
