@@ -10,6 +10,9 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
+import { sesHookRoutes } from './hooks/ses.ts'
+import { smtpHookRoutes } from './hooks/smtp.ts'
+import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
 import { bulkRoutes } from './v1/bulk.ts'
@@ -17,14 +20,19 @@ import { contactRoutes } from './v1/contacts.ts'
 import { emailRoutes } from './v1/emails.ts'
 import { planRoutes } from './v1/plans.ts'
 import { subscriptionRoutes } from './v1/subscriptions.ts'
+import { whatsappRoutes } from './v1/whatsapp.ts'
 
 /** Every route of the service. */
 export const ROUTES: readonly Route[] = [
   ...opsRoutes,
+  ...smtpHookRoutes,
+  ...whatsappHookRoutes,
   ...contactRoutes,
   ...bulkRoutes,
   ...subscriptionRoutes,
+  ...sesHookRoutes,
   ...emailRoutes,
+  ...whatsappRoutes,
   ...planRoutes,
 ]
 

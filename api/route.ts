@@ -13,6 +13,14 @@ import type { Versions } from '../db/templates/versions.ts'
 import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
+import type { Sns } from './hooks/sns.ts'
+
+/** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
+export type HookSettings = {
+  smtp_report_token: string | null
+  whatsapp_app_secret: string | null
+  whatsapp_verify_token: string | null
+}
 
 /** What handlers work with; made once by main.ts, passed down. */
 export type Deps = {
@@ -22,9 +30,11 @@ export type Deps = {
   versions: Versions
   catalog: Catalog
   wake: Waker
+  hooks: HookSettings
   replies: Replies
   /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
   upsertWait: number
+  sns: Sns
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

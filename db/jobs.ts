@@ -18,11 +18,13 @@ export type QueueOptions = {
   partition: boolean
 }
 
-// A first pause of at most 30 s (decisions: retries), doubling up to half an hour. The give-up time of a message
+// Pauses begin at 2 to 4 s (decisions: at most 30) and double up to half an hour; a killed worker's jobs wait as long. The give-up time of a message
 // is its own deadline of 24 h, so the limit only has to outlast it.
-const untilDeadline = { retryLimit: 1_000, retryDelay: 12, retryDelayMax: 1_800 }
+const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
+const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
+const reportRef = object({ report_id: string().required() })
 
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
@@ -32,6 +34,21 @@ export const JOBS = {
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'deliver-whatsapp': {
+    payload: whatsappRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
+    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'ingest-report': {
+    payload: reportRef,
+    id: (payload: InferType<typeof reportRef>) => payload.report_id,
+    // Waiting for a message that is not there yet is no attempt: these are for crashes and a lost database.
+    options: {
+      ...{ retryLimit: 20, retryDelay: 4, retryDelayMax: 300 },
+      ...{ expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+    },
   },
   'upsert-contacts': {
     payload: upsertRef,

@@ -64,8 +64,8 @@ export async function startWork(
 }
 
 async function startQueue<J extends JobName>(job: J, concurrency: number, deps: WorkerDeps): Promise<void> {
-  const { handle, batchSize } = HANDLERS[job]
-  const size = Math.min(batchSize, concurrency)
-  const options = { batchSize: size, concurrency: Math.max(1, Math.floor(concurrency / size)) }
+  const { handle, batchSize, loops } = HANDLERS[job]
+  const size = loops === undefined ? Math.min(batchSize, concurrency) : batchSize
+  const options = { batchSize: size, concurrency: loops ?? Math.max(1, Math.floor(concurrency / size)) }
   await deps.queue.work(job, options, async (fetched) => await runBatch(job, handle, fetched, deps))
 }

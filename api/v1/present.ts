@@ -3,6 +3,7 @@ import type { ContactRow } from '../../db/contacts/table.ts'
 import type { EmailRow } from '../../db/emails/table.ts'
 import { type EmailView, emailView } from '../../db/emails/view.ts'
 import type { Locale, PlanRow } from '../../db/plans/table.ts'
+import type { SentRow } from '../../db/whatsapp/table.ts'
 import type { Deps } from '../route.ts'
 
 /** The Email row of contract §2.2, its html rendered. */
@@ -21,6 +22,11 @@ export const presentContact = (row: ContactRow) => ({
   subscribed_topic_ids: row.topic_ids,
   created_at: row.created_at,
   updated_at: row.updated_at,
+})
+
+/** The WhatsApp message rows of contract §2.3. */
+export const presentMessages = (rows: readonly SentRow[]) => ({
+  data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
 })
 
 // What the catalog says when it has no free plan, or one without figures (contract §4.4).

@@ -1,26 +1,113 @@
 /**
- * What happened to emails, applied: events stored once, rows moved up the ladder.
- * Promises: any order and any number of repeats of the same events end in the same state; set-based, the same few
- * statements for one event or a thousand. Given a transaction; must not know a provider's words. Contract §6.
+ * What happened to emails, applied: events stored once, rows moved up the ladder, contacts told.
+ * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
+ * same few statements for one event or a thousand; only recipients that are on the row count. Rows are locked in one
+ * order, emails before contacts. Given a transaction; must not know a provider's words. Contract §6.
  */
+import type { ContactEffect } from '../contacts/effect.ts'
+import { applyContactEffects, lockTouchedContacts } from '../contacts/report.ts'
 import type { Tx } from '../pool.ts'
-import { type EmailStatus, higherStatus, statusOfEvent } from './status.ts'
-import { type EmailEvent, insertEvents, raiseStatuses } from './table.ts'
+import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
+import type { MessageRef } from '../reports/ref.ts'
+import { addressIdentity, parseAddress } from '../text/address.ts'
+import { emailsByProviderIds, lockEmails, raiseStatuses } from './report/table.ts'
+import { type EmailEventKind, type EmailStatus, higherStatus, statusOfEvent } from './status.ts'
+import { type EmailEvent, type EmailRef, insertEvents } from './table.ts'
 
-/** Stores events and lifts their rows. Events that were stored before change nothing. */
-export async function applyEmailEvents(tx: Tx, events: readonly EmailEvent[]): Promise<void> {
-  if (events.length === 0) return
-  const stored = await insertEvents(tx, events)
-  const fresh = new Set(stored.map((event) => `${event.email_id}/${event.event_key}`))
+/** An event as a report tells it. `recipient` is null when the report names none. */
+export type ReportedEmail = {
+  ref: MessageRef
+  kind: EmailEventKind
+  recipient: string | null
+  occurred_at: Date
+  detail: string
+  event_key: string
+  effect: ContactEffect
+}
+
+const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
+
+const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`
+
+/** Stores events and lifts their rows. Events that were stored before change nothing. @returns a fate for each. */
+export async function applyEmailEvents(tx: Tx, events: readonly EmailEvent[], now: Date): Promise<Fate[]> {
+  if (events.length === 0) return []
+  const rows = await lockEmails(tx, events)
+  const recipients = new Map(rows.map((row) => [keyOf(row), spellings(row.to_emails)]))
+  const fates: Fate[] = []
+  const placed: EmailEvent[] = []
+  for (const event of events) {
+    const own = recipients.get(keyOf(event))
+    const recipient = own && recipientOf(event, own)
+    if (recipient !== undefined) placed.push({ ...event, recipient })
+    if (!own) fates.push(UNKNOWN)
+    else fates.push(recipient === undefined ? ignored(FOREIGN_RECIPIENT) : APPLIED)
+  }
+  if (placed.length === 0) return fates
+  const contactOf = await lockTouchedContacts(tx, placed)
+  const stored = await insertEvents(
+    tx,
+    placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
+  )
+  const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
+  const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
+  await raise(tx, news)
+  await applyContactEffects(tx, contactOf, news, now)
+  return fates
+}
+
+const identityOf = (address: string): string =>
+  parseAddress(address) ? addressIdentity(address) : address.toLowerCase()
+
+/** A row's recipients, by what their spellings share. */
+const spellings = (to: readonly string[]): Map<string, string> =>
+  new Map(to.map((address) => [identityOf(address), address]))
+
+/**
+ * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
+ * is about the sole recipient; about nobody (null) when there are several.
+ */
+function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>): string | null | undefined {
+  if (recipient !== null) return own.get(identityOf(recipient))
+  const [only, ...others] = own.values()
+  return only !== undefined && others.length === 0 ? only : null
+}
+
+async function raise(tx: Tx, events: readonly EmailEvent[]): Promise<void> {
   const rises = new Map<string, { team_id: string; email_id: string; status: EmailStatus }>()
   for (const event of events) {
-    if (!fresh.has(`${event.email_id}/${event.event_key}`)) continue
     const { team_id, email_id } = event
-    const status = higherStatus(rises.get(email_id)?.status ?? 'queued', statusOfEvent(event.kind))
-    rises.set(email_id, { team_id, email_id, status })
+    const status = higherStatus(rises.get(keyOf(event))?.status ?? 'queued', statusOfEvent(event.kind))
+    rises.set(keyOf(event), { team_id, email_id, status })
   }
   const moving = [...rises.values()].filter(({ status }) => status !== 'queued')
-  // One order for everyone, so that two transactions over the same rows cannot deadlock.
-  moving.sort((one, other) => (one.email_id < other.email_id ? -1 : 1))
   if (moving.length > 0) await raiseStatuses(tx, moving)
+}
+
+/** Applies events as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
+export async function applyReportedEmails(
+  tx: Tx,
+  events: readonly ReportedEmail[],
+  now: Date,
+): Promise<Fate[]> {
+  const foreign = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
+  const byProviderId =
+    foreign.length > 0 ? await emailsByProviderIds(tx, [...new Set(foreign)]) : new Map<string, EmailRef>()
+  const found = events.map(({ ref }): EmailRef | undefined =>
+    'provider_message_id' in ref
+      ? byProviderId.get(ref.provider_message_id)
+      : { team_id: ref.team_id, email_id: ref.id },
+  )
+  const known = events.flatMap((event, index): { event: EmailEvent; index: number }[] => {
+    const ref = found[index]
+    return ref ? [{ event: { ...event, ...ref }, index }] : []
+  })
+  const applied = await applyEmailEvents(
+    tx,
+    known.map(({ event }) => event),
+    now,
+  )
+  const fates = events.map(() => UNKNOWN)
+  for (const [at, { index }] of known.entries()) fates[index] = applied[at] ?? UNKNOWN
+  return fates
 }

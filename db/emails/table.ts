@@ -1,6 +1,7 @@
 /** Rows of emails and email_events, and the queries over them. */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { ContactEffect } from '../contacts/effect.ts'
 import type { Tx } from '../pool.ts'
 import { EMAIL_LADDER, type EmailEventKind, type EmailStatus } from './status.ts'
 
@@ -41,8 +42,12 @@ const emailColumns = sql.fragment`
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-/** Stores new rows in one statement. */
-export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<void> {
+/** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
+export async function insertEmails(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  charge: FragmentSqlToken,
+): Promise<void> {
   const tuples = rows.map((row) => [
     row.team_id,
     row.id,
@@ -64,6 +69,7 @@ export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<v
     row.reply_to,
   ])
   await tx.query(sql.prepared('insert_emails', object())`
+    with charged as (${charge})
     insert into emails (
       team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
       size_kb, tags, status, idempotency_key, created_at, contact_id, body_text, headers, reply_to)
@@ -155,7 +161,7 @@ export async function emailsOfTeam(
 
 export type EmailRef = { team_id: string; email_id: string }
 
-const refTuples = (refs: readonly EmailRef[]) =>
+export const refTuples = (refs: readonly EmailRef[]) =>
   sql.unnest(
     refs.map(({ team_id, email_id }) => [team_id, email_id]),
     ['uuid', 'uuid'],
@@ -195,23 +201,6 @@ export async function recordAttempts(tx: Tx, attempts: readonly AttemptRecord[])
     where e.team_id = a.team_id and e.id = a.id`)
 }
 
-/** Lifts rows to a status each, never down the ladder, in one statement. */
-export async function raiseStatuses(
-  tx: Tx,
-  rises: readonly (EmailRef & { status: EmailStatus })[],
-): Promise<void> {
-  const ladder = sql.array(EMAIL_LADDER, 'text')
-  await tx.query(sql.prepared('raise_email_statuses', object())`
-    update emails e set status = r.status
-    from ${sql.unnest(
-      rises.map((rise) => [rise.team_id, rise.email_id, rise.status]),
-      ['uuid', 'uuid', 'text'],
-    )}
-      as r (team_id, id, status)
-    where e.team_id = r.team_id and e.id = r.id
-      and array_position(${ladder}, r.status) > array_position(${ladder}, e.status)`)
-}
-
 /** One thing that happened to an email, or to one recipient of it. */
 export type EmailEvent = EmailRef & {
   /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
@@ -221,9 +210,23 @@ export type EmailEvent = EmailRef & {
   occurred_at: Date
   /** The provider's words. */
   detail: string
+  /** What it means for the recipient's contact; nothing when absent. */
+  effect?: ContactEffect
+  /** That contact, if there is one. */
+  contact_id?: string | undefined
 }
 
-const freshEvent = object({ email_id: string().defined(), event_key: string().defined() })
+/** Only what counts for or against a run of soft bounces is looked up again. */
+const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
+  contact_id !== undefined && (effect === 'soft' || effect === 'delivered')
+    ? [contact_id, effect]
+    : [null, null]
+
+const freshEvent = object({
+  team_id: string().defined(),
+  email_id: string().defined(),
+  event_key: string().defined(),
+})
 
 /** Stores events in one statement. @returns those that were not stored before. */
 export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
@@ -235,12 +238,17 @@ export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
     event.recipient,
     event.occurred_at.toISOString(),
     event.detail,
+    ...counted(event),
   ])
   return await tx.any(sql.prepared('insert_email_events', freshEvent)`
-    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
-    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text'])} as event
+    insert into email_events (
+      team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
+    select * from ${sql.unnest(tuples, [
+      ...['uuid', 'uuid', 'text', 'text', 'text'],
+      ...['timestamptz', 'text', 'uuid', 'text'],
+    ])} as event
     on conflict do nothing
-    returning email_id, event_key`)
+    returning team_id, email_id, event_key`)
 }
 
 const eventRow = object({

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '../../api/app.ts'
+import { createSns } from '../../api/hooks/sns.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/table.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
@@ -25,6 +26,10 @@ import { createWaker } from '../../db/wake.ts'
 import { testDatabase } from './database.ts'
 
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
+
+export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
+export const WHATSAPP_APP_SECRET = 'an app secret for tests'
+export const WHATSAPP_VERIFY_TOKEN = 'a verify token for tests'
 
 export type Reply = {
   status: number
@@ -101,8 +106,14 @@ export async function startService(
     versions: createVersions(),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
+    hooks: {
+      smtp_report_token: SMTP_REPORT_TOKEN,
+      whatsapp_app_secret: WHATSAPP_APP_SECRET,
+      whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
+    },
     replies,
     upsertWait,
+    sns: createSns({ topics: [] }),
     log: pino({ level: 'silent' }),
     clock,
   }

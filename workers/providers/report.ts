@@ -3,20 +3,16 @@
  * Owns the words that the ingestion works with; nothing outside workers/providers knows a provider's own.
  * Must not import an adapter.
  */
+import type { ContactEffect } from '../../db/contacts/effect.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
+import type { MessageRef } from '../../db/reports/ref.ts'
+import type { Provider } from '../../db/reports/table.ts'
+import type { TemplateState } from '../../db/whatsapp/status.ts'
+
+export type { ContactEffect, MessageRef }
 
 /** A raw report as a hook stored it. */
-export type RawReport = { provider: 'smtp' | 'ses' | 'whatsapp'; body: Buffer; received_at: Date }
-
-/** How an event finds its row: by our own ids that travelled with the message, or by the provider's id. */
-export type MessageRef = { team_id: string; id: string } | { provider_message_id: string }
-
-/**
- * What a report means for the contact behind a recipient (decisions: delivery reports): `hard` is a permanent
- * bounce, `soft` counts towards five in a row, `complaint` suppresses for good, `delivered` ends a row of soft
- * bounces, `none` leaves it alone.
- */
-export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered'
+export type RawReport = { provider: Provider; body: Buffer; received_at: Date }
 
 /** Something that happened to an email, or to one recipient of it. */
 export type ReportedEmailEvent = {
@@ -41,6 +37,8 @@ export type ReportedWhatsappEvent = {
   occurred_at: Date
   detail: string
   event_key: string
+  /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */
+  provider_message_id: string | null
 }
 
 /** A template's new state at the provider. */
@@ -48,7 +46,7 @@ export type ReportedTemplateEvent = {
   channel: 'whatsapp-template'
   name: string
   language: string
-  status: string
+  status: TemplateState
   occurred_at: Date
   detail: string
 }

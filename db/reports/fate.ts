@@ -1,0 +1,12 @@
+/** What became of one reported event. Pure; the words that channels and the ingestion share. */
+
+/**
+ * - applied: stored, or stored before: a repeat ends in the same state.
+ * - unknown: its message is not there, or not there yet: worth another try.
+ * - ignored: it can never move anything, with the reason for people.
+ */
+export type Fate = { kind: 'applied' } | { kind: 'unknown' } | { kind: 'ignored'; reason: string }
+
+export const APPLIED: Fate = { kind: 'applied' }
+export const UNKNOWN: Fate = { kind: 'unknown' }
+export const ignored = (reason: string): Fate => ({ kind: 'ignored', reason })

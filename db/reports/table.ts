@@ -1,0 +1,68 @@
+/** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
+import { sql } from 'slonik'
+import { type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../pool.ts'
+
+export const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
+export type Provider = (typeof PROVIDERS)[number]
+
+export const REPORT_STATES = ['pending', 'done', 'parked'] as const
+export type ReportState = (typeof REPORT_STATES)[number]
+
+export type NewReport = {
+  id: string
+  provider: Provider
+  event_key: string
+  body: Buffer
+  received_at: Date
+  retry_until: Date
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Stores a report. @returns false when its provider has sent it before. */
+export async function insertReport(tx: Tx, report: NewReport): Promise<boolean> {
+  const row = await tx.maybeOne(sql.type(idRow)`
+    insert into reports (id, provider, event_key, body, received_at, retry_until)
+    values (${report.id}, ${report.provider}, ${report.event_key}, ${sql.binary(report.body)},
+      ${sql.timestamp(report.received_at)}, ${sql.timestamp(report.retry_until)})
+    on conflict (provider, event_key) do nothing
+    returning id`)
+  return row !== null
+}
+
+const pendingRow = object({
+  id: string().defined(),
+  provider: string().oneOf(PROVIDERS).defined(),
+  bytes: number().defined(),
+  received_at: string().defined(),
+  retry_until: string().defined(),
+})
+export type PendingReport = InferType<typeof pendingRow>
+
+/** Those of the reports that are still to be ingested, without their bodies, oldest first. */
+export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<readonly PendingReport[]> {
+  return await tx.any(sql.prepared('pending_reports', pendingRow)`
+    select id, provider, octet_length(body) as bytes, received_at, retry_until from reports
+    where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
+}
+
+const bodyRow = object({ id: string().defined(), body: mixed<Buffer>().defined() })
+
+/** The bodies of reports, by id. */
+export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
+  const rows = await tx.any(sql.prepared('report_bodies', bodyRow)`
+    select id, body from reports where id = any(${sql.array(ids, 'uuid')})`)
+  return new Map(rows.map(({ id, body }) => [id, body]))
+}
+
+export type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }
+
+/** Ends pending reports, in one statement. */
+export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
+  const tuples = settled.map(({ id, state, reason }) => [id, state, reason])
+  await tx.query(sql.prepared('settle_reports', object())`
+    update reports r set state = s.state, reason = s.reason
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text'])} as s (id, state, reason)
+    where r.id = s.id and r.state = 'pending'`)
+}

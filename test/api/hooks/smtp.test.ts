@@ -1,0 +1,77 @@
+/** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
+import t, { type Test } from 'tap'
+import { jobsIn, storedReports } from '../../support/reports.ts'
+import { type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+
+const RAW = Buffer.from(
+  'From: mailer@relay.test\r\nSubject: bytes \xe9\x00\xff\r\n\r\nnot mail\r\n',
+  'latin1',
+)
+const TYPE = { 'Content-Type': 'message/rfc822' }
+
+const post = async ({ call }: Service, authorization: string | null, raw: Uint8Array = RAW) =>
+  await call('POST', '/hooks/smtp', {
+    raw,
+    headers: { ...TYPE, ...(authorization === null ? {} : { Authorization: authorization }) },
+  })
+
+async function start(t: Test) {
+  return await startService(t)
+}
+
+t.test('a report with the token is stored byte for byte, with its job, before the answer', async (t) => {
+  const service = await start(t)
+  const { status } = await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)
+  t.equal(status, 200)
+  const [report, ...others] = await storedReports(service)
+  t.same(others, [])
+  t.match(report, { provider: 'smtp', state: 'pending', reason: null })
+  t.ok(report?.body.equals(RAW), 'the very bytes')
+  t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
+})
+
+t.test('a repeat is taken as well, and stored once', async (t) => {
+  const service = await start(t)
+  const statuses = await Promise.all(
+    Array.from({ length: 20 }, async () => (await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status),
+  )
+  t.same(new Set(statuses), new Set([200]))
+  t.equal((await storedReports(service)).length, 1)
+  t.equal((await jobsIn(service, 'ingest-report')).length, 1)
+})
+
+t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
+  const service = await start(t)
+  const forged = [
+    null,
+    '',
+    'Bearer',
+    'Bearer ',
+    `Basic ${SMTP_REPORT_TOKEN}`,
+    `Bearer ${SMTP_REPORT_TOKEN}x`,
+    `Bearer ${SMTP_REPORT_TOKEN.slice(0, -1)}`,
+    `Bearer ${SMTP_REPORT_TOKEN.toUpperCase()}`,
+    `Bearer ${SMTP_REPORT_TOKEN} ${SMTP_REPORT_TOKEN}`,
+  ]
+  for (const authorization of forged) {
+    const { status, body } = await post(service, authorization)
+    t.equal(status, 401, String(authorization))
+    t.match(body, { error: { code: 'unauthorized' } })
+  }
+  service.deps.hooks.smtp_report_token = null
+  t.equal((await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status, 401, 'not configured')
+  t.equal((await post(service, 'Bearer null')).status, 401, 'not configured')
+  t.same(await storedReports(service), [])
+  t.same(await jobsIn(service, 'ingest-report'), [])
+})
+
+t.test('a body may have 10 MiB and not a byte more; none is a bad request', async (t) => {
+  const service = await start(t)
+  const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
+  const limit = 10 * 1024 * 1024
+  t.equal((await post(service, authorization, Buffer.alloc(limit, 'x'))).status, 200)
+  t.equal((await post(service, authorization, Buffer.alloc(limit + 1, 'x'))).status, 413)
+  t.equal((await post(service, authorization, Buffer.alloc(0))).status, 400)
+  t.equal((await storedReports(service)).length, 1)
+  t.equal((await service.call('GET', '/hooks/smtp')).status, 405)
+})

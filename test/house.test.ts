@@ -1,0 +1,166 @@
+/** The rules of our house, checked: who imports what, where settings and SQL live, what every key begins with. */
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { sql } from 'slonik'
+import t from 'tap'
+import { array, object, string } from 'yup'
+import { ROUTES } from '../api/app.ts'
+import { STATUS } from '../api/errors.ts'
+import { CODES } from '../db/errors.ts'
+import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/jobs.ts'
+import { migrationFiles } from '../db/migrate.ts'
+import { openDatabase } from '../db/pool.ts'
+import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
+import { testDatabase } from './support/database.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** `values` are the imports that are not of types alone. */
+type Source = { file: string; text: string; imports: string[]; values: string[] }
+
+/** Every source file with what it imports: our own files by path from the root, packages by name. */
+async function sources(...folders: string[]): Promise<Source[]> {
+  const lists = await Promise.all(
+    folders.map(async (folder) => {
+      const files = await readdir(join(ROOT, folder), { recursive: true })
+      return files.filter((file) => file.endsWith('.ts')).map((file) => join(folder, file))
+    }),
+  )
+  return await Promise.all(
+    lists.flat().map(async (file) => {
+      const text = await readFile(join(ROOT, file), 'utf8')
+      const namesIn = (code: string): string[] =>
+        [...code.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
+          .map(([, name]) => name ?? '')
+          .map((name) => (name.startsWith('.') ? relative(ROOT, join(ROOT, dirname(file), name)) : name))
+      const values = namesIn(text.replace(/^import type [^']*'[^']+'/gm, ''))
+      return { file, text, imports: namesIn(text), values }
+    }),
+  )
+}
+
+const all = await sources('api', 'workers', 'db')
+const breaking = (holds: (source: Source) => boolean): string[] =>
+  all.filter((source) => !holds(source)).map((source) => source.file)
+const within = (folders: string[]) => (name: string) =>
+  !/^(api|workers|db|test)\//.test(name) || folders.some((folder) => name.startsWith(`${folder}/`))
+
+t.test('api and workers import db and never each other; db imports neither', async (t) => {
+  const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
+  t.strictSame(
+    breaking(({ file, imports }) => imports.every(within(allowed[file.split('/')[0] ?? ''] ?? []))),
+    [],
+  )
+})
+
+t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {
+  const pure = /^db\/text\/|\/(status|bucket|period|content)\.ts$/
+  const impure = /^slonik|^pg|config\.ts$|pool\.ts$|\/table\.ts$/
+  t.strictSame(
+    breaking(
+      ({ file, text, values }) =>
+        !pure.test(file) ||
+        (!values.some((name) => impure.test(name)) && !/new Date\(\)|Date\.now/.test(text)),
+    ),
+    [],
+  )
+})
+
+t.test('only pool, queue, migrate and table modules speak SQL; only the queue imports pg-boss', async (t) => {
+  const speaks = /^db\/(pool|queue|migrate)\.ts$|\/table\.ts$|^db\/(listen|dev\/\w+)\.ts$/
+  t.strictSame(
+    breaking(({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name))),
+    [],
+  )
+  t.strictSame(
+    breaking(({ file, imports }) => file === 'db/queue.ts' || !imports.includes('pg-boss')),
+    [],
+  )
+})
+
+t.test('process.env is read in the three config modules only', async (t) => {
+  t.strictSame(
+    breaking(
+      ({ file, text }) => /^(api|workers|db)\/config\.ts$/.test(file) || !text.includes('process.env'),
+    ),
+    [],
+  )
+})
+
+t.test('every module opens by saying what it is', async (t) => {
+  t.strictSame(
+    breaking(({ text }) => /^(\/\*\*|\/\/ )/.test(text)),
+    [],
+  )
+})
+
+t.test('every job has a handler and a dead letter queue, every schedule a runner', async (t) => {
+  t.strictSame(Object.keys(HANDLERS).sort(), Object.keys(JOBS).sort())
+  t.strictSame(Object.keys(SCHEDULED).sort(), Object.keys(SCHEDULES).sort())
+  for (const job of Object.keys(JOBS)) t.equal(deadLetterOf(job as JobName), `${job}-dead`)
+  const files = (await readdir(join(ROOT, 'workers/jobs'))).map((file) => file.replace('.ts', ''))
+  t.strictSame(
+    files.sort(),
+    [...Object.keys(JOBS), ...Object.keys(SCHEDULES)].sort(),
+    'a job’s file is its name',
+  )
+})
+
+t.test('every route declares who may call it', async (t) => {
+  const open = ROUTES.filter(({ access }) => access === 'public').map(
+    ({ method, path }) => `${method} ${path}`,
+  )
+  t.strictSame(
+    open.filter((route) => !/^(GET|POST) \/(health|ready|metrics|hooks\/|u\/|v1\/plans)/.test(route)),
+    [],
+  )
+  for (const { method, path, access } of ROUTES) {
+    if (access !== 'public') t.ok(access.kinds.includes('key'), `${method} ${path}`)
+  }
+})
+
+t.test('every code has a status', async (t) => {
+  t.strictSame(Object.keys(STATUS).sort(), [...CODES].sort())
+})
+
+t.test('migrations are numbered without gaps, and line one says why', async (t) => {
+  for (const { file } of await migrationFiles()) {
+    t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
+  }
+})
+
+// Read before the team is known, or belonging to none (design §6).
+const DIRECTORIES = ['plans', 'users', 'api_keys', 'sessions', 'schema_migrations', 'senders', 'reports']
+
+const keyRow = object({
+  table: string().defined(),
+  name: string().defined(),
+  columns: array(string().defined()).defined(),
+})
+
+t.test('team_id comes first in every key of every table that a team owns', async (t) => {
+  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
+  t.teardown(async () => await database.end())
+  const keys = await database.any(sql.type(keyRow)`
+    select c.conrelid::regclass::text as table, c.conname as name,
+      array(select attname::text from unnest(c.conkey) with ordinality k (attnum, position)
+        join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by position) as columns
+    from pg_constraint c join pg_namespace n on n.oid = c.connamespace
+    where n.nspname = 'public' and c.contype in ('p', 'u', 'f')
+    union all
+    select i.indrelid::regclass::text, i.indexrelid::regclass::text,
+      array(select attname::text from unnest(i.indkey::int2[]) with ordinality k (attnum, position)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by position)
+    from pg_index i join pg_class t on t.oid = i.indrelid join pg_namespace n on n.oid = t.relnamespace
+    where n.nspname = 'public' and i.indisunique`)
+  const owned = keys.filter(({ table }) => !DIRECTORIES.includes(table))
+  t.ok(owned.length > 10)
+  // teams is the team: its id is the team_id. A subscription's plan is in a directory.
+  const fits = ({ table, columns }: { table: string; columns: string[] }) =>
+    columns[0] === (table === 'teams' ? 'id' : 'team_id')
+  const exempt = ['subscriptions_plan_key_fkey', 'memberships_user_id_fkey']
+  t.strictSame(
+    owned.filter((key) => !fits(key) && !exempt.includes(key.name)),
+    [],
+  )
+})

@@ -1,0 +1,176 @@
+/**
+ * Turns raw reports into what happened to messages: a batch is read one by one and applied in one transaction.
+ * Promises: the same few statements for one report or a hundred; a report that cannot be read is parked with the
+ * reason and holds up no other; one whose message is not there is tried again for an hour, then parked; nothing is
+ * lost, whenever the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
+ */
+import { isDatabaseUnavailable, type Tx } from '../../db/pool.ts'
+import type { FetchedJob, Settlement } from '../../db/queue.ts'
+import type { Fate } from '../../db/reports/fate.ts'
+import { type PendingReport, pendingReports, reportBodies, settleReports } from '../../db/reports/table.ts'
+import { isUuid, textFault } from '../../db/text/strings.ts'
+import { applyEvents } from '../channels.ts'
+import type { ReportedEvent } from '../providers/report.ts'
+import type { WorkerDeps } from '../registry.ts'
+
+type IngestJob = FetchedJob<'ingest-report'>
+
+/** One report, read: its events, or why it could not be. */
+type Reading = { report: PendingReport; events: readonly ReportedEvent[]; fault: string | null }
+
+/** How a report ends this time. `wait`: seconds until the next try. */
+type Verdict = { id: string } & (
+  | { state: 'done' | 'parked'; reason: string | null }
+  | { state: 'waiting'; wait: number }
+)
+
+/** How many bytes of reports are in memory at a time; one beyond it is read alone. */
+const LOT_BYTES = 16 * 1024 * 1024
+const LONGEST_REASON = 500
+/** Seconds between tries, by the seconds since the report came: most are only a moment early. */
+const PAUSES: readonly [age: number, wait: number][] = [
+  [30, 5],
+  [300, 30],
+  [Number.POSITIVE_INFINITY, 300],
+]
+
+/** Works on one fetched batch. */
+export async function ingestReports(jobs: IngestJob[], deps: WorkerDeps): Promise<Settlement[]> {
+  try {
+    await ingestTogether(jobs, deps)
+    return jobs.map(({ id }) => ({ id, status: 'completed' }))
+  } catch (error) {
+    if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
+    deps.log.warn(
+      { err: error, jobs: jobs.length },
+      'cannot ingest this batch; taking its reports one by one',
+    )
+  }
+  const settled: Settlement[] = []
+  for (const job of jobs) settled.push(await ingestAlone(job, deps))
+  return settled
+}
+
+async function ingestAlone(job: IngestJob, deps: WorkerDeps): Promise<Settlement> {
+  try {
+    await ingestTogether([job], deps)
+    return { id: job.id, status: 'completed' }
+  } catch (error) {
+    deps.log.error({ err: error, report_id: job.id }, 'cannot ingest this report')
+    return { id: job.id, status: 'failed', output: { reason: 'the report could not be ingested' } }
+  }
+}
+
+async function ingestTogether(jobs: readonly IngestJob[], deps: WorkerDeps): Promise<void> {
+  const ids = jobs.map(({ data }) => data.report_id)
+  const readings = await readAll(await pendingReports(deps.database, ids), deps)
+  const now = deps.clock()
+  await deps.database.transaction(async (tx) => {
+    const fates = await applyEvents(
+      tx,
+      readings.flatMap(({ events }) => events),
+      now,
+    )
+    const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
+    await settle(tx, jobs, verdicts, deps)
+  })
+}
+
+/** Reads reports lot by lot, so that a batch of large ones never lies in memory whole. */
+async function readAll(reports: readonly PendingReport[], deps: WorkerDeps): Promise<Reading[]> {
+  const readings: Reading[] = []
+  for (const lot of lotsOf(reports)) {
+    const bodies = await reportBodies(
+      deps.database,
+      lot.map(({ id }) => id),
+    )
+    for (const report of lot) readings.push(await readOne(report, bodies.get(report.id), deps))
+  }
+  return readings
+}
+
+function lotsOf(reports: readonly PendingReport[]): PendingReport[][] {
+  const lots: PendingReport[][] = []
+  let room = 0
+  for (const report of reports) {
+    if (lots.length === 0 || room < report.bytes) {
+      lots.push([])
+      room = LOT_BYTES
+    }
+    lots.at(-1)?.push(report)
+    room -= report.bytes
+  }
+  return lots
+}
+
+async function readOne(report: PendingReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {
+  const read = deps.readers[report.provider]
+  try {
+    if (!read || !body) throw new Error(`nothing here reads reports of ${report.provider}`)
+    const { provider, received_at } = report
+    const events = await read({ provider, body, received_at: new Date(received_at) })
+    events.forEach(assertStorable)
+    return { report, events, fault: null }
+  } catch (error) {
+    const fault = plain(error instanceof Error ? error.message : String(error))
+    deps.log.warn({ report_id: report.id, provider: report.provider, fault }, 'unreadable report')
+    return { report, events: [], fault }
+  }
+}
+
+/** An event that PostgreSQL refused would fail the whole batch. @throws Error naming what is wrong with it. */
+function assertStorable(event: ReportedEvent): void {
+  const fault = textFault(event)
+  if (fault) throw new Error(`${fault.path} ${fault.problem}`)
+  if (Number.isNaN(event.occurred_at.getTime())) throw new Error('occurred_at must be a time')
+  if (!('ref' in event) || 'provider_message_id' in event.ref) return
+  if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')
+}
+
+/** Words that PostgreSQL can store, whatever a report said. */
+const plain = (words: string): string =>
+  words
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+    .slice(0, LONGEST_REASON)
+    .toWellFormed()
+
+function verdictOf(
+  { report, events, fault }: Reading,
+  fates: ReadonlyMap<ReportedEvent, Fate>,
+  now: Date,
+): Verdict {
+  const { id } = report
+  if (fault !== null) return { id, state: 'parked', reason: fault }
+  const own = events.map((event) => fates.get(event))
+  if (own.some((fate) => fate?.kind === 'unknown')) {
+    const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
+    if (left <= 0) return { id, state: 'parked', reason: 'there is no such message' }
+    const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
+    const pause = PAUSES.find(([until]) => age < until)?.[1] ?? 300
+    return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }
+  }
+  const reasons = own.flatMap((fate) => (fate?.kind === 'ignored' ? [fate.reason] : []))
+  const reason = reasons.length === 0 ? null : plain([...new Set(reasons)].join('; '))
+  return { id, state: 'done', reason }
+}
+
+/** Ends what is done with, and puts the others off, in the transaction that applied their events. */
+async function settle(
+  tx: Tx,
+  jobs: readonly IngestJob[],
+  verdicts: readonly Verdict[],
+  { queue }: WorkerDeps,
+): Promise<void> {
+  const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
+  const waits = new Map(
+    verdicts.flatMap((verdict) => (verdict.state === 'waiting' ? [[verdict.id, verdict.wait]] : [])),
+  )
+  if (ended.length > 0) await settleReports(tx, ended)
+  const done = jobs.filter(({ data }) => !waits.has(data.report_id))
+  if (done.length > 0) await queue.complete(tx, 'ingest-report', done)
+  for (const wait of new Set(waits.values())) {
+    const put_off = jobs.filter(({ data }) => waits.get(data.report_id) === wait)
+    await queue.snooze(tx, 'ingest-report', put_off, wait)
+  }
+}
