@@ -15,6 +15,7 @@ import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
+import { unsubscribeRoutes } from './unsubscribe-page.ts'
 import { bulkRoutes } from './v1/bulk.ts'
 import { contactRoutes } from './v1/contacts.ts'
 import { emailRoutes } from './v1/emails.ts'
@@ -34,6 +35,7 @@ export const ROUTES: readonly Route[] = [
   ...emailRoutes,
   ...whatsappRoutes,
   ...planRoutes,
+  ...unsubscribeRoutes,
 ]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */

@@ -42,7 +42,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': { handle: deliverEmails, batchSize: 10 },
   'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
-  'upsert-contacts': { handle: runUpserts, batchSize: 5 },
+  'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
