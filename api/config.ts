@@ -25,6 +25,10 @@ const apiSettings = object({
     '${path} must be the ARNs of SNS topics, divided by commas',
     (value) => listed(value).every((arn) => TOPIC_ARN.test(arn)),
   ),
+  /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
+  WHATSAPP_APP_SECRET: string(),
+  /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
+  WHATSAPP_VERIFY_TOKEN: string(),
 })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
@@ -35,6 +39,8 @@ export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSet
 /** What the hooks need of the settings. */
 export const hookSettings = (settings: ApiSettings): HookSettings => ({
   smtp_report_token: settings.SMTP_REPORT_TOKEN ?? null,
+  whatsapp_app_secret: settings.WHATSAPP_APP_SECRET ?? null,
+  whatsapp_verify_token: settings.WHATSAPP_VERIFY_TOKEN ?? null,
 })
 
 /** The topics of SNS_TOPIC_ARNS. */

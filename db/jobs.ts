@@ -18,18 +18,27 @@ export type QueueOptions = {
   partition: boolean
 }
 
-// A first pause of at most 30 s (decisions: retries), doubling up to half an hour. The give-up time of a message
+// Pauses begin at 2 to 4 s (decisions: at most 30) and double up to half an hour; a killed worker's jobs wait as long. The give-up time of a message
 // is its own deadline of 24 h, so the limit only has to outlast it.
-const untilDeadline = { retryLimit: 1_000, retryDelay: 12, retryDelayMax: 1_800 }
+const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
+const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
 const reportRef = object({ report_id: string().required() })
+
+const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
 export const JOBS = {
   'deliver-email': {
     payload: emailRef,
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
+    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'deliver-whatsapp': {
+    payload: whatsappRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
   },
   'ingest-report': {
@@ -39,6 +48,19 @@ export const JOBS = {
     options: {
       ...{ retryLimit: 20, retryDelay: 4, retryDelayMax: 300 },
       ...{ expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+    },
+  },
+  'upsert-contacts': {
+    payload: upsertRef,
+    id: (payload: InferType<typeof upsertRef>) => payload.upsert_id,
+    // A client is waiting: tried again soon at first, then for some days, since the work is promised (design §7).
+    options: {
+      retryLimit: 300,
+      retryDelay: 1,
+      retryDelayMax: 1_800,
+      expireInSeconds: 120,
+      heartbeatSeconds: 10,
+      partition: false,
     },
   },
 } as const satisfies Record<
@@ -57,6 +79,7 @@ export const deadLetterOf = (job: JobName): string => `${job}-dead`
 /** Jobs that run by the clock, in UTC. */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
+  'forget-upserts': { cron: '*/10 * * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (decisions: refused for now), in milliseconds. */

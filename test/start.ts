@@ -8,10 +8,10 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Postgres, startPostgres } from '../db/dev.ts'
+import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { migrate } from '../db/migrate.ts'
 import { type Demo, demoTeam } from './demo.ts'
 
@@ -32,25 +32,68 @@ async function secretKey(): Promise<string> {
   return made
 }
 
-/** Fails early and clearly when a port is taken. */
-async function assertFree(name: string, port: number): Promise<void> {
+/** The port if it is free. @param port 0 asks for any free one. */
+async function freePort(port: number): Promise<number | null> {
   const probe = createServer()
-  const free = await new Promise<boolean>((resolve) => {
-    probe.once('error', () => resolve(false))
-    probe.listen(port, () => resolve(true))
+  const found = await new Promise<number | null>((resolve) => {
+    probe.once('error', () => resolve(null))
+    probe.listen(port, () => resolve((probe.address() as AddressInfo).port))
   })
-  if (!free)
-    throw new Error(`port ${port} is taken by another program: stop it, or set ${name} to another port`)
   await new Promise((resolve) => probe.close(resolve))
+  return found
 }
 
-/** Starts one of our processes and waits until it says that it is up. */
-async function startProcess(children: ChildProcess[], file: string, env: NodeJS.ProcessEnv): Promise<void> {
+/** The port that a variable names, or `fallback`. @throws Error when it is taken or no port. */
+async function portOf(name: string, fallback: number): Promise<number> {
+  const port = Number(process.env[name] || fallback)
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error(`${name} must be a port number`)
+  if ((await freePort(port)) !== null) return port
+  throw new Error(`port ${port} is taken by another program: stop it, or set ${name} to another port`)
+}
+
+/** A port of the sandbox: the one its variable names, else the usual one, else, when that is taken, any. */
+const sandboxPort = async (name: string, usual: number): Promise<number> =>
+  process.env[name] ? await portOf(name, usual) : ((await freePort(usual)) ?? (await freePort(0)) ?? usual)
+
+/** WhatsApp through the sandbox, as far as nothing else is set. Its number is as fast as the provider allows. */
+const whatsappSettings = (port: number, url: string): NodeJS.ProcessEnv => ({
+  WHATSAPP_API_URL: `http://127.0.0.1:${port}/v23.0`,
+  WHATSAPP_ACCESS_TOKEN: 'sandbox',
+  WHATSAPP_PHONE_NUMBER_ID: '100000000000002',
+  WHATSAPP_BUSINESS_ACCOUNT_ID: '100000000000001',
+  WHATSAPP_MESSAGES_PER_SECOND: '1000',
+  WHATSAPP_APP_SECRET: 'sandbox-app-secret',
+  WHATSAPP_VERIFY_TOKEN: 'sandbox-verify-token',
+  SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
+})
+
+/** Our own PostgreSQL, or the one that another `npm start` of this checkout keeps running. @returns its URL. */
+async function embeddedPostgres(running: Running): Promise<string> {
+  say('starting PostgreSQL …')
+  try {
+    running.postgres = await startPostgres({ directory: DATA, log: say })
+    return running.postgres.url
+  } catch (error) {
+    const url = await runningPostgres(DATA)
+    if (url === null) throw error
+    say('using the PostgreSQL that another npm start of this checkout keeps running')
+    return url
+  }
+}
+
+/** Starts one of our processes, waits until it says that it is up, and starts it again should it be killed. */
+async function startProcess(running: Running, file: string, env: NodeJS.ProcessEnv): Promise<void> {
   const child = fork(join(ROOT, file), { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  children.push(child)
-  const exited = once(child, 'exit').then(() => false)
-  const up = await Promise.race([once(child, 'message').then(() => true), exited])
+  running.children.add(child)
+  const exited = once(child, 'exit').then(([code, signal]) => signal ?? code)
+  const up = await Promise.race([once(child, 'message').then(() => true), exited.then(() => false)])
   if (!up) throw new Error(`${file} could not start`)
+  void exited.then(async (how) => {
+    running.children.delete(child)
+    if (running.stopping) return
+    say(`${file} ended (${how}): starting it again`)
+    await startProcess(running, file, env).catch((error: Error) => running.stop(error))
+  })
 }
 
 async function stopProcess(child: ChildProcess): Promise<void> {
@@ -61,11 +104,17 @@ async function stopProcess(child: ChildProcess): Promise<void> {
   await Promise.race([exited, late.then(async () => await exited)])
 }
 
-/** Everything that runs, in the order it was started. */
-type Running = { children: ChildProcess[]; postgres: Postgres | null }
+/** Everything that runs. */
+type Running = {
+  children: Set<ChildProcess>
+  postgres: Postgres | null
+  stopping: boolean
+  /** Stops everything and exits: with 0, or with 1 and the error's message. */
+  stop(error?: Error): void
+}
 
 async function stopAll({ children, postgres }: Running): Promise<void> {
-  await Promise.all(children.map(stopProcess))
+  await Promise.all([...children].map(stopProcess))
   await postgres?.stop()
 }
 
@@ -86,7 +135,7 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 
-function greet({ key, email }: Demo, url: string, inbox: string): void {
+function greet({ key, email, whatsapp }: Demo, url: string, inbox: string): void {
   say('')
   say(`API      ${url}/v1`)
   say(`inbox    ${inbox}   what the sandbox received`)
@@ -96,64 +145,56 @@ function greet({ key, email }: Demo, url: string, inbox: string): void {
   say('')
   say(curl(url, key, '/v1/emails', email))
   say('')
+  say('Send a WhatsApp message:')
+  say('')
+  say(curl(url, key, '/v1/whatsapp/messages', whatsapp))
+  say('')
   say('ready')
 }
 
 async function start(running: Running): Promise<void> {
-  const port = Number(process.env.PORT || 3000)
-  const [smtpPort, inboxPort] = [
-    process.env.SANDBOX_SMTP_PORT || '2525',
-    process.env.SANDBOX_HTTP_PORT || '8025',
-  ]
-  await assertFree('PORT', port)
-  await assertFree('SANDBOX_SMTP_PORT', Number(smtpPort))
-  await assertFree('SANDBOX_HTTP_PORT', Number(inboxPort))
+  const port = await portOf('PORT', 3000)
+  const smtpPort = await sandboxPort('SANDBOX_SMTP_PORT', 2525)
+  const inboxPort = await sandboxPort('SANDBOX_HTTP_PORT', 8025)
+  const whatsappPort = await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026)
   await mkdir(DATA, { recursive: true })
-  if (!process.env.DATABASE_URL) {
-    say('starting PostgreSQL …')
-    running.postgres = await startPostgres({ directory: DATA, log: say })
-  }
+  const databaseUrl = process.env.DATABASE_URL || (await embeddedPostgres(running))
   const url = `http://localhost:${port}`
   const env: NodeJS.ProcessEnv = {
     SECRET_KEY: await secretKey(),
     LOG_FORMAT: 'pretty',
     SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
     PUBLIC_URL: url,
-    DATABASE_URL: running.postgres?.url,
+    ...whatsappSettings(whatsappPort, url),
     ...process.env,
+    DATABASE_URL: databaseUrl,
     PORT: String(port),
-    SANDBOX_SMTP_PORT: smtpPort,
-    SANDBOX_HTTP_PORT: inboxPort,
+    SANDBOX_SMTP_PORT: String(smtpPort),
+    SANDBOX_HTTP_PORT: String(inboxPort),
+    SANDBOX_WHATSAPP_PORT: String(whatsappPort),
   }
-  const databaseUrl = env.DATABASE_URL ?? ''
   await migrate(databaseUrl, say)
   const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', join(DATA, 'demo.json'))
-  for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts']) {
-    await startProcess(running.children, file, env)
-  }
+  for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
+    await startProcess(running, file, env)
   greet(demo, url, `http://localhost:${inboxPort}`)
 }
 
 async function main(): Promise<void> {
-  const running: Running = { children: [], postgres: null }
-  let stopping: Promise<void> | undefined
-  const stop = (code: number): void => {
-    stopping ??= stopAll(running).finally(() => process.exit(code))
+  const running: Running = {
+    children: new Set(),
+    postgres: null,
+    stopping: false,
+    stop(error) {
+      if (running.stopping) return
+      running.stopping = true
+      if (error) process.stderr.write(`${error.message}\n`)
+      void stopAll(running).finally(() => process.exit(error ? 1 : 0))
+    },
   }
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(0))
-  stopWithParent(() => stop(0))
-  try {
-    await start(running)
-    for (const child of running.children) {
-      child.once('exit', () => {
-        if (!stopping) process.stderr.write('a process ended; stopping the others\n')
-        stop(1)
-      })
-    }
-  } catch (error) {
-    if (!stopping) process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-    stop(1)
-  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => running.stop())
+  stopWithParent(() => running.stop())
+  await start(running).catch((error: Error) => running.stop(error))
 }
 
 await main()

@@ -2,8 +2,18 @@
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
 import { JOBS, type JobName } from '../db/jobs.ts'
+import { domainToAscii } from '../db/text/address.ts'
 
 const QUEUES = Object.keys(JOBS)
+/** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
+const GRAPH_API = 'https://graph.facebook.com/v23.0'
+const WHATSAPP_QUEUE: JobName = 'deliver-whatsapp'
+
+const namedQueues = (setting: string | undefined): string[] =>
+  (setting ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
 
 /** The ways to send email; workers/main.ts has an adapter for each. */
 const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
@@ -25,9 +35,33 @@ const workerSettings = object({
   /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
   SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
   SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
-  WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
-    (value ?? '').split(',').every((name) => name === '' || QUEUES.includes(name.trim())),
+  /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
+  RETURN_PATH_DOMAIN: string().test(
+    'domain',
+    '${path} must be a domain name',
+    (value) => value === undefined || domainToAscii(value) !== null,
   ),
+  WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
+    namedQueues(value).every((name) => QUEUES.includes(name)),
+  ),
+  WHATSAPP_API_URL: string()
+    .matches(/^https?:\/\//, '${path} must be the http(s) URL of the Graph API, with its version')
+    .default(GRAPH_API),
+  /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
+  WHATSAPP_ACCESS_TOKEN: string().when('WORKER_QUEUES', ([queues], schema) =>
+    namedQueues(queues).includes(WHATSAPP_QUEUE)
+      ? schema.required(`\${path} is missing: WORKER_QUEUES names ${WHATSAPP_QUEUE}`)
+      : schema,
+  ),
+  WHATSAPP_PHONE_NUMBER_ID: string()
+    .matches(/^[\w-]{1,64}$/, '${path} must be the id of the sending number')
+    .when('WHATSAPP_ACCESS_TOKEN', ([token], schema) =>
+      token ? schema.required('${path} is missing: the id of the sending number') : schema,
+    ),
+  /** What the sending number may do: 80 at first, up to 1,000 after the provider has raised it. */
+  WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 1_000).default(80),
+  /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
+  WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
 })
@@ -38,8 +72,11 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
 
-/** The queues this process works on: WORKER_QUEUES, or all of them. */
-export const queuesOf = ({ WORKER_QUEUES }: WorkerSettings): JobName[] => {
-  const named = (WORKER_QUEUES ?? '').split(',').map((name) => name.trim())
-  return (Object.keys(JOBS) as JobName[]).filter((job) => !WORKER_QUEUES || named.includes(job))
+/** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */
+export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSettings): JobName[] => {
+  const named = namedQueues(WORKER_QUEUES)
+  return (Object.keys(JOBS) as JobName[]).filter((job) => {
+    if (job === WHATSAPP_QUEUE && !WHATSAPP_ACCESS_TOKEN) return false
+    return named.length === 0 || named.includes(job)
+  })
 }

@@ -10,12 +10,15 @@ import { openConsumer } from '../db/queue.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
+import { domainToAscii } from '../db/text/address.ts'
 import { onWake } from '../db/wake.ts'
 import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import type { WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import { createReaders } from './providers/readers.ts'
 import { createSesProvider } from './providers/ses.ts'
 import { createSmtpProvider } from './providers/smtp.ts'
+import { createWhatsappProvider } from './providers/whatsapp-cloud.ts'
 import { startWork } from './run.ts'
 
 /** The adapter behind each name that EMAIL_PROVIDER may have. */
@@ -32,6 +35,18 @@ const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log:
     }),
 }
 
+/** What WhatsApp messages go out through; null when it is not set up. */
+function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | null {
+  const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = settings
+  if (!access_token || !phone_number_id) return null
+  const url = settings.WHATSAPP_API_URL.replace(/\/+$/, '')
+  const messages_per_second = settings.WHATSAPP_MESSAGES_PER_SECOND
+  return {
+    provider: createWhatsappProvider({ url, access_token, phone_number_id, messages_per_second }),
+    unknown_wait: settings.WHATSAPP_UNKNOWN_WAIT_SECONDS,
+  }
+}
+
 /** Opens what a worker needs, and starts fetching. @returns how to stop. */
 async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<void>> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency } = settings
@@ -41,15 +56,19 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
-  const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
   const secrets = createSecrets(settings.SECRET_KEY)
+  const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
+  const whatsapp = whatsappDelivery(settings)
+  if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   await startWork(jobs, concurrency, {
     database,
     queue,
     secrets,
     versions: createVersions(),
     email,
+    whatsapp,
     readers: createReaders({ secrets }),
+    return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
     clock: () => new Date(),
   })
@@ -58,6 +77,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     await hints.close()
     await queue.stop(GRACE)
     await email.close()
+    await whatsapp?.provider.close()
     await database.end()
   }
 }

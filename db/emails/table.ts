@@ -1,5 +1,5 @@
 /** Rows of emails and email_events, and the queries over them. */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { ContactEffect } from '../contacts/effect.ts'
 import type { Tx } from '../pool.ts'
@@ -42,8 +42,12 @@ const emailColumns = sql.fragment`
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-/** Stores new rows in one statement. */
-export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<void> {
+/** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
+export async function insertEmails(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  charge: FragmentSqlToken,
+): Promise<void> {
   const tuples = rows.map((row) => [
     row.team_id,
     row.id,
@@ -65,6 +69,7 @@ export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<v
     row.reply_to,
   ])
   await tx.query(sql.prepared('insert_emails', object())`
+    with charged as (${charge})
     insert into emails (
       team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
       size_kb, tags, status, idempotency_key, created_at, contact_id, body_text, headers, reply_to)
@@ -207,7 +212,15 @@ export type EmailEvent = EmailRef & {
   detail: string
   /** What it means for the recipient's contact; nothing when absent. */
   effect?: ContactEffect
+  /** That contact, if there is one. */
+  contact_id?: string | undefined
 }
+
+/** Only what counts for or against a run of soft bounces is looked up again. */
+const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
+  contact_id !== undefined && (effect === 'soft' || effect === 'delivered')
+    ? [contact_id, effect]
+    : [null, null]
 
 const freshEvent = object({
   team_id: string().defined(),
@@ -225,10 +238,15 @@ export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
     event.recipient,
     event.occurred_at.toISOString(),
     event.detail,
+    ...counted(event),
   ])
   return await tx.any(sql.prepared('insert_email_events', freshEvent)`
-    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
-    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text'])} as event
+    insert into email_events (
+      team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
+    select * from ${sql.unnest(tuples, [
+      ...['uuid', 'uuid', 'text', 'text', 'text'],
+      ...['timestamptz', 'text', 'uuid', 'text'],
+    ])} as event
     on conflict do nothing
     returning team_id, email_id, event_key`)
 }

@@ -1,7 +1,8 @@
 /** The CLI's verbs about stored emails. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { insertEvents, raiseStatuses, recordAttempts } from '../../../db/emails/table.ts'
+import { raiseStatuses } from '../../../db/emails/report/table.ts'
+import { insertEvents, recordAttempts } from '../../../db/emails/table.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { createSecrets } from '../../../db/secrets.ts'
 import { adminCli, SECRET_KEY } from '../../support/admin.ts'
