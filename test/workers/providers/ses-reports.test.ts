@@ -92,7 +92,11 @@ t.test("a bounce carries the receiving server's words, made fit to be stored", a
 t.test('a complaint is about those that complained; not-spam and auth-failure are none', async (t) => {
   for (const type of ['abuse', 'fraud', 'virus', 'other', undefined]) {
     const [event, ...others] = await read(sesEvent('Complaint', complaint(type)))
-    t.strictSame(event && told(event).slice(0, 3), ['complained', 'complaint', 'ana@example.com'], type)
+    t.strictSame(
+      event && told(event).slice(0, 3),
+      ['complained', 'complaint', 'ana@example.com'],
+      type ?? 'no type',
+    )
     t.same(others, [])
   }
   for (const type of ['not-spam', 'auth-failure']) {
