@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
-import { makeCertificate } from '../../support/certificate.ts'
+import { type Certificate, makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
-import { type Call, caller, listen, type Service, startService } from '../../support/service.ts'
+import { type Call, caller, listen, startService } from '../../support/service.ts'
 import {
   aConfirmation,
   aNotification,
@@ -18,42 +18,50 @@ import {
 } from '../../support/sns.ts'
 
 type Hook = {
-  service: Service
   sns: SnsStandIn
   post: (raw: string | Uint8Array, type?: string) => ReturnType<Call>
+  /** The reports that were stored since this test began, and their jobs. */
+  stored: () => Promise<Awaited<ReturnType<typeof storedReports>>>
+  jobs: () => Promise<unknown[]>
 }
 
 const OURS = makeCertificate([SNS_HOST])
 const OTHER = makeCertificate([SNS_HOST])
+const service = await startService(t)
 
 async function begin(
   t: Test,
-  { certificate, clock }: { certificate?: ReturnType<typeof makeCertificate>; clock?: () => Date } = {},
+  { certificate = OURS, clock = service.deps.clock }: { certificate?: Certificate; clock?: () => Date } = {},
 ): Promise<Hook> {
-  const service = await startService(t, clock ? { clock } : {})
-  const sns = await startSns(t, certificate ?? OURS, OURS)
+  const sns = await startSns(t, certificate, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
-  const call = caller(await listen(t, createApp({ ...service.deps, sns: gate })))
-  const post: Hook['post'] = async (raw, type = 'text/plain; charset=UTF-8') =>
-    await call('POST', '/hooks/ses', { raw, headers: { 'Content-Type': type } })
-  return { service, sns, post }
+  const call = caller(await listen(t, createApp({ ...service.deps, sns: gate, clock })))
+  const before = (await storedReports(service)).length
+  const jobs_before = (await jobsIn(service, 'ingest-report')).length
+  return {
+    sns,
+    post: async (raw, type = 'text/plain; charset=UTF-8') =>
+      await call('POST', '/hooks/ses', { raw, headers: { 'Content-Type': type } }),
+    stored: async () => (await storedReports(service)).slice(before),
+    jobs: async () => (await jobsIn(service, 'ingest-report')).slice(jobs_before),
+  }
 }
 
 t.test('a signed notification is stored byte for byte, with its job, once', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored, jobs } = await begin(t)
   const body = signed(sns.certificate, aNotification({ Message: '{"a":"é \\u2028"}\n' }))
   t.match(await post(body), { status: 200, body: { status: 'taken' } })
-  const [report] = await storedReports(service)
+  const [report] = await stored()
   t.match(report, { provider: 'ses', event_key: JSON.parse(body).MessageId })
   t.strictSame(report?.body.toString(), body)
-  t.equal((await jobsIn(service, 'ingest-report')).length, 1)
+  t.equal((await jobs()).length, 1)
   t.match(await post(body), { status: 200, body: { status: 'repeated' } })
-  t.equal((await storedReports(service)).length, 1)
-  t.equal((await jobsIn(service, 'ingest-report')).length, 1)
+  t.equal((await stored()).length, 1)
+  t.equal((await jobs()).length, 1)
 })
 
 t.test('both versions of the signature, with and without a subject, as text or as JSON', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored } = await begin(t)
   for (const SignatureVersion of ['1', '2']) {
     for (const type of ['text/plain; charset=UTF-8', 'application/json']) {
       const { Subject: _none, ...bare } = aNotification({ SignatureVersion })
@@ -61,7 +69,7 @@ t.test('both versions of the signature, with and without a subject, as text or a
       t.equal((await post(signed(sns.certificate, bare), type)).status, 200)
     }
   }
-  t.equal((await storedReports(service)).length, 8)
+  t.equal((await stored()).length, 8)
   t.strictSame(sns.connections, [`${SNS_HOST}:443`], 'the certificate is fetched once')
 })
 
@@ -72,7 +80,7 @@ t.test("a topic's test message is taken", async (t) => {
 })
 
 t.test('any byte changed after signing, and any other key, is 401 and stores nothing', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored, jobs } = await begin(t)
   const body = signed(sns.certificate, aNotification())
   const genuine: Fields = JSON.parse(body)
   const changes: [string, Fields][] = [
@@ -95,8 +103,8 @@ t.test('any byte changed after signing, and any other key, is 401 and stores not
   const { SigningCertURL: _url, ...nowhere } = genuine
   t.equal((await post(JSON.stringify(nowhere))).status, 401, 'no certificate')
   t.equal((await post(signed(OTHER, aNotification()))).status, 401, 'another key')
-  t.strictSame(await storedReports(service), [])
-  t.strictSame(await jobsIn(service, 'ingest-report'), [])
+  t.strictSame(await stored(), [])
+  t.strictSame(await jobs(), [])
 })
 
 t.test('re-serialised, the same fields are still genuine: the signature covers values', async (t) => {
@@ -141,13 +149,13 @@ const CERTIFICATES = [
 ]
 
 t.test('a certificate that is not at SNS in the region of the topic is never fetched', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored } = await begin(t)
   for (const SigningCertURL of CERTIFICATES) {
     const answer = await post(signed(sns.certificate, aNotification({ SigningCertURL })))
     t.equal(answer.status, 401, SigningCertURL)
   }
   t.strictSame(sns.connections, [])
-  t.strictSame(await storedReports(service), [])
+  t.strictSame(await stored(), [])
 })
 
 t.test('a topic that is not ours is refused before anything is fetched, however well signed', async (t) => {
@@ -167,7 +175,6 @@ t.test('a topic that is not ours is refused before anything is fetched, however 
 })
 
 t.test('without topics in the settings nothing is genuine', async (t) => {
-  const service = await startService(t)
   const { certificate } = await startSns(t, OURS)
   const answer = await service.call('POST', '/hooks/ses', {
     raw: signed(certificate, aNotification()),
@@ -197,15 +204,15 @@ t.test('what is no envelope is refused and fetches nothing', async (t) => {
 })
 
 t.test('a post beyond 1 MiB is refused unread', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored } = await begin(t)
   const Message = 'x'.repeat(1024 * 1024)
   t.equal((await post(signed(sns.certificate, aNotification({ Message })))).status, 413)
   t.strictSame(sns.connections, [])
-  t.strictSame(await storedReports(service), [])
+  t.strictSame(await stored(), [])
 })
 
 t.test('a subscription is confirmed once its signature has passed, and only then', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored } = await begin(t)
   const wish = aConfirmation()
   t.match(await post(signed(sns.certificate, wish)), { status: 200, body: { status: 'confirmed' } })
   const path = new URL(wish.SubscribeURL ?? '')
@@ -217,7 +224,7 @@ t.test('a subscription is confirmed once its signature has passed, and only then
   ]
   for (const body of forged) t.equal((await post(body)).status, 401)
   t.equal(sns.requests.length, 2, 'nothing more was asked for')
-  t.strictSame(await storedReports(service), [])
+  t.strictSame(await stored(), [])
 })
 
 t.test('a confirmation that leads anywhere else is refused, even when it is signed', async (t) => {
@@ -325,12 +332,12 @@ t.test(
 )
 
 t.test('word that a subscription has ended is taken and followed nowhere', async (t) => {
-  const { service, sns, post } = await begin(t)
+  const { sns, post, stored } = await begin(t)
   const body = signed(
     sns.certificate,
     aConfirmation({ Type: 'UnsubscribeConfirmation', SignatureVersion: '2' }),
   )
   t.match(await post(body), { status: 200, body: { status: 'noted' } })
   t.equal(sns.requests.length, 1, 'the certificate only')
-  t.strictSame(await storedReports(service), [])
+  t.strictSame(await stored(), [])
 })
