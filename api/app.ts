@@ -10,10 +10,12 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
+import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
+import { unsubscribeRoutes } from './unsubscribe-page.ts'
 import { bulkRoutes } from './v1/bulk.ts'
 import { contactRoutes } from './v1/contacts.ts'
 import { emailRoutes } from './v1/emails.ts'
@@ -29,9 +31,11 @@ export const ROUTES: readonly Route[] = [
   ...contactRoutes,
   ...bulkRoutes,
   ...subscriptionRoutes,
+  ...sesHookRoutes,
   ...emailRoutes,
   ...whatsappRoutes,
   ...planRoutes,
+  ...unsubscribeRoutes,
 ]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */

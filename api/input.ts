@@ -7,21 +7,19 @@ import type { AnyObject, ObjectSchema } from 'yup'
 import { Refusal } from '../db/errors.ts'
 import { isObject, parse, text } from '../db/fields.ts'
 
-// A route finds all that its schema is made of in one place.
-export { address, bytes, type Parsed, parse, stringMap, text, uuid, uuids } from '../db/fields.ts'
-
 const BODY_LIMIT = 10 * 1024 * 1024
 const JSON_TYPE = /^application\/json *(;|$)/i
 
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
-  const tooLarge = () => new Refusal('payload_too_large', 'the body must be at most 10 MiB')
-  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw tooLarge()
+async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const tooLarge = () =>
+    new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > BODY_LIMIT) throw tooLarge()
+      if (size > limit) throw tooLarge()
       chunks.push(chunk)
     }
   } catch (error) {
@@ -32,8 +30,8 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** The raw body. @throws Refusal payload_too_large, bad_request when there is none. */
-export async function readRawBody(request: IncomingMessage): Promise<Buffer> {
-  const bytes = await readBytes(request)
+export async function readRawBody(request: IncomingMessage, limit = BODY_LIMIT): Promise<Buffer> {
+  const bytes = await readBytes(request, limit)
   if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
   return bytes
 }

@@ -15,7 +15,8 @@ import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, readApiSettings } from './config.ts'
+import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import { createSns } from './hooks/sns.ts'
 
 // In milliseconds: a slow upload may take a minute, slow headers may not.
 const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
@@ -38,6 +39,7 @@ async function start(settings: ApiSettings, log: Log) {
     hooks: hookSettings(settings),
     replies,
     upsertWait: UPSERT_WAIT,
+    sns: createSns({ topics: snsTopics(settings) }),
     log,
     clock: () => new Date(),
   })

@@ -13,6 +13,7 @@ import type { Versions } from '../db/templates/versions.ts'
 import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
+import type { Sns } from './hooks/sns.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
@@ -33,6 +34,7 @@ export type Deps = {
   replies: Replies
   /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
   upsertWait: number
+  sns: Sns
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

@@ -2,6 +2,7 @@
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
 import { JOBS, type JobName } from '../db/jobs.ts'
+import { domainToAscii } from '../db/text/address.ts'
 
 const QUEUES = Object.keys(JOBS)
 /** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
@@ -35,6 +36,12 @@ const workerSettings = object({
   /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
   SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
   SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
+  /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
+  RETURN_PATH_DOMAIN: string().test(
+    'domain',
+    '${path} must be a domain name',
+    (value) => value === undefined || domainToAscii(value) !== null,
+  ),
   WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
     namedQueues(value).every((name) => QUEUES.includes(name)),
   ),

@@ -10,6 +10,7 @@ import { openConsumer } from '../db/queue.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
+import { domainToAscii } from '../db/text/address.ts'
 import { onWake } from '../db/wake.ts'
 import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
 import type { WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
@@ -69,6 +70,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     email,
     whatsapp,
     readers: createReaders({ secrets }),
+    return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
     clock: () => new Date(),
   })

@@ -25,6 +25,8 @@ export type WorkerDeps = {
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
   readers: Readers
+  /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
+  return_domain: string | null
   log: Log
   clock: () => Date
 }
@@ -42,7 +44,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10 },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 5, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
-  'upsert-contacts': { handle: runUpserts, batchSize: 5 },
+  'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {

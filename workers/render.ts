@@ -8,6 +8,9 @@ import type { CompiledVersion } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
 
+/** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
+export type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
+
 /**
  * The message of a row, for the recipients that are still to be tried.
  * @throws Error when the row's template version is missing.
@@ -15,7 +18,7 @@ import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
 export function renderEmail(
   row: EmailRow,
   version: CompiledVersion | undefined,
-  dkim: DkimKey | null,
+  { dkim, returnPathAt }: Sealing,
 ): OutgoingEmail {
   const { html, text } = emailContent(row, version)
   const from = parseMailbox(row.from_address)
@@ -28,7 +31,7 @@ export function renderEmail(
     to: row.to_emails,
     // The same address twice is one recipient of the envelope.
     recipients: [...new Set(row.pending_recipients ?? row.to_emails)],
-    return_path: from.address,
+    return_path: returnPathAt(from.domain) ?? from.address,
     subject: row.subject,
     html,
     text,

@@ -4,12 +4,13 @@
  */
 import { array, type InferType, object } from 'yup'
 import { Refusal } from '../../db/errors.ts'
+import { parse, stringMap, text, uuid } from '../../db/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/table.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { type BatchItem, presentBatch, settle } from '../batch.ts'
-import { parse, parseBatch, readJson, stringMap, text, uuid } from '../input.ts'
+import { parseBatch, readJson } from '../input.ts'
 import type { Deps, PrivateRoute } from '../route.ts'
 import { presentMessages } from './present.ts'
 

@@ -5,6 +5,7 @@
  * order, emails before contacts. Given a transaction; must not know a provider's words. Contract §6.
  */
 import type { ContactEffect } from '../contacts/effect.ts'
+import { applyContactEffects, lockTouchedContacts } from '../contacts/report.ts'
 import type { Tx } from '../pool.ts'
 import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'
@@ -42,11 +43,16 @@ export async function applyEmailEvents(tx: Tx, events: readonly EmailEvent[], no
     if (!own) fates.push(UNKNOWN)
     else fates.push(recipient === undefined ? ignored(FOREIGN_RECIPIENT) : APPLIED)
   }
-  const stored = placed.length > 0 ? await insertEvents(tx, placed) : []
+  if (placed.length === 0) return fates
+  const contactOf = await lockTouchedContacts(tx, placed)
+  const stored = await insertEvents(
+    tx,
+    placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
+  )
   const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
   const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
   await raise(tx, news)
-  void now
+  await applyContactEffects(tx, contactOf, news, now)
   return fates
 }
 

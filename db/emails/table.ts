@@ -212,7 +212,15 @@ export type EmailEvent = EmailRef & {
   detail: string
   /** What it means for the recipient's contact; nothing when absent. */
   effect?: ContactEffect
+  /** That contact, if there is one. */
+  contact_id?: string | undefined
 }
+
+/** Only what counts for or against a run of soft bounces is looked up again. */
+const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
+  contact_id !== undefined && (effect === 'soft' || effect === 'delivered')
+    ? [contact_id, effect]
+    : [null, null]
 
 const freshEvent = object({
   team_id: string().defined(),
@@ -230,10 +238,15 @@ export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
     event.recipient,
     event.occurred_at.toISOString(),
     event.detail,
+    ...counted(event),
   ])
   return await tx.any(sql.prepared('insert_email_events', freshEvent)`
-    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
-    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text'])} as event
+    insert into email_events (
+      team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
+    select * from ${sql.unnest(tuples, [
+      ...['uuid', 'uuid', 'text', 'text', 'text'],
+      ...['timestamptz', 'text', 'uuid', 'text'],
+    ])} as event
     on conflict do nothing
     returning team_id, email_id, event_key`)
 }

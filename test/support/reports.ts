@@ -1,35 +1,117 @@
-/** What tests about reports look at: stored reports, queued jobs, rows and contacts, by plain SQL of their own. */
-import { Client } from 'pg'
+/** What tests about reports look at behind the API's back, and the rows that they begin with. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { mixed, object, string } from 'yup'
+import { type EmailRow, insertEmails } from '../../db/emails/table.ts'
+import { addressIdentity } from '../../db/text/address.ts'
+import type { Service } from './service.ts'
 
-async function rowsOf<T>(url: string, text: string, values: unknown[] = []): Promise<T[]> {
-  const client = new Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(text, values)).rows as T[]
-  } finally {
-    await client.end()
-  }
-}
+type Place = Pick<Service, 'database'>
 
-export type StoredReport = {
-  id: string
-  provider: string
-  event_key: string
-  body: Buffer
-  state: string
-  reason: string | null
-}
+const reportRow = object({
+  id: string().defined(),
+  provider: string().defined(),
+  event_key: string().defined(),
+  body: mixed<Buffer>().defined(),
+  state: string().defined(),
+  reason: string().defined().nullable(),
+})
 
 /** Every stored report, oldest first. */
-export const storedReports = async (url: string): Promise<StoredReport[]> =>
-  await rowsOf(url, 'select id, provider, event_key, body, state, reason from reports order by id')
+export const storedReports = async ({ database }: Place) =>
+  await database.any(
+    sql.type(reportRow)`select id, provider, event_key, body, state, reason from reports order by id`,
+  )
+
+const jobRow = object({ data: mixed<Record<string, unknown>>().defined() })
 
 /** The payloads of a queue's jobs that are waiting or running. */
-export const jobsOf = async (url: string, queue: string): Promise<unknown[]> =>
+export const jobsIn = async ({ database }: Place, queue: string) =>
   (
-    await rowsOf<{ data: unknown }>(
-      url,
-      "select data from pgboss.job where name = $1 and state <= 'active' order by id",
-      [queue],
+    await database.any(
+      sql.type(jobRow)`select data from pgboss.job where name = ${queue} and state <= 'active' order by id`,
     )
   ).map(({ data }) => data)
+
+/** Makes the waiting jobs of a queue due at once. */
+export const setDue = async ({ database }: Place, queue: string): Promise<void> => {
+  await database.query(
+    sql.unsafe`update pgboss.job set start_after = now() where name = ${queue} and state < 'active'`,
+  )
+}
+
+/** A bare team, without the key pair that a domain takes time to make. */
+export async function storeTeam({ database }: Place): Promise<string> {
+  const id = uuidv7()
+  await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'A team', now())`)
+  return id
+}
+
+/** A contact's row, straight into the table. */
+export async function storeContact(
+  { database }: Place,
+  teamId: string,
+  email: string,
+  status: 'subscribed' | 'unsubscribed' = 'subscribed',
+): Promise<string> {
+  const id = uuidv7()
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    values (${teamId}, ${id}, ${email}, ${addressIdentity(email)}, ${status}, '{}', '{}', now(), now())`)
+  return id
+}
+
+const contactRow = object({ status: string().defined(), suppression: string().defined().nullable() })
+
+/** What a contact has come to. @throws when there is none. */
+export const contactState = async ({ database }: Place, teamId: string, email: string) =>
+  await database.one(sql.type(contactRow)`
+    select status, suppression from contacts where team_id = ${teamId} and identity = ${addressIdentity(email)}`)
+
+/** As the API's unsubscribe would. */
+export const unsubscribe = async ({ database }: Place, teamId: string): Promise<void> => {
+  await database.query(sql.unsafe`update contacts set status = 'unsubscribed' where team_id = ${teamId}`)
+}
+
+/** Stores queued emails without jobs, one for each list of recipients. @returns their ids. */
+export async function storeEmails(
+  { database }: Place,
+  teamId: string,
+  recipients: readonly (readonly string[])[],
+): Promise<string[]> {
+  const rows = recipients.map(
+    (to): EmailRow => ({
+      ...{ team_id: teamId, id: uuidv7(), domain_id: uuidv7(), template_id: null, template_version_id: null },
+      ...{ variables: null, from_address: 'hello@example.com', to_emails: [...to], subject: 'Hello' },
+      ...{ html: '<p>Hello</p>', size_kb: 0.01, tags: [], status: 'queued', idempotency_key: null },
+      ...{ created_at: new Date().toISOString(), requeued_at: null, provider_message_id: null },
+      ...{ broadcast_id: null, contact_id: null, body_text: null, headers: null, reply_to: '' },
+      pending_recipients: null,
+    }),
+  )
+  await insertEmails(database, rows, sql.fragment`select 1`)
+  return rows.map(({ id }) => id)
+}
+
+const statusRow = object({ status: string().defined() })
+
+export const emailStatus = async ({ database }: Place, id: string): Promise<string> =>
+  (await database.one(sql.type(statusRow)`select status from emails where id = ${id}`)).status
+
+/** Gives an email the provider's id of it. */
+export const setProviderId = async ({ database }: Place, id: string, providerId: string): Promise<void> => {
+  await database.query(sql.unsafe`update emails set provider_message_id = ${providerId} where id = ${id}`)
+}
+
+const eventRow = object({
+  kind: string().defined(),
+  recipient: string().defined().nullable(),
+  detail: string().defined(),
+  occurred_at: string().defined(),
+})
+
+/** An email's events, oldest first. */
+export const eventsOf = async ({ database }: Place, id: string) =>
+  await database.any(sql.type(eventRow)`
+    select kind, recipient, detail, occurred_at from email_events
+    where email_id = ${id} order by occurred_at, event_key`)

@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '../../api/app.ts'
+import { createSns } from '../../api/hooks/sns.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/table.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
@@ -112,6 +113,7 @@ export async function startService(
     },
     replies,
     upsertWait,
+    sns: createSns({ topics: [] }),
     log: pino({ level: 'silent' }),
     clock,
   }

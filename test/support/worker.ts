@@ -39,7 +39,18 @@ export async function startWorker(
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
   const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !job.includes('whatsapp'))
-  const own = { database, queue, secrets, versions, email, whatsapp, readers, log, clock }
+  const own = {
+    database,
+    queue,
+    secrets,
+    versions,
+    email,
+    whatsapp,
+    readers,
+    return_domain: null,
+    log,
+    clock,
+  }
   await startWork(jobs, concurrency, { ...own, ...changes })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
   let running = true

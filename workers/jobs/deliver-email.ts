@@ -7,6 +7,7 @@
  */
 import { sizeKb } from '../../db/emails/content.ts'
 import { applyEmailEvents } from '../../db/emails/report.ts'
+import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import {
   type AttemptRecord,
@@ -73,7 +74,8 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
 }
 
 /** The batch's rows that are still to be delivered, rendered: one query each for rows, new versions and keys. */
-async function composeBatch(jobs: readonly DeliveryJob[], { database, versions, secrets, log }: WorkerDeps) {
+async function composeBatch(jobs: readonly DeliveryJob[], deps: WorkerDeps) {
+  const { database, versions, secrets, log } = deps
   const rows = await emailsToDeliver(
     database,
     jobs.map((job) => job.data),
@@ -91,7 +93,9 @@ async function composeBatch(jobs: readonly DeliveryJob[], { database, versions, 
     if (!row) continue
     try {
       const version = compiled.get(row.template_version_id ?? '')
-      ready.push({ job, row, email: renderEmail(row, version, keys.get(row.domain_id) ?? null) })
+      const dkim = keys.get(row.domain_id) ?? null
+      const returnPathAt = (domain: string) => returnPath(secrets, row, deps.return_domain ?? domain)
+      ready.push({ job, row, email: renderEmail(row, version, { dkim, returnPathAt }) })
     } catch (error) {
       log.error({ err: error, email_id: row.id }, 'cannot render this email')
       broken.push({ job, row, reason: 'the email could not be rendered' })
@@ -126,14 +130,15 @@ const isOverdue = (row: EmailRow, now: Date): boolean =>
   now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime() > DELIVERY_DEADLINE
 
 function eventsOf({ email, delivery }: Attempt, now: Date): EmailEvent[] {
-  return [...delivery.outcomes].map(([recipient, { kind, detail }]) => ({
+  return [...delivery.outcomes].map(([recipient, outcome]) => ({
     team_id: email.team_id,
     email_id: email.email_id,
     event_key: `attempt:${now.toISOString()}:${recipient}`,
-    kind: EVENT_OF[kind],
+    kind: EVENT_OF[outcome.kind],
     recipient,
     occurred_at: now,
-    detail,
+    detail: outcome.detail,
+    effect: outcome.kind === 'refused' && outcome.suppress ? 'hard' : 'none',
   }))
 }
 

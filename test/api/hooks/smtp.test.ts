@@ -1,6 +1,6 @@
 /** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
 import t, { type Test } from 'tap'
-import { jobsOf, storedReports } from '../../support/reports.ts'
+import { jobsIn, storedReports } from '../../support/reports.ts'
 import { type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
 
 const RAW = Buffer.from(
@@ -23,11 +23,11 @@ t.test('a report with the token is stored byte for byte, with its job, before th
   const service = await start(t)
   const { status } = await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)
   t.equal(status, 200)
-  const [report, ...others] = await storedReports(service.url)
+  const [report, ...others] = await storedReports(service)
   t.same(others, [])
   t.match(report, { provider: 'smtp', state: 'pending', reason: null })
   t.ok(report?.body.equals(RAW), 'the very bytes')
-  t.same(await jobsOf(service.url, 'ingest-report'), [{ report_id: report?.id }])
+  t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
 })
 
 t.test('a repeat is taken as well, and stored once', async (t) => {
@@ -36,8 +36,8 @@ t.test('a repeat is taken as well, and stored once', async (t) => {
     Array.from({ length: 20 }, async () => (await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status),
   )
   t.same(new Set(statuses), new Set([200]))
-  t.equal((await storedReports(service.url)).length, 1)
-  t.equal((await jobsOf(service.url, 'ingest-report')).length, 1)
+  t.equal((await storedReports(service)).length, 1)
+  t.equal((await jobsIn(service, 'ingest-report')).length, 1)
 })
 
 t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
@@ -61,8 +61,8 @@ t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
   service.deps.hooks.smtp_report_token = null
   t.equal((await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status, 401, 'not configured')
   t.equal((await post(service, 'Bearer null')).status, 401, 'not configured')
-  t.same(await storedReports(service.url), [])
-  t.same(await jobsOf(service.url, 'ingest-report'), [])
+  t.same(await storedReports(service), [])
+  t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
 t.test('a body may have 10 MiB and not a byte more; none is a bad request', async (t) => {
@@ -72,6 +72,6 @@ t.test('a body may have 10 MiB and not a byte more; none is a bad request', asyn
   t.equal((await post(service, authorization, Buffer.alloc(limit, 'x'))).status, 200)
   t.equal((await post(service, authorization, Buffer.alloc(limit + 1, 'x'))).status, 413)
   t.equal((await post(service, authorization, Buffer.alloc(0))).status, 400)
-  t.equal((await storedReports(service.url)).length, 1)
+  t.equal((await storedReports(service)).length, 1)
   t.equal((await service.call('GET', '/hooks/smtp')).status, 405)
 })

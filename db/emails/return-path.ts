@@ -1,0 +1,54 @@
+/**
+ * Return addresses (VERP): team id, email id and a signature in the local part, so that a bounce finds its row by
+ * itself and nobody can make one up. Nothing is stored. Design §6; decisions: DSN classes.
+ */
+import type { Secrets } from '../secrets.ts'
+import { parseAddress } from '../text/address.ts'
+
+const IDS_BYTES = 32
+const SIGNATURE_BYTES = 8
+const PREFIX = 'b-'
+/** 40 bytes in base 36. With the prefix exactly the 64 octets that a local part may have, and safe to be folded. */
+const DIGITS = 62
+
+const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
+
+const idsOf = (teamId: string, emailId: string): Buffer =>
+  Buffer.from(`${teamId}${emailId}`.replaceAll('-', ''), 'hex')
+
+const uuidText = (bytes: Buffer): string =>
+  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
+/** The return address of an email at a domain, the same at each call; null when it would pass 254 characters. */
+export function returnPath(
+  secrets: Secrets,
+  { team_id, id }: { team_id: string; id: string },
+  domain: string,
+): string | null {
+  const ids = idsOf(team_id, id)
+  const bytes = Buffer.concat([ids, secrets.sign('verp', ids, SIGNATURE_BYTES)])
+  const digits = BigInt(`0x${bytes.toString('hex')}`)
+    .toString(36)
+    .padStart(DIGITS, '0')
+  const address = `${PREFIX}${digits}@${domain}`
+  return parseAddress(address) === null ? null : address
+}
+
+/** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
+export function findReturnPath(secrets: Secrets, text: string): { team_id: string; id: string } | null {
+  for (const [, digits = ''] of text.matchAll(TOKEN)) {
+    const ref = readDigits(secrets, digits.toLowerCase())
+    if (ref) return ref
+  }
+  return null
+}
+
+function readDigits(secrets: Secrets, digits: string): { team_id: string; id: string } | null {
+  let number = 0n
+  for (const digit of digits) number = number * 36n + BigInt(Number.parseInt(digit, 36))
+  const bytes = Buffer.from(number.toString(16).padStart(2 * (IDS_BYTES + SIGNATURE_BYTES), '0'), 'hex')
+  if (bytes.length !== IDS_BYTES + SIGNATURE_BYTES) return null
+  const ids = bytes.subarray(0, IDS_BYTES)
+  if (!secrets.verify('verp', ids, bytes.subarray(IDS_BYTES))) return null
+  return { team_id: uuidText(ids.subarray(0, IDS_BYTES / 2)), id: uuidText(ids.subarray(IDS_BYTES / 2)) }
+}

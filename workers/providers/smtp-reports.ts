@@ -1,0 +1,190 @@
+/**
+ * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
+ * Promises: only a report that carries our signed return address says anything; whatever else comes is an error with
+ * a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
+ */
+import PostalMime, { type Attachment, type Email } from 'postal-mime'
+import { findReturnPath } from '../../db/emails/return-path.ts'
+import type { EmailEventKind } from '../../db/emails/status.ts'
+import type { MessageRef } from '../../db/reports/ref.ts'
+import type { Secrets } from '../../db/secrets.ts'
+import type { ContactEffect, RawReport, ReportedEmailEvent, ReportReader } from './report.ts'
+import { createDescribe } from './smtp-replies.ts'
+import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './smtp-report-fields.ts'
+
+/** Far beyond what a message of ours can have: 50 recipients. */
+const MOST_RECIPIENTS = 200
+const MOST_PART_BYTES = 1024 * 1024
+const MOST_HEADER_BYTES = 256 * 1024
+
+const LIMITS = {
+  maxNestingDepth: 16,
+  maxHeadersSize: MOST_HEADER_BYTES,
+  maxRfc822NestingDepth: 1,
+  // The message that a report is about is evidence, not a part of the report.
+  forceRfc822Attachments: true,
+}
+
+const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status']
+const FEEDBACK_TYPES = ['message/feedback-report']
+const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
+
+/** Feedback that is no complaint about the sender (RFC 5965 §7.3, RFC 6591). */
+const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
+
+/** One event of a report before it is tied to its message. */
+type Told = Omit<ReportedEmailEvent, 'channel' | 'ref'>
+
+const describe = createDescribe([])
+
+/** Makes the reader of reports about mail that went out through SMTP. */
+export function createSmtpReportReader(secrets: Secrets): ReportReader {
+  return async (report) => {
+    const email = await parseMail(report.body)
+    const status = partOf(email, STATUS_TYPES)
+    const feedback = partOf(email, FEEDBACK_TYPES)
+    if (!status && !feedback) throw new Error('neither a delivery status notification nor a feedback report')
+    const ref = refOf(secrets, email, feedback)
+    if (!ref) throw new Error('it carries no return address of ours')
+    const told = status ? toldByStatus(status, email, report) : toldByFeedback(feedback ?? '', email, report)
+    return told.map((event) => ({ channel: 'email', ref, ...event }))
+  }
+}
+
+async function parseMail(body: Buffer): Promise<Email> {
+  try {
+    return await PostalMime.parse(body, LIMITS)
+  } catch (error) {
+    throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
+  }
+}
+
+/** The text of the first part of one of these types. @throws Error when it is larger than any real one. */
+function partOf({ attachments }: Email, types: readonly string[]): string | null {
+  const part = attachments.find(({ mimeType }) => types.includes(mimeType))
+  if (!part) return null
+  const bytes = bytesOf(part)
+  if (bytes.length > MOST_PART_BYTES) throw new Error(`its ${part.mimeType} part is larger than 1 MiB`)
+  return bytes.toString('utf8')
+}
+
+const bytesOf = ({ content }: Attachment): Buffer => {
+  if (typeof content === 'string') return Buffer.from(content)
+  return content instanceof ArrayBuffer
+    ? Buffer.from(content)
+    : Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+}
+
+/** Our return address, wherever the report carries it: it went to it, or it is about a message that bore it. */
+function refOf(secrets: Secrets, email: Email, feedback: string | null): MessageRef | null {
+  const own = email.headerLines.map(({ line }) => line).join('\n')
+  const returned = email.attachments
+    .filter(({ mimeType }) => RETURNED_TYPES.includes(mimeType))
+    .slice(0, 4)
+    .map((part) => headerOf(bytesOf(part)))
+  for (const text of [own, feedback ?? '', ...returned]) {
+    const ref = findReturnPath(secrets, text)
+    if (ref) return ref
+  }
+  return null
+}
+
+function headerOf(message: Buffer): string {
+  const text = message.subarray(0, MOST_HEADER_BYTES).toString('latin1')
+  const end = /\r?\n\r?\n/.exec(text)?.index
+  return text.slice(0, end)
+}
+
+/** RFC 3464: a group of fields about the message, then one for each recipient. */
+function toldByStatus(text: string, email: Email, { received_at }: RawReport): Told[] {
+  const groups = fieldGroups(text, MOST_RECIPIENTS + 1).filter((group) => group.has('action'))
+  if (groups.length === 0) throw new Error('the delivery status tells of no recipient')
+  return groups.map((group) => {
+    const action =
+      field(group, 'action')
+        .toLowerCase()
+        .split(/[^a-z]/, 1)[0] ?? ''
+    const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
+    const status = statusOf(group)
+    const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(email)], received_at)
+    // A delay is told again and again; any other fate of a recipient is told once.
+    const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
+    return {
+      ...meaningOf(action, status),
+      recipient,
+      occurred_at,
+      detail: describe(wordsOf(group) || `${action} ${status}`),
+      event_key: `dsn:${action}:${status}:${recipient?.toLowerCase() ?? ''}${when}`,
+    }
+  })
+}
+
+/**
+ * The recipient's enhanced status code, '' when there is none. One that says nothing (x.0.0) gives way to a better
+ * one in the server's own words: a policy's 5.7.1 must not read as a dead address.
+ */
+function statusOf(group: Fields): string {
+  const given = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field(group, 'status'))?.[0] ?? ''
+  if (given !== '' && !given.endsWith('.0.0')) return given
+  const words = wordsOf(group)
+  const better = /^(?:\d{3}[ -])?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1]
+  if (better !== undefined && (given === '' || better[0] === given[0])) return better
+  const code = /^([245])\d\d(?!\d)/.exec(words)?.[1]
+  return given || (code === undefined ? '' : `${code}.0.0`)
+}
+
+/** What the remote server said, without the type before it. */
+const wordsOf = (group: Fields): string =>
+  field(group, 'diagnostic-code')
+    .replace(/^[a-z0-9-]{1,20} *;/i, '')
+    .trim()
+
+type Meaning = { kind: EmailEventKind; effect: ContactEffect }
+
+/** @throws Error for an action that RFC 3464 does not know. */
+function meaningOf(action: string, status: string): Meaning {
+  switch (action) {
+    case 'failed':
+      return { kind: 'bounced', effect: effectOfFailure(status) }
+    case 'delayed':
+      return { kind: 'delayed', effect: 'none' }
+    case 'delivered':
+    case 'expanded':
+      return { kind: 'delivered', effect: 'delivered' }
+    case 'relayed':
+      // To a server that reports no more: it left, which is no proof that it arrived.
+      return { kind: 'sent', effect: 'none' }
+    default:
+      throw new Error(`the delivery status has an unknown action: ${action}`)
+  }
+}
+
+/** 5.1.7 and 5.1.8 are about the sender's address; size, content, policy and a full mailbox pass. */
+const NOT_THE_ADDRESS = /^5\.(?:1\.[78]|2\.2|3\.4|6\.\d+|7\.\d+)$/
+
+/** decisions: DSN classes. */
+function effectOfFailure(status: string): ContactEffect {
+  if (status.startsWith('4.')) return 'soft'
+  return status.startsWith('5.') && !NOT_THE_ADDRESS.test(status) ? 'hard' : 'none'
+}
+
+/** RFC 5965: one group of fields; the recipients are often left out. */
+function toldByFeedback(text: string, email: Email, { received_at }: RawReport): Told[] {
+  const [fields] = fieldGroups(text, MOST_RECIPIENTS)
+  const type = fields && field(fields, 'feedback-type').toLowerCase()
+  if (!fields || !type) throw new Error('the feedback report names no type')
+  if (NO_COMPLAINT.has(type)) return []
+  const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
+  if (named.length > MOST_RECIPIENTS) throw new Error('the feedback report names too many recipients')
+  const by = field(fields, 'reported-domain') || field(fields, 'user-agent')
+  return [...new Set(named.length > 0 ? named : [null])].map((recipient) => ({
+    kind: 'complained',
+    effect: 'complaint',
+    recipient,
+    occurred_at: timeOf([dateOf(email)], received_at),
+    detail: describe(by === '' ? type : `${type}: ${by}`),
+    event_key: `feedback:${type.slice(0, 40)}:${recipient?.toLowerCase() ?? ''}`,
+  }))
+}
+
+const dateOf = ({ headers }: Email): string => headers.find(({ key }) => key === 'date')?.value ?? ''
