@@ -84,6 +84,11 @@ export const setDue = async ({ database }: Place, ids: readonly string[]): Promi
     where name = 'deliver-whatsapp' and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
 }
 
+/** Takes every delivery job away, so that a test's worker finds only its own. */
+export const loseJobs = async ({ database }: Place): Promise<void> => {
+  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp'`)
+}
+
 /** Ends every pause and slowness of the sending number. */
 export const freeSender = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`delete from senders`)

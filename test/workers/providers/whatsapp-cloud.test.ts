@@ -107,8 +107,8 @@ t.test('a fault of the template is refused and said to be the template’s', asy
   })
 })
 
-t.test('passing faults, the pair’s rate and codes that nobody told us of are tried again', async (t) => {
-  for (const code of [1, 2, 131000, 131016, 131056, 131057, 133004, 999999]) {
+t.test('passing faults and codes that nobody told us of are tried again', async (t) => {
+  for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
     const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
     t.strictSame(outcome, { kind: 'deferred', detail: `${code} (#${code}) Words` }, String(code))
   }
@@ -118,6 +118,11 @@ t.test('passing faults, the pair’s rate and codes that nobody told us of are t
       detail: `HTTP ${status}`,
     })
   }
+})
+
+t.test('too many to one recipient is about that message alone: at least 6 s', async (t) => {
+  const outcome = await outcomeOf(t, { status: 400, body: cloudError(131056, 'Pair rate') })
+  t.strictSame(outcome, { kind: 'deferred', detail: '131056 (#131056) Pair rate', wait_seconds: 6 })
 })
 
 t.test('too fast for the number slows the number', async (t) => {
