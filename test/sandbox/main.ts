@@ -2,8 +2,10 @@
  * The sandbox process that `npm start` runs: stand-ins for the providers, each a file of its own beside this one.
  * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
  * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT and SANDBOX_HTTP_PORT (0 takes a free one).
+ * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook.
  */
 import { startInbox } from './inbox.ts'
+import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
 
 type Stoppable = { close(): Promise<void> }
@@ -19,7 +21,12 @@ function portFrom(name: string, fallback: number): number {
 }
 
 async function start(running: Stoppable[]): Promise<string> {
-  const sandbox = await startSmtpSandbox({ port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT) })
+  const { SANDBOX_REPORT_URL: url = '', SMTP_REPORT_TOKEN: token = '' } = process.env
+  const warn = (line: string): void => void process.stderr.write(`sandbox: ${line}\n`)
+  const sandbox = await startSmtpSandbox({
+    port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT),
+    ...(url === '' ? {} : { onAccepted: createReporter({ url, token, warn }) }),
+  })
   running.push(sandbox)
   const inbox = await startInbox({ port: portFrom('SANDBOX_HTTP_PORT', DEFAULT_HTTP_PORT), sandbox })
   running.push(inbox)
