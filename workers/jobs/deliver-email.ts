@@ -5,6 +5,7 @@
  * off are tried again. Given up after 24 h (decisions: refused for now). Must not know a provider's words.
  */
 import { sizeKb } from '../../db/emails/content.ts'
+import { gaveUp } from '../../db/emails/give-up.ts'
 import { applyEmailEvents } from '../../db/emails/report.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
@@ -41,15 +42,17 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
     pendingOf(attempt).length > 0 ? [{ job: attempt.job, row: attempt.row, reason: lastWords(attempt) }] : [],
   )
   const again = new Map([...broken, ...waiting].map((each) => [each.job.id, each]))
+  const overdue = [...again.values()].filter(({ row }) => isOverdue(row, deps.clock()))
   await record(
     attempts,
+    overdue,
     jobs.filter(({ id }) => !again.has(id)),
     deps,
   )
   return jobs.map(({ id }): Settlement => {
     const retry = again.get(id)
     if (!retry) return { id, status: 'completed' }
-    const status = isOverdue(retry.row, deps.clock()) ? 'deadletter' : 'failed'
+    const status = overdue.includes(retry) ? 'deadletter' : 'failed'
     return { id, status, output: { reason: retry.reason } }
   })
 }
@@ -98,8 +101,10 @@ const isPartial = ({ row, delivery }: Attempt, pending: readonly string[]): bool
 const lastWords = ({ delivery }: Attempt): string =>
   [...delivery.outcomes.values()].find(({ kind }) => kind !== 'accepted')?.detail ?? ''
 
+const since = (row: EmailRow): string => row.requeued_at ?? row.created_at
+
 const isOverdue = (row: EmailRow, now: Date): boolean =>
-  now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime() > DELIVERY_DEADLINE
+  now.getTime() - new Date(since(row)).getTime() > DELIVERY_DEADLINE
 
 function eventsOf({ email, delivery }: Attempt, now: Date): EmailEvent[] {
   return [...delivery.outcomes].map(([recipient, outcome]) => ({
@@ -117,6 +122,7 @@ function eventsOf({ email, delivery }: Attempt, now: Date): EmailEvent[] {
 /** Stores what a batch brought, and completes the jobs that are done with, in one transaction. */
 async function record(
   attempts: readonly Attempt[],
+  overdue: readonly Broken[],
   done: readonly DeliveryJob[],
   deps: WorkerDeps,
 ): Promise<void> {
@@ -133,11 +139,10 @@ async function record(
       }
     })
     // The events come first: they lock the rows in the order that everyone does.
-    await applyEmailEvents(
-      tx,
-      attempts.flatMap((attempt) => eventsOf(attempt, now)),
-      now,
+    const given_up = overdue.map(({ row, reason }) =>
+      gaveUp({ team_id: row.team_id, email_id: row.id, since: since(row) }, reason, now),
     )
+    await applyEmailEvents(tx, [...attempts.flatMap((attempt) => eventsOf(attempt, now)), ...given_up], now)
     if (records.length > 0) await recordAttempts(tx, records)
     if (done.length > 0) await deps.queue.complete(tx, 'deliver-email', done)
   })
