@@ -10,14 +10,33 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
+import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
+import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
+import { unsubscribeRoutes } from './unsubscribe-page.ts'
+import { bulkRoutes } from './v1/bulk.ts'
+import { contactRoutes } from './v1/contacts.ts'
 import { emailRoutes } from './v1/emails.ts'
 import { planRoutes } from './v1/plans.ts'
+import { subscriptionRoutes } from './v1/subscriptions.ts'
+import { whatsappRoutes } from './v1/whatsapp.ts'
 
 /** Every route of the service. */
-export const ROUTES: readonly Route[] = [...opsRoutes, ...smtpHookRoutes, ...emailRoutes, ...planRoutes]
+export const ROUTES: readonly Route[] = [
+  ...opsRoutes,
+  ...smtpHookRoutes,
+  ...whatsappHookRoutes,
+  ...contactRoutes,
+  ...bulkRoutes,
+  ...subscriptionRoutes,
+  ...sesHookRoutes,
+  ...emailRoutes,
+  ...whatsappRoutes,
+  ...planRoutes,
+  ...unsubscribeRoutes,
+]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE = 28_000
@@ -69,6 +88,22 @@ const renderErrors =
     }
   }
 
+function decoded(segment: string): string {
+  try {
+    const text = decodeURIComponent(segment)
+    if (!text.includes('\0')) return text
+  } catch {
+    // Malformed, as below.
+  }
+  throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
+}
+
+/** The path's parameters, decoded strictly: the router's own decoding lets malformed ones pass as they are. */
+function pathParams(path: string, captures: readonly (string | undefined)[]): Record<string, string> {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
+}
+
 /** A database that hangs must not hang its callers: 503 once the deadline has passed. */
 async function withinDeadline(answer: Promise<Answer>): Promise<Answer> {
   const deadline = new AbortController()
@@ -91,18 +126,20 @@ const handlerOf =
 
 async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
   const { state } = ctx
-  const request: Request = {
+  const now = deps.clock()
+  // Made once the caller has proved its rights: a malformed path is refused to nobody else.
+  const request = (): Request => ({
     raw: ctx.req,
-    params: ctx.params ?? {},
-    query: ctx.URL.searchParams,
+    params: pathParams(route.path, ctx.captures ?? []),
+    query: new URLSearchParams(ctx.querystring),
     headers: ctx.headers,
-    now: deps.clock(),
-  }
+    now,
+  })
   const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
-  if (route.access === 'public') return await route.handle(request, forRequest)
-  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, request.now)
+  if (route.access === 'public') return await route.handle(request(), forRequest)
+  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
   authorize(principal, route.access)
-  return await route.handle({ ...request, principal }, forRequest)
+  return await route.handle({ ...request(), principal }, forRequest)
 }
 
 /** What no handler took: an unknown path, or a known one with another method. */
@@ -110,8 +147,11 @@ const refuseUnmatched =
   (router: Router): Middleware =>
   async (ctx, next) => {
     const match = router.match(ctx.path, ctx.method)
-    if (match.route) return await next()
-    const allowed = [...new Set(match.path.flatMap((layer) => layer.methods))]
+    // A literal path is known by itself: /v1/contacts/bulk is no contact's (decisions: /v1/contacts/bulk).
+    const literal = match.path.filter((layer) => layer.paramNames.length === 0)
+    const known = literal.length > 0 ? literal : match.path
+    const allowed = [...new Set(known.flatMap((layer) => layer.methods))]
+    if (allowed.includes(ctx.method)) return await next()
     if (allowed.length === 0) throw new Refusal('not_found', 'there is nothing at this path')
     ctx.set('Allow', allowed.join(', '))
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)

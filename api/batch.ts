@@ -2,18 +2,10 @@
 import { Refusal } from '../db/errors.ts'
 import { envelope } from './errors.ts'
 
+export { settle } from '../db/errors.ts'
+
 /** What became of one item: the id it was accepted under, or why it was not. */
 export type BatchItem = string | Refusal
-
-/** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
-export function settle<T>(make: () => T): T | Refusal {
-  try {
-    return make()
-  } catch (error) {
-    if (error instanceof Refusal) return error
-    throw error
-  }
-}
 
 /** The answer's body. A per-item rate_limited has no Retry-After: there is no header to put it in. */
 export const presentBatch = (items: readonly BatchItem[]) => ({

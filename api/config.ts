@@ -1,7 +1,14 @@
 /** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
+import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
+
+const listed = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
 
 const apiSettings = object({
   ...sharedSettings,
@@ -12,6 +19,16 @@ const apiSettings = object({
     .optional(),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
   SMTP_REPORT_TOKEN: string().min(16, '${path} must be at least 16 characters long'),
+  /** The SNS topics that SES publishes to, divided by commas; without them POST /hooks/ses takes nothing. */
+  SNS_TOPIC_ARNS: string().test(
+    'topics',
+    '${path} must be the ARNs of SNS topics, divided by commas',
+    (value) => listed(value).every((arn) => TOPIC_ARN.test(arn)),
+  ),
+  /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
+  WHATSAPP_APP_SECRET: string(),
+  /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
+  WHATSAPP_VERIFY_TOKEN: string(),
 })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
@@ -22,4 +39,9 @@ export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSet
 /** What the hooks need of the settings. */
 export const hookSettings = (settings: ApiSettings): HookSettings => ({
   smtp_report_token: settings.SMTP_REPORT_TOKEN ?? null,
+  whatsapp_app_secret: settings.WHATSAPP_APP_SECRET ?? null,
+  whatsapp_verify_token: settings.WHATSAPP_VERIFY_TOKEN ?? null,
 })
+
+/** The topics of SNS_TOPIC_ARNS. */
+export const snsTopics = ({ SNS_TOPIC_ARNS }: ApiSettings): string[] => listed(SNS_TOPIC_ARNS)

@@ -3,23 +3,32 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { SettingsFault } from '../db/config.ts'
 import { createLog, type Log } from '../db/log.ts'
 import { createCatalog } from '../db/plans/cached.ts'
 import { openDatabase } from '../db/pool.ts'
 import { openProducer } from '../db/queue.ts'
+import { createReplies } from '../db/replies.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, readApiSettings } from './config.ts'
+import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import { createSns } from './hooks/sns.ts'
+
+// In milliseconds: a slow upload may take a minute, slow headers may not.
+const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
+
+// As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
+const UPSERT_WAIT = 25_000
 
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const database = await openDatabase(settings.DATABASE_URL, { size: settings.DATABASE_POOL_SIZE })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const replies = createReplies(settings.DATABASE_URL)
   const app = createApp({
     database,
     queue,
@@ -28,15 +37,35 @@ async function start(settings: ApiSettings, log: Log) {
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    replies,
+    upsertWait: UPSERT_WAIT,
+    sns: createSns({ topics: snsTopics(settings) }),
     log,
     clock: () => new Date(),
   })
-  const server = createServer(
-    { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
-    app.callback(),
-  )
+  const { handle, idle } = trackRequests(app.callback())
+  const server = createServer(TIMEOUTS, handle)
   await listenOn(server, settings.PORT)
-  return { server, close: async () => await Promise.allSettled([queue.stop(), database.end()]) }
+  const stop = async (): Promise<void> => {
+    await drain(server)
+    await idle()
+    await Promise.allSettled([replies.close(), queue.stop(), database.end()])
+  }
+  return { server, stop }
+}
+
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Knows the requests in flight: a client that hangs up does not end the work that it began. */
+function trackRequests(handler: RequestHandler) {
+  const inFlight = new Set<Promise<void>>()
+  return {
+    handle: (request: IncomingMessage, response: ServerResponse): void => {
+      const work = handler(request, response).finally(() => inFlight.delete(work))
+      inFlight.add(work)
+    },
+    idle: async (): Promise<void> => void (await Promise.allSettled(inFlight)),
+  }
 }
 
 const listenOn = async (server: Server, port: number): Promise<void> =>
@@ -61,13 +90,10 @@ async function drain(server: Server): Promise<void> {
 async function main(): Promise<void> {
   const settings = readApiSettings()
   const log = await createLog({ name: 'api', ...settings })
-  const { server, close } = await start(settings, log)
+  const { server, stop } = await start(settings, log)
   const address = server.address()
   log.info({ port: typeof address === 'object' ? address?.port : settings.PORT }, 'listening')
-  stopOnSignal(log, async () => {
-    await drain(server)
-    await close()
-  })
+  stopOnSignal(log, stop)
 }
 
 main().catch((error: unknown) => {

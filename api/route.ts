@@ -7,15 +7,19 @@ import type { Log } from '../db/log.ts'
 import type { Catalog } from '../db/plans/cached.ts'
 import type { Database } from '../db/pool.ts'
 import type { Producer } from '../db/queue.ts'
+import type { Replies } from '../db/replies.ts'
 import type { Secrets } from '../db/secrets.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
+import type { Sns } from './hooks/sns.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
   smtp_report_token: string | null
+  whatsapp_app_secret: string | null
+  whatsapp_verify_token: string | null
 }
 
 /** What handlers work with; made once by main.ts, passed down. */
@@ -27,6 +31,10 @@ export type Deps = {
   catalog: Catalog
   wake: Waker
   hooks: HookSettings
+  replies: Replies
+  /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
+  upsertWait: number
+  sns: Sns
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

@@ -18,6 +18,12 @@ const NOUNS: readonly Noun[] = [
   { name: 'session', about: 'session tokens', load: () => import('./admin/session.ts') },
   { name: 'template', about: 'email templates', load: () => import('./admin/template.ts') },
   { name: 'topic', about: 'topics that contacts subscribe to', load: () => import('./admin/topic.ts') },
+  { name: 'whatsapp', about: 'stored WhatsApp messages', load: () => import('./admin/whatsapp.ts') },
+  {
+    name: 'whatsapp-template',
+    about: 'WhatsApp templates',
+    load: () => import('./admin/whatsapp-template.ts'),
+  },
   { name: 'plan', about: 'the plan catalog', load: () => import('./admin/plan.ts') },
   { name: 'email', about: 'stored emails', load: () => import('./admin/email.ts') },
   { name: 'report', about: 'what providers have reported', load: () => import('./admin/report.ts') },

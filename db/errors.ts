@@ -47,3 +47,13 @@ export class Refusal extends Error {
     this.retry_after = retry_after
   }
 }
+
+/** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
+export function settle<T>(make: () => T): T | Refusal {
+  try {
+    return make()
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+}

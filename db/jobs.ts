@@ -23,7 +23,11 @@ export type QueueOptions = {
 const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
+const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
+const syncRef = object({ team_id: string().required(), sync_id: string().required() })
 const reportRef = object({ report_id: string().required() })
+
+const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
 export const JOBS = {
   'deliver-email': {
@@ -32,6 +36,21 @@ export const JOBS = {
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
   },
+  'deliver-whatsapp': {
+    payload: whatsappRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
+    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'sync-whatsapp-templates': {
+    payload: syncRef,
+    id: (payload: InferType<typeof syncRef>) => payload.sync_id,
+    // A person waits for it, and can ask again.
+    options: {
+      ...{ retryLimit: 2, retryDelay: 5, retryDelayMax: 60 },
+      ...{ expireInSeconds: 300, heartbeatSeconds: 10, partition: false },
+    },
+  },
   'ingest-report': {
     payload: reportRef,
     id: (payload: InferType<typeof reportRef>) => payload.report_id,
@@ -39,6 +58,19 @@ export const JOBS = {
     options: {
       ...{ retryLimit: 20, retryDelay: 4, retryDelayMax: 300 },
       ...{ expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+    },
+  },
+  'upsert-contacts': {
+    payload: upsertRef,
+    id: (payload: InferType<typeof upsertRef>) => payload.upsert_id,
+    // A client is waiting: tried again soon at first, then for some days, since the work is promised (design §7).
+    options: {
+      retryLimit: 300,
+      retryDelay: 1,
+      retryDelayMax: 1_800,
+      expireInSeconds: 120,
+      heartbeatSeconds: 10,
+      partition: false,
     },
   },
 } as const satisfies Record<
@@ -57,6 +89,7 @@ export const deadLetterOf = (job: JobName): string => `${job}-dead`
 /** Jobs that run by the clock, in UTC. */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
+  'forget-upserts': { cron: '*/10 * * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (decisions: refused for now), in milliseconds. */

@@ -12,9 +12,11 @@ import { type Database, openDatabase } from '../db/pool.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { createTeam } from '../db/teams/create.ts'
 import { saveTemplate } from '../db/templates/save.ts'
+import { createWhatsappTemplate } from '../db/whatsapp/templates/save.ts'
+import { DEMO_TEMPLATE } from './sandbox/whatsapp-magic.ts'
 
-/** What `npm start` prints: the key, and a body for POST /v1/emails. */
-export type Demo = { key: string; email: Record<string, unknown> }
+/** What `npm start` prints: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages. */
+export type Demo = { key: string; email: Record<string, unknown>; whatsapp: Record<string, unknown> }
 
 const EMAIL = {
   from: 'Heliograph Demo <hello@demo.test>',
@@ -22,6 +24,12 @@ const EMAIL = {
   subject: 'Hello from Heliograph',
   html: '<h1>It works</h1><p>This email went all the way.</p>',
   text: 'It works: this email went all the way.',
+}
+
+/** To a number that the sandbox reports as delivered and read (test/sandbox/whatsapp-magic.ts). */
+const WHATSAPP = {
+  to: ['+15555550102'],
+  parameters: { 'header:1': 'A-17', 'body:1': 'Ana', 'body:2': 'tomorrow', 'url:1': 'orders/17' },
 }
 
 async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
@@ -53,7 +61,8 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
       text: 'Welcome, {{name}}. Good to have you here.',
     })
     await createTopic({ tx, now }, team.id, { name: 'News' })
-    return { key, email: EMAIL }
+    const { id: template_id } = await createWhatsappTemplate({ tx, now }, team.id, DEMO_TEMPLATE)
+    return { key, email: EMAIL, whatsapp: { template_id, ...WHATSAPP } }
   })
 }
 
@@ -64,7 +73,8 @@ export async function demoTeam(url: string, secretKey: string, file: string): Pr
     const kept = await readFile(file, 'utf8')
       .then((text) => JSON.parse(text) as Demo)
       .catch(() => null)
-    if (kept && (await principalByKeyHash(database, credentialHash(kept.key), new Date()))) return kept
+    if (kept?.whatsapp && (await principalByKeyHash(database, credentialHash(kept.key), new Date())))
+      return kept
     const made = await makeDemo(database, secretKey)
     await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
     return made

@@ -67,7 +67,7 @@ t.test('pure modules import nothing that reads, writes or tells the time', async
 })
 
 t.test('only pool, queue, migrate and table modules speak SQL; only the queue imports pg-boss', async (t) => {
-  const speaks = /^db\/(pool|queue|migrate)\.ts$|\/table\.ts$|^db\/(listen|dev[\w-]*)\.ts$/
+  const speaks = /^db\/(pool|queue|migrate)\.ts$|\/table\.ts$|^db\/(listen|dev\/\w+)\.ts$/
   t.strictSame(
     breaking(({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name))),
     [],

@@ -11,7 +11,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Postgres, runningPostgres, startPostgres } from '../db/dev.ts'
+import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { migrate } from '../db/migrate.ts'
 import { type Demo, demoTeam } from './demo.ts'
 
@@ -54,6 +54,18 @@ async function portOf(name: string, fallback: number): Promise<number> {
 /** A port of the sandbox: the one its variable names, else the usual one, else, when that is taken, any. */
 const sandboxPort = async (name: string, usual: number): Promise<number> =>
   process.env[name] ? await portOf(name, usual) : ((await freePort(usual)) ?? (await freePort(0)) ?? usual)
+
+/** WhatsApp through the sandbox, as far as nothing else is set. Its number is as fast as the provider allows. */
+const whatsappSettings = (port: number, url: string): NodeJS.ProcessEnv => ({
+  WHATSAPP_API_URL: `http://127.0.0.1:${port}/v23.0`,
+  WHATSAPP_ACCESS_TOKEN: 'sandbox',
+  WHATSAPP_PHONE_NUMBER_ID: '100000000000002',
+  WHATSAPP_BUSINESS_ACCOUNT_ID: '100000000000001',
+  WHATSAPP_MESSAGES_PER_SECOND: '1000',
+  WHATSAPP_APP_SECRET: 'sandbox-app-secret',
+  WHATSAPP_VERIFY_TOKEN: 'sandbox-verify-token',
+  SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
+})
 
 /** Our own PostgreSQL, or the one that another `npm start` of this checkout keeps running. @returns its URL. */
 async function embeddedPostgres(running: Running): Promise<string> {
@@ -123,7 +135,7 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 
-function greet({ key, email }: Demo, url: string, inbox: string): void {
+function greet({ key, email, whatsapp }: Demo, url: string, inbox: string): void {
   say('')
   say(`API      ${url}/v1`)
   say(`inbox    ${inbox}   what the sandbox received`)
@@ -133,6 +145,10 @@ function greet({ key, email }: Demo, url: string, inbox: string): void {
   say('')
   say(curl(url, key, '/v1/emails', email))
   say('')
+  say('Send a WhatsApp message:')
+  say('')
+  say(curl(url, key, '/v1/whatsapp/messages', whatsapp))
+  say('')
   say('ready')
 }
 
@@ -140,6 +156,7 @@ async function start(running: Running): Promise<void> {
   const port = await portOf('PORT', 3000)
   const smtpPort = await sandboxPort('SANDBOX_SMTP_PORT', 2525)
   const inboxPort = await sandboxPort('SANDBOX_HTTP_PORT', 8025)
+  const whatsappPort = await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026)
   await mkdir(DATA, { recursive: true })
   const databaseUrl = process.env.DATABASE_URL || (await embeddedPostgres(running))
   const url = `http://localhost:${port}`
@@ -149,12 +166,14 @@ async function start(running: Running): Promise<void> {
     LOG_FORMAT: 'pretty',
     SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
     PUBLIC_URL: url,
+    ...whatsappSettings(whatsappPort, url),
     ...process.env,
     DATABASE_URL: databaseUrl,
     PORT: String(port),
     SANDBOX_SMTP_PORT: String(smtpPort),
     SANDBOX_HTTP_PORT: String(inboxPort),
     SANDBOX_REPORT_URL: `${url}/hooks/smtp`,
+    SANDBOX_WHATSAPP_PORT: String(whatsappPort),
   }
   await migrate(databaseUrl, say)
   const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', join(DATA, 'demo.json'))

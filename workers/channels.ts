@@ -2,6 +2,8 @@
 import { applyReportedEmails } from '../db/emails/report.ts'
 import type { Tx } from '../db/pool.ts'
 import { type Fate, ignored } from '../db/reports/fate.ts'
+import { applyReportedWhatsapp } from '../db/whatsapp/report.ts'
+import { applyReportedTemplates } from '../db/whatsapp/templates/report.ts'
 import type { ReportedEvent } from './providers/report.ts'
 
 type Channel = ReportedEvent['channel']
@@ -13,13 +15,10 @@ type Applier<C extends Channel> = (
   now: Date,
 ) => Promise<readonly Fate[]>
 
-const notHere = async (_tx: Tx, events: readonly ReportedEvent[]): Promise<readonly Fate[]> =>
-  events.map(({ channel }) => ignored(`nothing here applies events of ${channel}`))
-
 const APPLIERS: { [C in Channel]: Applier<C> } = {
   email: applyReportedEmails,
-  whatsapp: notHere,
-  'whatsapp-template': notHere,
+  whatsapp: applyReportedWhatsapp,
+  'whatsapp-template': applyReportedTemplates,
 }
 
 async function applyChannel<C extends Channel>(

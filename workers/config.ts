@@ -5,15 +5,37 @@ import { JOBS, type JobName } from '../db/jobs.ts'
 import { domainToAscii } from '../db/text/address.ts'
 
 const QUEUES = Object.keys(JOBS)
+/** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
+const GRAPH_API = 'https://graph.facebook.com/v23.0'
+/** Only a worker that is set up for WhatsApp works on these. */
+const WHATSAPP_QUEUES: readonly string[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
+
+const namedQueues = (setting: string | undefined): string[] =>
+  (setting ?? '')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '')
+
+/** The ways to send email; workers/main.ts has an adapter for each. */
+const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
+export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
 
 const workerSettings = object({
   ...sharedSettings,
-  EMAIL_PROVIDER: string().oneOf(['smtp'], '${path} must be smtp').default('smtp'),
+  EMAIL_PROVIDER: string().oneOf(EMAIL_PROVIDERS, '${path} must be smtp or ses').default('smtp'),
   SMTP_URL: string()
     .matches(/^smtps?:\/\//, '${path} must be an smtp:// or smtps:// URL')
     .when('EMAIL_PROVIDER', ([provider], schema) =>
       provider === 'smtp' ? schema.required('${path} is missing: the smtp:// URL of the relay') : schema,
     ),
+  AWS_REGION: string()
+    .matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1')
+    .when('EMAIL_PROVIDER', ([provider], schema) =>
+      provider === 'ses' ? schema.required('${path} is missing: the region of the SES account') : schema,
+    ),
+  /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
+  SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
+  SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
   /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
   RETURN_PATH_DOMAIN: string().test(
     'domain',
@@ -21,8 +43,28 @@ const workerSettings = object({
     (value) => value === undefined || domainToAscii(value) !== null,
   ),
   WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
-    (value ?? '').split(',').every((name) => name === '' || QUEUES.includes(name.trim())),
+    namedQueues(value).every((name) => QUEUES.includes(name)),
   ),
+  WHATSAPP_API_URL: string()
+    .matches(/^https?:\/\//, '${path} must be the http(s) URL of the Graph API, with its version')
+    .default(GRAPH_API),
+  /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
+  WHATSAPP_ACCESS_TOKEN: string().when('WORKER_QUEUES', ([queues], schema) =>
+    namedQueues(queues).some((name) => WHATSAPP_QUEUES.includes(name))
+      ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
+      : schema,
+  ),
+  WHATSAPP_PHONE_NUMBER_ID: string()
+    .matches(/^[\w-]{1,64}$/, '${path} must be the id of the sending number')
+    .when('WHATSAPP_ACCESS_TOKEN', ([token], schema) =>
+      token ? schema.required('${path} is missing: the id of the sending number') : schema,
+    ),
+  /** The account whose templates `whatsapp-template sync` lists. */
+  WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
+  /** What the sending number may do: 80 at first, up to 1,000 after the provider has raised it. */
+  WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 1_000).default(80),
+  /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
+  WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
 })
@@ -33,8 +75,11 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
 
-/** The queues this process works on: WORKER_QUEUES, or all of them. */
-export const queuesOf = ({ WORKER_QUEUES }: WorkerSettings): JobName[] => {
-  const named = (WORKER_QUEUES ?? '').split(',').map((name) => name.trim())
-  return (Object.keys(JOBS) as JobName[]).filter((job) => !WORKER_QUEUES || named.includes(job))
+/** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */
+export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSettings): JobName[] => {
+  const named = namedQueues(WORKER_QUEUES)
+  return (Object.keys(JOBS) as JobName[]).filter((job) => {
+    if (WHATSAPP_QUEUES.includes(job) && !WHATSAPP_ACCESS_TOKEN) return false
+    return named.length === 0 || named.includes(job)
+  })
 }

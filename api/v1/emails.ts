@@ -6,26 +6,22 @@ import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
 import { type EmailRow, emailById } from '../../db/emails/table.ts'
 import { Refusal } from '../../db/errors.ts'
-import { parseAddress, parseMailbox } from '../../db/text/address.ts'
+import { address, bytes, parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { parseMailbox } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { type BatchItem, presentBatch, settle } from '../batch.ts'
-import { bytes, parse, parseBatch, readJson, stringMap, text, uuid } from '../input.ts'
+import { parseBatch, readJson } from '../input.ts'
 import type { Deps, PrivateRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
 
 const MIB = 1024 * 1024
 const BATCH_LIMIT = 100
 
-const recipient = () =>
-  text()
-    .required('${path} must be an email address')
-    .test('address', '${path} must be an email address', (value) => parseAddress(value) !== null)
-
 /** The body of a send, and each item of a batch. */
 export const sendSchema = object({
   from: text().required('${path} is required'),
-  to: array(recipient())
+  to: array(address().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses')
     .required('${path} is required')
     .min(1, '${path} must have at least 1 recipient')
@@ -66,7 +62,7 @@ export function toEmailItem(body: unknown, path = ''): EmailItem {
   if (fault !== null) throw new Refusal('invalid_headers', fault)
   return {
     from,
-    to: send.to.map((address) => address.trim()),
+    to: send.to.map((recipient) => recipient.trim()),
     subject: send.subject,
     html: send.html ?? null,
     template_id: send.template_id?.toLowerCase() ?? null,

@@ -1,7 +1,9 @@
 /** Rows as the contract's JSON: one small function a resource. */
+import type { ContactRow } from '../../db/contacts/table.ts'
 import type { EmailRow } from '../../db/emails/table.ts'
 import { type EmailView, emailView } from '../../db/emails/view.ts'
 import type { Locale, PlanRow } from '../../db/plans/table.ts'
+import type { SentRow } from '../../db/whatsapp/table.ts'
 import type { Deps } from '../route.ts'
 
 /** The Email row of contract §2.2, its html rendered. */
@@ -10,6 +12,22 @@ export async function presentEmail({ database, versions, secrets }: Deps, row: E
   const known = version === null ? null : await versions(database, [{ team_id: row.team_id, id: version }])
   return emailView(row, version === null ? undefined : known?.get(version), secrets)
 }
+
+/** The Contact of contract §2.1. */
+export const presentContact = (row: ContactRow) => ({
+  id: row.id,
+  email: row.email,
+  status: row.status,
+  properties: row.properties,
+  subscribed_topic_ids: row.topic_ids,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+})
+
+/** The WhatsApp message rows of contract §2.3. */
+export const presentMessages = (rows: readonly SentRow[]) => ({
+  data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
+})
 
 // What the catalog says when it has no free plan, or one without figures (contract §4.4).
 const FREE_ALLOWANCES = { emails: 5_000, contacts: 1_000 }

@@ -29,7 +29,7 @@ export type Admin = {
 
 /** The embedded server of `npm start`, if it runs. A production machine lacks the development dependency. */
 async function embeddedUrl(): Promise<string> {
-  const url = await import('../dev.ts').then(
+  const url = await import('../dev/postgres.ts').then(
     async ({ runningPostgres }) => await runningPostgres(DATA),
     (error: NodeJS.ErrnoException) => (error.code === 'ERR_MODULE_NOT_FOUND' ? null : Promise.reject(error)),
   )

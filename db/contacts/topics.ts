@@ -5,9 +5,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
+import { lockAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
-import { deleteTopic, insertTopic, type TopicRow } from './table.ts'
+import { deleteTopic, insertTopic, lockTopic, type TopicRow } from './table.ts'
 
 type At = { tx: Tx; now: Date }
 
@@ -28,6 +29,10 @@ export async function createTopic(
 /** @throws Refusal not_found. */
 export async function removeTopic({ tx, now }: At, teamId: string, id: string): Promise<TopicRow> {
   await teamOrRefusal(tx, teamId)
+  // The account keeps bulk upserts out, which lock many contacts too; the topic waits for whoever is just putting it
+  // on a contact, so that the deletion, a statement of its own, sees that contact.
+  await lockAccount(tx, teamId, now)
+  await lockTopic(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
   if (!topic) throw new Refusal('not_found', `there is no topic ${id} in this team`)
   return topic

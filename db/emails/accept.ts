@@ -1,7 +1,7 @@
 /**
  * Accepts emails for a team: checks them, charges the allowance, stores rows and enqueues delivery, all or nothing.
  * Promises: one path for a single send and a batch, in the same seven round trips (begin, references, lock, replays,
- * charge, rows, jobs) plus the commit, whatever the number of items; the quota is never exceeded, a key never gets
+ * rows with their charge, jobs, commit), whatever the number of items; the quota is never exceeded, a key never gets
  * a second row. Never talks to a provider. Contract §4.2, §8; decisions: Email, Plans.
  */
 import { v7 as uuidv7 } from 'uuid'
@@ -9,7 +9,7 @@ import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { secondsUntilToken } from '../teams/bucket.ts'
-import { type Account, left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
 import { missingSlots } from '../text/slots.ts'
 import { sizeKb } from './content.ts'
@@ -215,8 +215,7 @@ export async function acceptEmails(
   const outcomes = store(items, settled, account, (item) => rowOf(item, sender, references, account.now))
   const rows = outcomes.flatMap((outcome) => (outcome.kind === 'stored' ? [outcome.row] : []))
   if (rows.length === 0) return outcomes
-  await saveAccount(tx, teamId, account)
-  await insertEmails(tx, rows)
+  await insertEmails(tx, rows, chargeOf(teamId, account))
   const jobs = await queue.enqueue(
     tx,
     'deliver-email',

@@ -1,5 +1,5 @@
 /** Rows of emails and email_events, and the queries over them. */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { ContactEffect } from '../contacts/effect.ts'
 import type { Tx } from '../pool.ts'
@@ -42,8 +42,12 @@ const emailColumns = sql.fragment`
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-/** Stores new rows in one statement. */
-export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<void> {
+/** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
+export async function insertEmails(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  charge: FragmentSqlToken,
+): Promise<void> {
   const tuples = rows.map((row) => [
     row.team_id,
     row.id,
@@ -65,6 +69,7 @@ export async function insertEmails(tx: Tx, rows: readonly EmailRow[]): Promise<v
     row.reply_to,
   ])
   await tx.query(sql.prepared('insert_emails', object())`
+    with charged as (${charge})
     insert into emails (
       team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
       size_kb, tags, status, idempotency_key, created_at, contact_id, body_text, headers, reply_to)

@@ -1,10 +1,10 @@
 /**
  * How fast a sender (a number, an account, a relay) may send, shared by all workers through one row.
- * Promises: tokens are leased in blocks, so pacing costs a few statements a batch; a slowed sender recovers by a
+ * Promises: tokens are taken in blocks, so pacing costs a few statements a batch; a slowed sender recovers by a
  * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. reliability §2 C.
  */
 import type { Database, Tx } from '../pool.ts'
-import { lockSender, type SenderRow, saveSender } from './table.ts'
+import { lockSender, type SenderRow, saveSender, senderByKey } from './table.ts'
 
 const RECOVERY = 60_000
 const SLOWEST = 0.2
@@ -24,8 +24,11 @@ export type Lease = { granted: number; wait_seconds: number }
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
-/** The stored pace as it stands at `now`: recovered and refilled. Pure. */
-export function paceAt(row: SenderRow, ceiling: number, now: Date): Pace {
+/** How much of a second's sends may be saved up when the sender does not say. */
+const SAVED_SECONDS = 1
+
+/** The stored pace as it stands at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
+export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
   const slowedAt = dateOrNull(row.slowed_at)
   const minutes =
     slowedAt === null ? 0 : Math.max(0, Math.floor((now.getTime() - slowedAt.getTime()) / RECOVERY))
@@ -36,8 +39,7 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date): Pace {
     rate: recovered,
     slowed_at:
       recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),
-    // At most one second's worth is saved up.
-    tokens: Math.min(Math.max(1, recovered), row.tokens + seconds * recovered),
+    tokens: Math.min(Math.max(1, recovered * saved), row.tokens + seconds * recovered),
     refilled_at: now > refilledAt ? now : refilledAt,
     paused_until: dateOrNull(row.paused_until),
     pause_reason: row.pause_reason,
@@ -50,7 +52,7 @@ export function take(pace: Pace, wanted: number, now: Date): { pace: Pace; lease
     const wait_seconds = Math.ceil((pace.paused_until.getTime() - now.getTime()) / 1_000)
     return { pace, lease: { granted: 0, wait_seconds } }
   }
-  const granted = Math.min(wanted, Math.floor(pace.tokens))
+  const granted = Math.max(0, Math.min(wanted, Math.floor(pace.tokens)))
   const short = wanted - granted
   const wait_seconds = short === 0 ? 0 : Math.max(1, Math.ceil(Math.min(short, pace.rate) / pace.rate))
   return {
@@ -59,19 +61,95 @@ export function take(pace: Pace, wanted: number, now: Date): { pace: Pace; lease
   }
 }
 
+/**
+ * Books the next sends, in order: each waits until the bucket holds a token, then takes its cost, if need be on
+ * credit. Those that would have to wait for longer than `horizon` seconds are not booked. Pure.
+ * @param costs tokens for each send; one that costs more than the bucket holds delays those behind it.
+ */
+export function book(
+  pace: Pace,
+  costs: readonly number[],
+  horizon: number,
+  now: Date,
+): { pace: Pace; booking: Booking } {
+  if (pace.paused_until !== null && pace.paused_until > now) {
+    const wait_seconds = Math.ceil((pace.paused_until.getTime() - now.getTime()) / 1_000)
+    return {
+      pace,
+      booking: { delays: [], wait_seconds, reason: pace.pause_reason ?? 'the sender is paused' },
+    }
+  }
+  const delays: number[] = []
+  let { tokens } = pace
+  const delay = () => Math.max(0, (1 - tokens) / pace.rate)
+  for (const cost of costs) {
+    if (delay() > horizon) break
+    delays.push(delay())
+    tokens -= cost
+  }
+  const all = delays.length === costs.length
+  return {
+    pace: { ...pace, tokens, paused_until: null, pause_reason: null },
+    booking: {
+      delays,
+      wait_seconds: all ? 0 : Math.max(1, Math.ceil(delay())),
+      reason: 'the send rate is reached',
+    },
+  }
+}
+
 async function change<T>(
   tx: Tx,
-  { key, ceiling }: Sender,
+  { key, ceiling, saved_seconds }: Sender,
   now: Date,
   decide: (pace: Pace) => { pace: Pace; result: T },
 ): Promise<T> {
-  const { pace, result } = decide(paceAt(await lockSender(tx, key, ceiling, now), ceiling, now))
+  const row = await lockSender(tx, key, ceiling, now)
+  const { pace, result } = decide(paceAt(row, ceiling, now, saved_seconds))
   await saveSender(tx, key, pace)
   return result
 }
 
-/** What is paced: its key (`whatsapp:<number id>`, `ses`, `smtp`) and its ceiling in sends per second. */
-export type Sender = { key: string; ceiling: number }
+/** What is paced. */
+export type Sender = {
+  /** `whatsapp:<number id>`, `ses:<region>`, `smtp:<relay>`. */
+  key: string
+  /** Sends per second. */
+  ceiling: number
+  /** How many seconds' sends may be saved up while idle; 1 when absent. */
+  saved_seconds?: number
+  /** Paced only once the provider has asked for it, until it has recovered to its ceiling. */
+  on_demand?: boolean
+}
+
+/** When the first sends of a batch may go, in seconds from now; for the rest, when to ask again and why. */
+export type Booking = { delays: number[]; wait_seconds: number; reason: string }
+
+/** Books sends in a transaction of its own; `on_demand` senders at full pace cost a single read. */
+export async function bookSends(
+  database: Database,
+  sender: Sender,
+  costs: readonly number[],
+  { horizon, now }: { horizon: number; now: Date },
+): Promise<Booking> {
+  if (sender.on_demand && (await isAtFullPace(database, sender, now))) {
+    return { delays: costs.map(() => 0), wait_seconds: 0, reason: '' }
+  }
+  return await database.transaction(
+    async (tx) =>
+      await change(tx, sender, now, (pace) => {
+        const booked = book(pace, costs, horizon, now)
+        return { pace: booked.pace, result: booked.booking }
+      }),
+  )
+}
+
+async function isAtFullPace(tx: Tx, { key, ceiling }: Sender, now: Date): Promise<boolean> {
+  const row = await senderByKey(tx, key)
+  if (row === null) return true
+  const { rate, paused_until } = paceAt(row, ceiling, now)
+  return rate >= ceiling && (paused_until === null || paused_until <= now)
+}
 
 /** Leases a block of sends, in a transaction of its own. */
 export async function leaseSends(
@@ -89,13 +167,17 @@ export async function leaseSends(
   )
 }
 
-/** Halves the sender's rate: the provider said that it is too fast. Several calls within a second count once. */
-export async function slowSender(tx: Tx, sender: Sender, now: Date): Promise<void> {
+/**
+ * Halves the sender's rate: the provider said that it is too fast. Several calls within a second count once, and so
+ * do refusals of what was let go before the last halving: they say nothing about the pace since.
+ * @param since when what was refused had been let go.
+ */
+export async function slowSender(tx: Tx, sender: Sender, now: Date, since = now): Promise<void> {
   await change(tx, sender, now, (pace) => {
-    const justSlowed = pace.slowed_at !== null && now.getTime() - pace.slowed_at.getTime() < 1_000
-    if (justSlowed) return { pace, result: undefined }
+    const floor = Math.min(since.getTime(), now.getTime() - 1_000)
+    if (pace.slowed_at !== null && pace.slowed_at.getTime() > floor) return { pace, result: undefined }
     const rate = Math.max(SLOWEST, pace.rate / 2)
-    return { pace: { ...pace, rate, slowed_at: now, tokens: 0 }, result: undefined }
+    return { pace: { ...pace, rate, slowed_at: now, tokens: Math.min(0, pace.tokens) }, result: undefined }
   })
 }
 

@@ -25,7 +25,8 @@ export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date
     returning ${senderColumns}`)
 }
 
-const at = (time: Date | null) => (time === null ? null : sql.timestamp(time))
+// As text: a timestamp's fragment and a null would make two statements under one name.
+const at = (time: Date | null): string | null => time?.toISOString() ?? null
 
 /** Writes a locked sender's row whole. */
 export async function saveSender(
@@ -41,10 +42,16 @@ export async function saveSender(
   },
 ): Promise<void> {
   await tx.query(sql.prepared('save_sender', object())`
-    update senders set rate = ${sender.rate}, slowed_at = ${at(sender.slowed_at)}, tokens = ${sender.tokens},
-      refilled_at = ${sql.timestamp(sender.refilled_at)}, paused_until = ${at(sender.paused_until)},
+    update senders set rate = ${sender.rate}, slowed_at = ${at(sender.slowed_at)}::timestamptz, tokens = ${sender.tokens},
+      refilled_at = ${sql.timestamp(sender.refilled_at)}, paused_until = ${at(sender.paused_until)}::timestamptz,
       pause_reason = ${sender.pause_reason}
     where key = ${key}`)
+}
+
+/** The sender's row as it is; null when it has none yet. */
+export async function senderByKey(tx: Tx, key: string): Promise<SenderRow | null> {
+  return await tx.maybeOne(sql.prepared('sender_by_key', senderRow)`
+    select ${senderColumns} from senders where key = ${key}`)
 }
 
 /** Every sender, for people. */

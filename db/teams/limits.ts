@@ -6,7 +6,13 @@
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { Tx } from '../pool.ts'
 import { type Bucket, capacity, refill } from './bucket.ts'
-import { type AccountRow, lockAccountRow, saveAllowance } from './table.ts'
+import {
+  type AccountRow,
+  type AllowanceFigures,
+  lockAccountRow,
+  saveAllowance,
+  savingAllowance,
+} from './table.ts'
 
 /** null means no limit. `rate` is in sends per second. */
 export type Limits = {
@@ -68,18 +74,22 @@ export function accountAt(row: AccountRow, now: Date): Account {
 export const lockAccount = async (tx: Tx, teamId: string, now: Date): Promise<Account> =>
   accountAt(await lockAccountRow(tx, teamId), now)
 
+const figuresOf = (account: Account): AllowanceFigures => ({
+  period_start: account.period.start,
+  period_end: account.period.end,
+  emails_used: account.used.emails,
+  whatsapp_used: account.used.whatsapp,
+  contacts_used: account.used.contacts,
+  bucket_tokens: account.bucket.tokens,
+  refilled_at: account.bucket.refilled_at,
+})
+
 /** Stores a locked account. */
-export async function saveAccount(tx: Tx, teamId: string, account: Account): Promise<void> {
-  await saveAllowance(tx, teamId, {
-    period_start: account.period.start,
-    period_end: account.period.end,
-    emails_used: account.used.emails,
-    whatsapp_used: account.used.whatsapp,
-    contacts_used: account.used.contacts,
-    bucket_tokens: account.bucket.tokens,
-    refilled_at: account.bucket.refilled_at,
-  })
-}
+export const saveAccount = async (tx: Tx, teamId: string, account: Account): Promise<void> =>
+  await saveAllowance(tx, teamId, figuresOf(account))
+
+/** A part of a statement that stores a locked account: what is paid for and its price in one round trip. */
+export const chargeOf = (teamId: string, account: Account) => savingAllowance(teamId, figuresOf(account))
 
 /** How much of a limit is left; Infinity without one. */
 export const left = (limit: number | null, used: number): number =>

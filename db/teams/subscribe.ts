@@ -8,6 +8,7 @@ import { countEmails } from '../emails/table.ts'
 import { Refusal } from '../errors.ts'
 import type { Period } from '../plans/period.ts'
 import type { Tx } from '../pool.ts'
+import { countMessages } from '../whatsapp/table.ts'
 import { capacity } from './bucket.ts'
 import { planForTeams } from './create.ts'
 import { type Account, accountAt, currentPeriod, saveAccount } from './limits.ts'
@@ -36,13 +37,16 @@ export function subscriptionProblem(change: SubscriptionChange, now: Date): stri
   return null
 }
 
-/** What the team stored in a period. A moved period's counters start from here; whatsapp's joins when it is stored. */
+/** What the team stored in a period: a moved period's counters start from here. */
 async function recount(
   tx: Tx,
   teamId: string,
   { start, end }: Period,
-): Promise<Pick<Account['used'], 'emails'>> {
-  return { emails: await countEmails(tx, teamId, start, end) }
+): Promise<Pick<Account['used'], 'emails' | 'whatsapp'>> {
+  return {
+    emails: await countEmails(tx, teamId, start, end),
+    whatsapp: await countMessages(tx, teamId, start, end),
+  }
 }
 
 const samePeriod = (one: Period, other: Period): boolean =>

@@ -64,15 +64,18 @@ export type AllowanceFigures = {
   refilled_at: Date
 }
 
-/** Writes a locked allowance row whole. */
-export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFigures): Promise<void> {
-  await tx.query(sql.prepared('save_allowance', object())`
+/** The statement that writes a locked allowance row whole, to stand alone or beside what it pays for. */
+export const savingAllowance = (teamId: string, figures: AllowanceFigures) => sql.fragment`
     update allowances set
       period_start = ${sql.timestamp(figures.period_start)}, period_end = ${sql.timestamp(figures.period_end)},
       emails_used = ${figures.emails_used}, whatsapp_used = ${figures.whatsapp_used},
       contacts_used = ${figures.contacts_used}, bucket_tokens = ${figures.bucket_tokens},
       refilled_at = ${sql.timestamp(figures.refilled_at)}
-    where team_id = ${teamId}`)
+    where team_id = ${teamId}`
+
+/** Writes a locked allowance row whole. */
+export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFigures): Promise<void> {
+  await tx.query(sql.prepared('save_allowance', object())`${savingAllowance(teamId, figures)}`)
 }
 
 export async function insertTeam(

@@ -9,6 +9,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import type { Address } from 'postal-mime'
 import type { SandboxMessage, SmtpSandbox } from './smtp.ts'
+import type { CloudMessage, WhatsappSandbox } from './whatsapp.ts'
 
 export type Inbox = { port: number; close(): Promise<void> }
 
@@ -16,14 +17,19 @@ export type Inbox = { port: number; close(): Promise<void> }
 const LISTED = 200
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
+type Whatsapp = Pick<WhatsappSandbox, 'messages' | 'clear'>
+
+const NO_WHATSAPP: Whatsapp = { messages: () => [], clear: () => {} }
+
 export async function startInbox(options: {
   /** 0 takes a free one. */
   port: number
   host?: string
   sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>
+  whatsapp?: Whatsapp
 }): Promise<Inbox> {
   const app = new Koa()
-  const router = createRouter(options.sandbox)
+  const router = createRouter(options.sandbox, options.whatsapp ?? NO_WHATSAPP)
   app.use(router.routes()).use(router.allowedMethods())
   const server = await new Promise<Server>((resolve, reject) => {
     const listening = app.listen(options.port, options.host ?? '127.0.0.1', () => resolve(listening))
@@ -39,7 +45,7 @@ export async function startInbox(options: {
   }
 }
 
-function createRouter(sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>): Router {
+function createRouter(sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>, whatsapp: Whatsapp): Router {
   const router = new Router()
   const newestFirst = (): SandboxMessage[] => sandbox.messages().toReversed()
   const find = (id: string | undefined): SandboxMessage | undefined =>
@@ -49,7 +55,18 @@ function createRouter(sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>): Router 
     const { id } = ctx.query
     ctx.set({ 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' })
     ctx.type = 'html'
-    ctx.body = await page(newestFirst(), typeof id === 'string' ? find(id) : undefined)
+    ctx.body = await page(
+      newestFirst(),
+      typeof id === 'string' ? find(id) : undefined,
+      whatsapp.messages().toReversed(),
+    )
+  })
+  router.get('/whatsapp', (ctx) => {
+    ctx.body = whatsapp.messages().toReversed().map(sent)
+  })
+  router.delete('/whatsapp', (ctx) => {
+    whatsapp.clear()
+    ctx.status = 204
   })
   router.get('/messages', async (ctx) => {
     ctx.body = await Promise.all(newestFirst().map(summary))
@@ -100,7 +117,23 @@ const written = ({ name, address }: Address): string =>
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`)
 
-async function page(messages: SandboxMessage[], chosen: SandboxMessage | undefined): Promise<string> {
+/** A WhatsApp message as it is listed. */
+const sent = ({ id, received_at, status, body }: CloudMessage) => {
+  const { to, template, biz_opaque_callback_data } = body
+  return { id, received_at, to, status, template, biz_opaque_callback_data }
+}
+
+function whatsappRow(message: CloudMessage): string {
+  const { id, received_at, to, status, template } = sent(message)
+  const cells = [received_at, to, template?.name, JSON.stringify(template?.components ?? []), status, id]
+  return `<tr>${cells.map((text) => `<td>${escapeHtml(String(text))}`).join('')}</tr>`
+}
+
+async function page(
+  messages: SandboxMessage[],
+  chosen: SandboxMessage | undefined,
+  whatsapp: CloudMessage[],
+): Promise<string> {
   const rows = await Promise.all(messages.slice(0, LISTED).map(row))
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Sandbox inbox</title>
 <style>
@@ -114,6 +147,11 @@ async function page(messages: SandboxMessage[], chosen: SandboxMessage | undefin
 ${chosen ? await letter(chosen) : ''}
 <table><tr><th>Received<th>From<th>To<th>Subject<th>Bytes</tr>
 ${rows.join('\n')}
+</table>
+<h2>WhatsApp</h2>
+<p>${whatsapp.length} kept, newest first. As JSON: <a href="/whatsapp">/whatsapp</a></p>
+<table><tr><th>Received<th>To<th>Template<th>Parameters<th>Status<th>Id</tr>
+${whatsapp.slice(0, LISTED).map(whatsappRow).join('\n')}
 </table></html>`
 }
 

@@ -1,23 +1,37 @@
 /**
  * The sandbox process that `npm start` runs: stand-ins for the providers, each a file of its own beside this one.
  * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
- * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT and SANDBOX_HTTP_PORT (0 takes a free one).
+ * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and SANDBOX_WHATSAPP_PORT (0
+ * takes a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with WHATSAPP_APP_SECRET.
  * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook.
  */
 import { startInbox } from './inbox.ts'
 import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
+import { startWhatsappSandbox, type WhatsappSandbox } from './whatsapp.ts'
+import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
 
 type Stoppable = { close(): Promise<void> }
 
 const DEFAULT_SMTP_PORT = 2525
 const DEFAULT_HTTP_PORT = 8025
+const DEFAULT_WHATSAPP_PORT = 8026
 
 function portFrom(name: string, fallback: number): number {
   const given = process.env[name] ?? ''
   const port = given === '' ? fallback : Number(given)
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`${name} must be a port number`)
   return port
+}
+
+async function startCloudApi(): Promise<WhatsappSandbox> {
+  const { SANDBOX_WHATSAPP_WEBHOOK: url, WHATSAPP_APP_SECRET: app_secret } = process.env
+  return await startWhatsappSandbox({
+    port: portFrom('SANDBOX_WHATSAPP_PORT', DEFAULT_WHATSAPP_PORT),
+    script: magicNumbers(),
+    webhook: url && app_secret ? { url, app_secret } : undefined,
+    templates: [DEMO_TEMPLATE],
+  })
 }
 
 async function start(running: Stoppable[]): Promise<string> {
@@ -28,9 +42,15 @@ async function start(running: Stoppable[]): Promise<string> {
     ...(url === '' ? {} : { onAccepted: createReporter({ url, token, warn }) }),
   })
   running.push(sandbox)
-  const inbox = await startInbox({ port: portFrom('SANDBOX_HTTP_PORT', DEFAULT_HTTP_PORT), sandbox })
+  const whatsapp = await startCloudApi()
+  running.push(whatsapp)
+  const inbox = await startInbox({
+    port: portFrom('SANDBOX_HTTP_PORT', DEFAULT_HTTP_PORT),
+    sandbox,
+    whatsapp,
+  })
   running.push(inbox)
-  return `sandbox ready: smtp://127.0.0.1:${sandbox.port} http://127.0.0.1:${inbox.port}`
+  return `sandbox ready: smtp://127.0.0.1:${sandbox.port} http://127.0.0.1:${inbox.port} ${whatsapp.url}`
 }
 
 async function main(): Promise<void> {

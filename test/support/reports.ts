@@ -89,7 +89,7 @@ export async function storeEmails(
       pending_recipients: null,
     }),
   )
-  await insertEmails(database, rows)
+  await insertEmails(database, rows, sql.fragment`select 1`)
   return rows.map(({ id }) => id)
 }
 

@@ -61,7 +61,7 @@ const waitRow = object({ seconds: number().defined() })
 export const setJobsDue = async ({ database }: Place, id: string): Promise<number> =>
   (
     await database.one(sql.type(waitRow)`
-      with waiting as (select id, start_after from pgboss.job where id = ${id} and state = 'retry')
+      with waiting as (select id, start_after from pgboss.job where id = ${id} and state < 'active')
       update pgboss.job j set start_after = now() from waiting w where j.id = w.id
       returning extract(epoch from w.start_after - now()) as seconds`)
   ).seconds

@@ -1,7 +1,7 @@
 /**
  * The API on a real listener over a real database, and the rows that tests begin with.
- * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock
- * can be chosen. Everything ends with the test.
+ * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock,
+ * the waker and the patience with bulk upserts can be chosen. Everything ends with the test.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,6 +9,7 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '../../api/app.ts'
+import { createSns } from '../../api/hooks/sns.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/table.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
@@ -16,6 +17,7 @@ import { addDomain } from '../../db/domains/add.ts'
 import { createCatalog } from '../../db/plans/cached.ts'
 import { type Database, openDatabase } from '../../db/pool.ts'
 import { openProducer } from '../../db/queue.ts'
+import { createReplies } from '../../db/replies.ts'
 import { createSecrets } from '../../db/secrets.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -26,6 +28,8 @@ import { testDatabase } from './database.ts'
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
+export const WHATSAPP_APP_SECRET = 'an app secret for tests'
+export const WHATSAPP_VERIFY_TOKEN = 'a verify token for tests'
 
 export type Reply = {
   status: number
@@ -84,11 +88,17 @@ export async function listen(t: Test, app: ReturnType<typeof createApp>): Promis
 /** Starts the API over a database of the test file's own, or over `url`. */
 export async function startService(
   t: Test,
-  { clock = () => new Date(), url, wake }: { clock?: () => Date; url?: string; wake?: Deps['wake'] } = {},
+  {
+    clock = () => new Date(),
+    url,
+    wake,
+    upsertWait = 25_000,
+  }: { clock?: () => Date; url?: string; wake?: Deps['wake']; upsertWait?: number } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
   const database = await openDatabase(databaseUrl, { size: 10 })
   const queue = await openProducer(databaseUrl, () => {})
+  const replies = createReplies(databaseUrl)
   const deps: Deps = {
     database,
     queue,
@@ -96,12 +106,20 @@ export async function startService(
     versions: createVersions(),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
-    hooks: { smtp_report_token: SMTP_REPORT_TOKEN },
+    hooks: {
+      smtp_report_token: SMTP_REPORT_TOKEN,
+      whatsapp_app_secret: WHATSAPP_APP_SECRET,
+      whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
+    },
+    replies,
+    upsertWait,
+    sns: createSns({ topics: [] }),
     log: pino({ level: 'silent' }),
     clock,
   }
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
+    await replies.close()
     await queue.stop()
     await database.end()
   })

@@ -20,13 +20,17 @@ const ROOT = join(import.meta.dirname, '../..')
 /** For tests that send nothing: nobody listens there. */
 const NOWHERE = 'smtp://127.0.0.1:9'
 
-/** Starts working on every queue in this process. `changes` replaces dependencies, the clock for one. */
+/**
+ * Starts working in this process on every queue that it is given a provider for. `changes` replaces dependencies, the
+ * clock for one.
+ */
 export async function startWorker(
   t: Test,
   { database, deps, url }: Service,
   {
     smtp_url = NOWHERE,
     concurrency = 20,
+    whatsapp = null,
     ...changes
   }: { smtp_url?: string; concurrency?: number } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
@@ -34,19 +38,20 @@ export async function startWorker(
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
-  const jobs = Object.keys(JOBS) as JobName[]
-  await startWork(jobs, concurrency, {
+  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !job.includes('whatsapp'))
+  const own = {
     database,
     queue,
     secrets,
     versions,
     email,
+    whatsapp,
     readers,
     return_domain: null,
     log,
     clock,
-    ...changes,
-  })
+  }
+  await startWork(jobs, concurrency, { ...own, ...changes })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
   let running = true
   const stop = async (): Promise<void> => {

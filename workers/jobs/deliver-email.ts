@@ -2,17 +2,26 @@
  * Hands queued emails to the provider and records what became of each.
  * Promises: reads a batch in one query and holds no connection while it sends; rows, events and finished jobs are
  * settled in one transaction; a row that the provider has taken is not sent again; only recipients that were put
- * off are tried again. Given up after 24 h (decisions: refused for now). Must not know a provider's words.
+ * off are tried again; sends go at the sender's pace, and what has to wait for it loses no attempt. Given up after
+ * 24 h (decisions: refused for now). Must not know a provider's words.
  */
 import { sizeKb } from '../../db/emails/content.ts'
 import { gaveUp } from '../../db/emails/give-up.ts'
 import { applyEmailEvents } from '../../db/emails/report.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
-import { type EmailEvent, type EmailRow, emailsToDeliver, recordAttempts } from '../../db/emails/table.ts'
+import {
+  type AttemptRecord,
+  type EmailEvent,
+  type EmailRow,
+  emailsToDeliver,
+  recordAttempts,
+} from '../../db/emails/table.ts'
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
+import type { Sender } from '../../db/senders/pace.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
+import { applyPace, paceBatch, runPaced } from '../pace.ts'
 import type { EmailDelivery, Outcome, OutgoingEmail } from '../providers/provider.ts'
 import type { WorkerDeps } from '../registry.ts'
 import { renderEmail } from '../render.ts'
@@ -29,31 +38,40 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind> = {
   unknown: 'unknown',
 }
 
-/** A row that cannot be made into a message; the others of its batch are not held up by it. */
-type Broken = { job: DeliveryJob; row: EmailRow; reason: string }
+/** A row that has to be tried again, and why; `wait_seconds` when it is known for how long that is no use. */
+type Unfinished = { job: DeliveryJob; row: EmailRow; reason: string; wait_seconds?: number }
 
 /** Works on one fetched batch. Jobs whose row needs nothing more are completed along with the others. */
 export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Promise<Settlement[]> {
   const { ready, broken } = await composeBatch(jobs, deps)
-  const attempts = await Promise.all(
-    ready.map(async ({ job, row, email }) => ({ job, row, email, delivery: await deps.email.send(email) })),
+  const sender = await deps.email.sender()
+  const paced = await paceBatch(deps.database, sender, ready, {
+    costOf: ({ email }) => email.recipients.length,
+    now: deps.clock(),
+  })
+  const attempts = await runPaced(paced, async ({ job, row, email }) => {
+    return { job, row, email, delivery: await deps.email.send(email) }
+  })
+  const held = paced.held.map(({ job, row }): Unfinished => {
+    return { job, row, reason: paced.reason, wait_seconds: paced.wait_seconds }
+  })
+  const again = new Map(
+    [...broken, ...held, ...attempts.flatMap(unfinishedOf)].map((each) => [each.job.id, each]),
   )
-  const waiting = attempts.flatMap((attempt): Broken[] =>
-    pendingOf(attempt).length > 0 ? [{ job: attempt.job, row: attempt.row, reason: lastWords(attempt) }] : [],
-  )
-  const again = new Map([...broken, ...waiting].map((each) => [each.job.id, each]))
-  const overdue = [...again.values()].filter(({ row }) => isOverdue(row, deps.clock()))
-  await record(
-    attempts,
-    overdue,
-    jobs.filter(({ id }) => !again.has(id)),
-    deps,
-  )
+  const now = deps.clock()
+  const done = jobs.filter(({ id }) => !again.has(id))
+  const overdue = [...again.values()].filter(({ row }) => isOverdue(row, now))
+  const snoozed = [...again.values()].filter((each) => !overdue.includes(each))
+  await record({ attempts, overdue, done, snoozed, sender, booked_at: paced.booked_at, now }, deps)
   return jobs.map(({ id }): Settlement => {
     const retry = again.get(id)
     if (!retry) return { id, status: 'completed' }
-    const status = overdue.includes(retry) ? 'deadletter' : 'failed'
-    return { id, status, output: { reason: retry.reason } }
+    // For a job that was snoozed this settles nothing: it has ended, and its successor is not this attempt.
+    return {
+      id,
+      status: overdue.includes(retry) ? 'deadletter' : 'failed',
+      output: { reason: retry.reason },
+    }
   })
 }
 
@@ -71,7 +89,7 @@ async function composeBatch(jobs: readonly DeliveryJob[], deps: WorkerDeps) {
   const keys = await dkimKeysOf(database, secrets, rows)
   const byId = new Map(rows.map((row) => [row.id, row]))
   const ready: { job: DeliveryJob; row: EmailRow; email: OutgoingEmail }[] = []
-  const broken: Broken[] = []
+  const broken: Unfinished[] = []
   for (const job of jobs) {
     const row = byId.get(job.data.email_id)
     if (!row) continue
@@ -98,8 +116,17 @@ const pendingOf = ({ delivery }: Attempt): string[] =>
 const isPartial = ({ row, delivery }: Attempt, pending: readonly string[]): boolean =>
   row.pending_recipients !== null || pending.length < delivery.outcomes.size
 
-const lastWords = ({ delivery }: Attempt): string =>
-  [...delivery.outcomes.values()].find(({ kind }) => kind !== 'accepted')?.detail ?? ''
+/** What is left to do of an attempt; the longest wait that the provider named counts. */
+function unfinishedOf(attempt: Attempt): Unfinished[] {
+  const outcomes = [...attempt.delivery.outcomes.values()]
+  if (pendingOf(attempt).length === 0) return []
+  const waits = outcomes.flatMap((outcome) =>
+    outcome.kind === 'deferred' && outcome.wait_seconds !== undefined ? [outcome.wait_seconds] : [],
+  )
+  const reason = outcomes.find(({ kind }) => kind !== 'accepted')?.detail ?? ''
+  const { job, row } = attempt
+  return [{ job, row, reason, ...(waits.length === 0 ? {} : { wait_seconds: Math.max(...waits) }) }]
+}
 
 const since = (row: EmailRow): string => row.requeued_at ?? row.created_at
 
@@ -119,31 +146,45 @@ function eventsOf({ email, delivery }: Attempt, now: Date): EmailEvent[] {
   }))
 }
 
-/** Stores what a batch brought, and completes the jobs that are done with, in one transaction. */
+type Batch = {
+  attempts: readonly Attempt[]
+  overdue: readonly Unfinished[]
+  done: readonly DeliveryJob[]
+  snoozed: readonly Unfinished[]
+  sender: Sender
+  booked_at: Date
+  now: Date
+}
+
+/** Stores what a batch brought, and settles the jobs that are done with or put off, in one transaction. */
 async function record(
-  attempts: readonly Attempt[],
-  overdue: readonly Broken[],
-  done: readonly DeliveryJob[],
-  deps: WorkerDeps,
+  { attempts, overdue, done, snoozed, sender, booked_at, now }: Batch,
+  { database, queue }: WorkerDeps,
 ): Promise<void> {
-  const now = deps.clock()
-  await deps.database.transaction(async (tx) => {
-    const records = attempts.map((attempt) => {
-      const pending = pendingOf(attempt)
-      return {
-        team_id: attempt.row.team_id,
-        email_id: attempt.row.id,
-        provider_message_id: attempt.delivery.provider_message_id,
-        pending_recipients: pending.length > 0 && isPartial(attempt, pending) ? pending : null,
-        size_kb: sizeKb(attempt.email.html),
-      }
-    })
+  const outcomes = attempts.flatMap(({ delivery }) => [...delivery.outcomes.values()])
+  await database.transaction(async (tx) => {
     // The events come first: they lock the rows in the order that everyone does.
     const given_up = overdue.map(({ row, reason }) =>
       gaveUp({ team_id: row.team_id, email_id: row.id, since: since(row) }, reason, now),
     )
     await applyEmailEvents(tx, [...attempts.flatMap((attempt) => eventsOf(attempt, now)), ...given_up], now)
-    if (records.length > 0) await recordAttempts(tx, records)
-    if (done.length > 0) await deps.queue.complete(tx, 'deliver-email', done)
+    if (attempts.length > 0) await recordAttempts(tx, attempts.map(recordOf))
+    if (done.length > 0) await queue.complete(tx, 'deliver-email', done)
+    for (const [seconds, again] of Map.groupBy(snoozed, ({ wait_seconds }) => wait_seconds)) {
+      const put_off = again.map(({ job }) => job)
+      if (seconds !== undefined) await queue.snooze(tx, 'deliver-email', put_off, seconds)
+    }
+    await applyPace(tx, sender, outcomes, { booked_at, now })
   })
+}
+
+function recordOf(attempt: Attempt): AttemptRecord {
+  const pending = pendingOf(attempt)
+  return {
+    team_id: attempt.row.team_id,
+    email_id: attempt.row.id,
+    provider_message_id: attempt.delivery.provider_message_id,
+    pending_recipients: pending.length > 0 && isPartial(attempt, pending) ? pending : null,
+    size_kb: sizeKb(attempt.email.html),
+  }
 }

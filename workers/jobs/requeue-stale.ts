@@ -6,44 +6,52 @@
 import { noteGivenUp } from '../../db/emails/give-up.ts'
 import { staleEmails } from '../../db/emails/requeue/table.ts'
 import { requeueEmails } from '../../db/emails/requeue.ts'
-import { JOBS } from '../../db/jobs.ts'
+import { JOBS, type JobName } from '../../db/jobs.ts'
 import { staleReports } from '../../db/reports/table.ts'
+import { requeueMessages } from '../../db/whatsapp/requeue.ts'
+import { staleMessages } from '../../db/whatsapp/table.ts'
 import type { WorkerDeps } from '../registry.ts'
 
 const LOT = 1_000
-const UPKEEP = 300
-const LOST_EMAIL = (JOBS['deliver-email'].options.retryDelayMax + UPKEEP) * 1_000
-const LOST_REPORT = (JOBS['ingest-report'].options.retryDelayMax + UPKEEP) * 1_000
 
-/** One round: up to a thousand of each. */
-export async function requeueStale(deps: WorkerDeps): Promise<void> {
-  const now = deps.clock()
-  await requeueLostEmails(deps, now)
-  await requeueLostReports(deps, now)
-  const told = await deps.database.transaction(async (tx) => await noteGivenUp(tx, now))
-  if (told > 0) deps.log.warn({ gave_up: told }, 'emails were given up; see `queue status`')
-}
+const olderThan = (job: JobName, now: Date): Date =>
+  new Date(now.getTime() - (JOBS[job].options.retryDelayMax + 300) * 1_000)
 
-/** Emails that have been queued for longer than any retry pause and have no job. */
-async function requeueLostEmails({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
-  const candidates = await staleEmails(database, new Date(now.getTime() - LOST_EMAIL), LOT)
-  const alive = await queue.withJob(
-    database,
-    'deliver-email',
-    candidates.map(({ email_id }) => email_id),
-  )
+async function sweepEmails({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
+  const candidates = await staleEmails(database, olderThan('deliver-email', now), LOT)
+  const ids = candidates.map(({ email_id }) => email_id)
+  const alive = await queue.withJob(database, 'deliver-email', ids)
   const lost = candidates.filter(({ email_id }) => !alive.has(email_id))
   if (lost.length === 0) return
   const requeued = await database.transaction(async (tx) => await requeueEmails(tx, queue, lost, now))
   log.warn({ requeued: requeued.length }, 'requeued emails that had lost their job')
 }
 
-/** Reports that are still pending and have no job. */
-async function requeueLostReports({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
-  const ids = await staleReports(database, new Date(now.getTime() - LOST_REPORT), LOT)
+async function sweepMessages({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
+  const candidates = await staleMessages(database, olderThan('deliver-whatsapp', now), LOT)
+  const ids = candidates.map(({ message_id }) => message_id)
+  const alive = await queue.withJob(database, 'deliver-whatsapp', ids)
+  const lost = candidates.filter(({ message_id }) => !alive.has(message_id))
+  if (lost.length === 0) return
+  const requeued = await database.transaction(async (tx) => await requeueMessages(tx, queue, lost, now))
+  log.warn({ requeued: requeued.length }, 'requeued WhatsApp messages that had lost their job')
+}
+
+async function sweepReports({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
+  const ids = await staleReports(database, olderThan('ingest-report', now), LOT)
   const alive = await queue.withJob(database, 'ingest-report', ids)
   const lost = ids.filter((id) => !alive.has(id)).map((report_id) => ({ report_id }))
   if (lost.length === 0) return
   await database.transaction(async (tx) => await queue.reenqueue(tx, 'ingest-report', lost))
   log.warn({ requeued: lost.length }, 'requeued reports that had lost their job')
+}
+
+/** One round: up to a thousand of each. */
+export async function requeueStale(deps: WorkerDeps): Promise<void> {
+  const now = deps.clock()
+  await sweepEmails(deps, now)
+  await sweepMessages(deps, now)
+  await sweepReports(deps, now)
+  const told = await deps.database.transaction(async (tx) => await noteGivenUp(tx, now))
+  if (told > 0) deps.log.warn({ gave_up: told }, 'emails were given up; see `queue status`')
 }

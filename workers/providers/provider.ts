@@ -4,6 +4,7 @@
  * Promises: whatever a provider says is turned into one of four outcomes before it leaves an adapter;
  * nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
+import type { Sender } from '../../db/senders/pace.ts'
 
 /** A DKIM key as nodemailer signs with it: the domain, the selector and the PEM private key. */
 export type DkimKey = { domain: string; selector: string; private_key: string }
@@ -40,8 +41,8 @@ export type OutgoingEmail = {
  * free of control characters and of secrets.
  * - accepted: the provider has taken it.
  * - refused: for good; `suppress` when the address itself is dead (a permanent bounce, decisions: delivery reports).
- * - deferred: for now; `wait_seconds` when the provider named a pause, `sender_wide` when everything sent
- *   through this provider has to slow down, not only this message.
+ * - deferred: for now; `wait_seconds` when it is known for how long another try is no use; `sender_wide` when this
+ *   is about everything sent through this provider, which is then slowed, or paused for the `wait_seconds`.
  * - unknown: the request left but no answer came back; a second try may be a duplicate.
  */
 export type Outcome =
@@ -60,6 +61,8 @@ export type EmailDelivery = {
 /** A way to send email. `send` never throws: every failure is an outcome. */
 export type EmailProvider = {
   send(email: OutgoingEmail): Promise<EmailDelivery>
+  /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
+  sender(): Promise<Sender>
   /** Lets go of pooled connections; in-flight sends finish first. */
   close(): Promise<void>
 }

@@ -2,11 +2,15 @@
 import type { Provider } from '../../db/reports/table.ts'
 import type { Secrets } from '../../db/secrets.ts'
 import type { ReportReader } from './report.ts'
+import { readSesReport } from './ses-reports.ts'
 import { createSmtpReportReader } from './smtp-reports.ts'
+import { readWhatsappReport } from './whatsapp-reports.ts'
 
 export type Readers = Readonly<Partial<Record<Provider, ReportReader>>>
 
 /** Makes the readers. A report of a provider without one is parked. */
 export const createReaders = ({ secrets }: { secrets: Secrets }): Readers => ({
   smtp: createSmtpReportReader(secrets),
+  ses: readSesReport,
+  whatsapp: readWhatsappReport,
 })

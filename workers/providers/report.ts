@@ -7,6 +7,7 @@ import type { ContactEffect } from '../../db/contacts/effect.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
 import type { Provider } from '../../db/reports/table.ts'
+import type { TemplateState } from '../../db/whatsapp/status.ts'
 
 export type { ContactEffect, MessageRef }
 
@@ -36,6 +37,8 @@ export type ReportedWhatsappEvent = {
   occurred_at: Date
   detail: string
   event_key: string
+  /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */
+  provider_message_id: string | null
 }
 
 /** A template's new state at the provider. */
@@ -43,7 +46,7 @@ export type ReportedTemplateEvent = {
   channel: 'whatsapp-template'
   name: string
   language: string
-  status: string
+  status: TemplateState
   occurred_at: Date
   detail: string
 }

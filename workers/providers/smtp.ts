@@ -39,6 +39,8 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
 }
 
 const SLICE = 16 * 1024
+/** Sends per second that a relay which asked to slow down begins from, and recovers to. */
+const NOMINAL_RATE = 200
 
 type Transport = ReturnType<typeof createPool>
 /** What travels with a message through nodemailer, so that its plugin can note how far it came. */
@@ -50,6 +52,8 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const describe = createDescribe(secretsOf(options.url))
   const transport = createPool(options, timeouts)
   const in_flight = new Set<Promise<unknown>>()
+  // A relay is not paced until it asks for it: it takes what its connections take.
+  const sender = { key: `smtp:${new URL(options.url).host}`, ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
   const track = async (email: OutgoingEmail): Promise<EmailDelivery> => {
@@ -61,6 +65,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
     async send(email) {
       return closed ? deferAll(email, 'the SMTP provider is closed') : await track(email)
     },
+    sender: async () => sender,
     async close() {
       closed = true
       await Promise.allSettled(in_flight)

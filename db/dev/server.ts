@@ -9,16 +9,8 @@ import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Place } from './dev-place.ts'
-import {
-  ENVIRONMENT,
-  kept,
-  OWN_SERVER,
-  postmasterFile,
-  run,
-  stopServer,
-  writePrivate,
-} from './dev-process.ts'
+import type { Place } from './place.ts'
+import { ENVIRONMENT, kept, OWN_SERVER, postmasterFile, run, stopServer, writePrivate } from './process.ts'
 
 /** PostgreSQL's own settings, by name. */
 export type Settings = Readonly<Record<string, string>>

@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client } from 'pg'
 import t, { type Test } from 'tap'
-import { runningPostgres, startPostgres } from '../../db/dev.ts'
+import { runningPostgres, startPostgres } from '../../../db/dev/postgres.ts'
 
 const ROOT = process.getuid?.() === 0
-const DEV = new URL('../../db/dev.ts', import.meta.url).href
+const DEV = new URL('../../../db/dev/postgres.ts', import.meta.url).href
 const SETTINGS = { fsync: 'off' }
 
 async function rows(url: string, sql: string): Promise<Record<string, unknown>[]> {

@@ -9,9 +9,9 @@ import { access, chmod, constants, mkdir, readFile, realpath, rm, stat } from 'n
 import { connect, createServer } from 'node:net'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { choosePlace, digest } from './dev-place.ts'
-import { isRoot, kept, livePostmaster, OWN_SERVER, stopServer, writePrivate } from './dev-process.ts'
-import { ensureCluster, ensureDatabase, launch, type Settings } from './dev-server.ts'
+import { choosePlace, digest } from './place.ts'
+import { isRoot, kept, livePostmaster, OWN_SERVER, stopServer, writePrivate } from './process.ts'
+import { ensureCluster, ensureDatabase, launch, type Settings } from './server.ts'
 
 /** server.json. `directory` tells it from a copy that came along when a checkout was copied. */
 type Published = { directory: string; pid: number; data?: string; url?: string }

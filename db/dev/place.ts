@@ -8,7 +8,7 @@ import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/pro
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Account, isRoot, OWN_SERVER, permits, run, stopServer, writePrivate } from './dev-process.ts'
+import { type Account, isRoot, OWN_SERVER, permits, run, stopServer, writePrivate } from './process.ts'
 
 /** `home` is the directory itself or its stand-in; `data` and `bin` are the cluster and the programs. */
 export type Place = { home: string; data: string; bin: string; account: Account }

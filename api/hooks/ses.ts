@@ -1,0 +1,56 @@
+/**
+ * POST /hooks/ses: what SES publishes through Amazon SNS (contract §6).
+ * Promises: proved genuine by topic and signature, or 401 (sns.ts); a subscription is confirmed only then; a
+ * notification that is taken is committed, once for each SNS MessageId. Must not look into the report.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Refusal } from '../../db/errors.ts'
+import type { Answer } from '../errors.ts'
+import { readRawBody } from '../input.ts'
+import type { Deps, PublicRoute } from '../route.ts'
+import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
+import { takeReport } from './take.ts'
+
+/** An SNS message is at most 256 KiB; in JSON's escapes it may be several times that. */
+const LARGEST_POST = 1024 * 1024
+/** SNS sends its JSON as text/plain. */
+const TYPES = /^(text\/plain|application\/json) *(;|$)/i
+
+function assertReadable(headers: IncomingHttpHeaders): void {
+  const plain = (headers['content-encoding'] ?? 'identity') === 'identity'
+  if (plain && TYPES.test(headers['content-type'] ?? '')) return
+  throw new Refusal('unsupported_media_type', 'the body must be JSON, as text/plain or application/json')
+}
+
+/** What to do with an envelope that is genuine. */
+const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<Answer>> = {
+  Notification: async (deps, { envelope, body, now }) =>
+    await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body }, now),
+  async SubscriptionConfirmation({ sns, log }, { envelope }) {
+    await sns.confirm(envelope)
+    log.info({ topic: envelope.TopicArn }, 'confirmed the subscription to an SNS topic')
+    return { status: 200, body: { status: 'confirmed' } }
+  },
+  async UnsubscribeConfirmation({ log }, { envelope }) {
+    log.warn({ topic: envelope.TopicArn }, 'somebody ended the subscription to an SNS topic')
+    return { status: 200, body: { status: 'noted' } }
+  },
+}
+
+type Post = { envelope: SnsEnvelope; body: Buffer; now: Date }
+
+export const sesHookRoutes: readonly PublicRoute[] = [
+  {
+    method: 'POST',
+    path: '/hooks/ses',
+    access: 'public',
+    async handle({ raw, headers, now }, deps) {
+      assertReadable(headers)
+      const body = await readRawBody(raw, LARGEST_POST)
+      const envelope = parseEnvelope(body)
+      if (envelope === null) throw new Refusal('unauthorized', 'this hook takes signed posts of SNS only')
+      await deps.sns.authenticate(envelope, now)
+      return await ACTIONS[envelope.Type](deps, { envelope, body, now })
+    },
+  },
+]

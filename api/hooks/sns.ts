@@ -1,0 +1,115 @@
+/**
+ * Proves that a post comes from Amazon SNS and from a topic of ours, and confirms subscriptions.
+ * Promises: nothing is fetched for a topic that is not on the list, nor from anywhere but SNS's own hosts, over TLS,
+ * without redirects, within a time and a size; certificates are kept while they are valid, a bounded number of them.
+ * A certificate that cannot be fetched is `unavailable`, which SNS repeats; a refusal it would not. providers.md §2.2.
+ */
+import { type KeyObject, verify, X509Certificate } from 'node:crypto'
+import { type Agent, get } from 'node:https'
+import { Refusal } from '../../db/errors.ts'
+import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
+
+export type Sns = {
+  /** @throws Refusal unauthorized, unavailable */
+  authenticate(envelope: SnsEnvelope, now: Date): Promise<void>
+  /** Confirms the subscription of an envelope that has been authenticated. @throws Refusal unavailable */
+  confirm(envelope: SnsEnvelope): Promise<void>
+}
+
+const TIMEOUT = 5_000
+const LARGEST_ANSWER = 64 * 1024
+const KEPT_CERTIFICATES = 20
+/** A forger who knows a topic's name can make us ask SNS for certificates; this many at a time. */
+const FETCHES = 4
+const HASHES: Record<string, string> = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' }
+
+/** What is known of a certificate: whose key signs, and when. */
+type Signer = { key: KeyObject; from: Date; until: Date }
+
+const refuse = (): Refusal => new Refusal('unauthorized', 'this hook takes posts of its own SNS topics only')
+const unavailable = (what: string): Refusal => new Refusal('unavailable', `${what}; please retry`, 20)
+
+/** @param agent how SNS's hosts are reached; Node's own when absent. */
+export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {
+  const signerAt = createSigners(agent)
+  return {
+    async authenticate(envelope, now) {
+      const { TopicArn, Type, SignatureVersion, Signature } = envelope
+      const url = topics.includes(TopicArn) ? certificateUrl(envelope) : null
+      if (url === null) throw refuse()
+      if (Type === 'SubscriptionConfirmation' && confirmationUrl(envelope) === null) throw refuse()
+      const { key, from, until } = await signerAt(url, now)
+      const valid = from <= now && now <= until
+      const signed = Buffer.from(stringToSign(envelope))
+      const hash = HASHES[SignatureVersion] ?? ''
+      if (!valid || !verify(hash, signed, key, Buffer.from(Signature, 'base64'))) throw refuse()
+    },
+    async confirm(envelope) {
+      const url = confirmationUrl(envelope)
+      if (url === null) throw refuse()
+      const { status } = await fetchBytes(url, agent).catch(() => ({ status: 0 }))
+      if (status !== 200) throw unavailable('SNS did not take the confirmation')
+    },
+  }
+}
+
+/** Signers by their certificate's URL: fetched once, kept while valid, the oldest let go. */
+function createSigners(agent: Agent | undefined) {
+  const kept = new Map<string, Signer>()
+  const fetching = new Map<string, Promise<Signer>>()
+
+  const fetchSigner = async (url: URL): Promise<Signer> => {
+    const { status, body } = await fetchBytes(url, agent).catch(() => ({ status: 0, body: Buffer.alloc(0) }))
+    if (status !== 200) throw unavailable("SNS's certificate cannot be fetched")
+    const signer = readCertificate(body)
+    kept.set(url.href, signer)
+    const [oldest] = kept.keys()
+    if (kept.size > KEPT_CERTIFICATES && oldest !== undefined) kept.delete(oldest)
+    return signer
+  }
+  return async (url: URL, now: Date): Promise<Signer> => {
+    const known = kept.get(url.href)
+    if (known && now <= known.until) return known
+    kept.delete(url.href)
+    const under_way = fetching.get(url.href)
+    if (under_way) return await under_way
+    if (fetching.size >= FETCHES) throw unavailable('too many certificates are being fetched')
+    const fetched = fetchSigner(url).finally(() => fetching.delete(url.href))
+    fetching.set(url.href, fetched)
+    return await fetched
+  }
+}
+
+/** @throws Refusal unauthorized when it is no certificate with an RSA key. */
+function readCertificate(pem: Buffer): Signer {
+  try {
+    const certificate = new X509Certificate(pem)
+    const key = certificate.publicKey
+    if (key.asymmetricKeyType !== 'rsa') throw refuse()
+    return { key, from: new Date(certificate.validFrom), until: new Date(certificate.validTo) }
+  } catch {
+    throw refuse()
+  }
+}
+
+/** One GET; node:https follows no redirects. Rejects when it takes too long or brings too much. */
+async function fetchBytes(url: URL, agent: Agent | undefined): Promise<{ status: number; body: Buffer }> {
+  return await new Promise((resolve, reject) => {
+    const options = { signal: AbortSignal.timeout(TIMEOUT), ...(agent ? { agent } : {}) }
+    const request = get(url, options, async (response) => {
+      try {
+        const chunks: Buffer[] = []
+        let size = 0
+        for await (const chunk of response as AsyncIterable<Buffer>) {
+          size += chunk.length
+          if (size > LARGEST_ANSWER) throw new Error('the answer is too large')
+          chunks.push(chunk)
+        }
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) })
+      } catch (error) {
+        reject(error)
+      }
+    })
+    request.on('error', reject)
+  })
+}

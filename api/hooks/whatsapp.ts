@@ -1,0 +1,62 @@
+/**
+ * GET and POST /hooks/whatsapp: the provider's handshake, and its reports (contract §6).
+ * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, compared in
+ * constant time, or 401; without that setting nothing can be proved, so everything is 401. Taken is committed. Must
+ * not look into the report.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Refusal } from '../../db/errors.ts'
+import { contentKey } from '../../db/reports/store.ts'
+import { readRawBody } from '../input.ts'
+import type { PublicRoute } from '../route.ts'
+import { sameSecret, takeReport } from './take.ts'
+
+const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
+const CHALLENGE = /^[\x21-\x7e]{1,256}$/
+
+const notGenuine = () =>
+  new Refusal('unauthorized', 'this hook takes reports signed with its app secret only')
+
+/** The signature's bytes. @throws Refusal unauthorized when the header is no signature. */
+function signatureOf(header: string | string[] | undefined): Buffer {
+  const hex = typeof header === 'string' ? SIGNATURE.exec(header)?.[1] : undefined
+  if (hex === undefined) throw notGenuine()
+  return Buffer.from(hex, 'hex')
+}
+
+/** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token fit. */
+function challengeOf(query: URLSearchParams, verifyToken: string | null): string {
+  const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
+    const [value, ...others] = query.getAll(name)
+    return others.length === 0 ? value : undefined
+  })
+  const fits = verifyToken !== null && token !== undefined && sameSecret(token, verifyToken)
+  if (mode === 'subscribe' && fits && challenge !== undefined && CHALLENGE.test(challenge)) return challenge
+  throw new Refusal('insufficient_scope', 'the verify token does not fit')
+}
+
+export const whatsappHookRoutes: readonly PublicRoute[] = [
+  {
+    method: 'GET',
+    path: '/hooks/whatsapp',
+    access: 'public',
+    async handle({ query }, { hooks }) {
+      const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
+      return { status: 200, body: challengeOf(query, hooks.whatsapp_verify_token), headers }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/hooks/whatsapp',
+    access: 'public',
+    async handle({ raw, headers, now }, deps) {
+      const signature = signatureOf(headers['x-hub-signature-256'])
+      const secret = deps.hooks.whatsapp_app_secret
+      if (secret === null) throw notGenuine()
+      const body = await readRawBody(raw)
+      const expected = createHmac('sha256', secret).update(body).digest()
+      if (!timingSafeEqual(signature, expected)) throw notGenuine()
+      return await takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)
+    },
+  },
+]

@@ -1,0 +1,65 @@
+/**
+ * POST /v1/contacts/bulk (contract §4.1): checks the call's shape and size, stores it with its job in one
+ * transaction, and waits for what a worker makes of it. The items are judged there (db/contacts/upsert.ts).
+ * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import {
+  insertUpsert,
+  type StoredRefusal,
+  type UpsertResult,
+  upsertResult,
+} from '../../db/contacts/upserts/table.ts'
+import { Refusal } from '../../db/errors.ts'
+import { keyOnly } from '../auth.ts'
+import { type BatchItem, presentBatch } from '../batch.ts'
+import { parseBatch, readJsonText } from '../input.ts'
+import type { Deps, PrivateRoute } from '../route.ts'
+
+const BULK_LIMIT = 1_000
+const RETRY_AFTER = 5
+
+/** Has a worker carry out the call. @throws Refusal unavailable when none did in time. */
+async function carriedOut(deps: Deps, teamId: string, body: string, now: Date): Promise<UpsertResult> {
+  const { database, queue, wake, replies, upsertWait: timeout } = deps
+  const id = uuidv7()
+  const result = await replies.ask(id, {
+    async send() {
+      await database.transaction(async (tx) => {
+        await insertUpsert(tx, teamId, { id, body }, now)
+        const jobs = await queue.enqueue(tx, 'upsert-contacts', [{ team_id: teamId, upsert_id: id }])
+        if (jobs !== 1) throw new Error('stored an upsert without its job')
+      })
+      wake('upsert-contacts')
+    },
+    read: async () => await upsertResult(database, teamId, id),
+    timeout,
+  })
+  if (result) return result
+  throw new Refusal(
+    'unavailable',
+    'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
+    RETRY_AFTER,
+  )
+}
+
+const refusalOf = ({ code, message }: StoredRefusal): Refusal => new Refusal(code, message)
+
+const outcomeOf = (item: string | StoredRefusal): BatchItem =>
+  typeof item === 'string' ? item : refusalOf(item)
+
+export const bulkRoutes: readonly PrivateRoute[] = [
+  {
+    method: 'POST',
+    path: '/v1/contacts/bulk',
+    access: keyOnly('contacts:write'),
+    async handle({ raw, principal, now }, deps) {
+      const { value, text } = await readJsonText(raw)
+      const items = parseBatch(value, 'contacts', BULK_LIMIT)
+      if (items.length === 0) return { status: 200, body: presentBatch([]) }
+      const result = await carriedOut(deps, principal.team_id, text, now)
+      if ('refusal' in result) throw refusalOf(result.refusal)
+      return { status: 200, body: presentBatch(result.items.map(outcomeOf)) }
+    },
+  },
+]

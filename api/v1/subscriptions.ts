@@ -1,0 +1,45 @@
+/** Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe (contract §4.1). */
+import { object } from 'yup'
+import { identityOf } from '../../db/contacts/edit.ts'
+import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
+import { address, parse, uuids } from '../../db/fields.ts'
+import { keyOnly, keyOrSession } from '../auth.ts'
+import { readJson } from '../input.ts'
+import type { PrivateRoute } from '../route.ts'
+import { pathIdentity } from './contacts.ts'
+import { presentContact } from './present.ts'
+
+const unsubscribeSchema = object({ email: address().required('${path} is required'), topic_ids: uuids() })
+
+/** POST /v1/contacts/:email/<verb>; a body is not looked at. */
+const statusRoute = (verb: string, change: typeof unsubscribe): PrivateRoute => ({
+  method: 'POST',
+  path: `/v1/contacts/:email/${verb}`,
+  access: keyOnly('contacts:write'),
+  async handle({ params, principal, now }, { database }) {
+    const identity = pathIdentity(params)
+    const contact = await database.transaction(
+      async (tx) => await change({ tx, now }, principal.team_id, identity),
+    )
+    return { status: 200, body: presentContact(contact) }
+  },
+})
+
+export const subscriptionRoutes: readonly PrivateRoute[] = [
+  statusRoute('unsubscribe', unsubscribe),
+  statusRoute('resubscribe', resubscribe),
+  {
+    method: 'POST',
+    path: '/v1/marketing/unsubscribe',
+    access: keyOrSession(null),
+    async handle({ raw, principal, now }, { database }) {
+      const { email, topic_ids } = parse(unsubscribeSchema, await readJson(raw))
+      const identity = identityOf(email)
+      await database.transaction(async (tx) => {
+        if (topic_ids === undefined) await unsubscribe({ tx, now }, principal.team_id, identity)
+        else await leaveTopics({ tx, now }, principal.team_id, identity, topic_ids)
+      })
+      return { status: 204 }
+    },
+  },
+]

@@ -1,0 +1,112 @@
+/**
+ * POST /v1/whatsapp/messages and /batch: template messages (contract §4.3). Owns the shape of a send and the
+ * refusals that need nothing but the body; the rest is db/whatsapp/accept.ts, for one item and for a hundred alike.
+ */
+import { array, type InferType, object } from 'yup'
+import { Refusal } from '../../db/errors.ts'
+import { parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { normalisePhone, type Phone } from '../../db/text/phone.ts'
+import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
+import { messagesOfRequest, type SentRow } from '../../db/whatsapp/table.ts'
+import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
+import { type BatchItem, presentBatch, settle } from '../batch.ts'
+import { parseBatch, readJson } from '../input.ts'
+import type { Deps, PrivateRoute } from '../route.ts'
+import { presentMessages } from './present.ts'
+
+const BATCH_LIMIT = 100
+
+/** The body of a send, and each item of a batch. The 50 are counted as given, before repeats collapse. */
+export const sendSchema = object({
+  template_id: uuid().required('${path} is required'),
+  to: array(text().defined('${path} must be a string').nonNullable('${path} must be a string'))
+    .typeError('${path} must be an array of phone numbers')
+    .required('${path} is required')
+    .min(1, '${path} must have at least 1 number')
+    .max(50, '${path} must have at most 50 numbers'),
+  parameters: stringMap(),
+  idempotency_key: text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII'),
+})
+
+type SendBody = InferType<typeof sendSchema>
+
+/** The numbers in E.164 form, each once, in order. @throws Refusal invalid_phone naming the first bad one. */
+function phonesOf(numbers: readonly string[]): Phone[] {
+  const phones = numbers.map((number, index) => {
+    const phone = normalisePhone(number)
+    if (phone) return phone
+    throw new Refusal(
+      'invalid_phone',
+      `to[${index}]: invalid_phone: not a number in E.164 form, such as +15551234567`,
+    )
+  })
+  return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
+}
+
+/** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
+export function toWhatsappItem(body: unknown, path = ''): WhatsappItem {
+  const send: SendBody = parse(sendSchema, body, path)
+  return {
+    template_id: send.template_id.toLowerCase(),
+    to: phonesOf(send.to),
+    parameters: send.parameters ?? {},
+    idempotency_key: send.idempotency_key ?? null,
+  }
+}
+
+/** Accepts items in one transaction and wakes a worker once they are committed. */
+async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[], now: Date) {
+  const { database, queue, wake } = deps
+  const outcomes = await database.transaction(
+    async (tx) => await acceptWhatsapp({ tx, queue, now }, team_id, items),
+  )
+  if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
+  return outcomes
+}
+
+async function rowsOf(
+  { database }: Deps,
+  { team_id }: Principal,
+  outcome: WhatsappOutcome,
+): Promise<readonly SentRow[]> {
+  if (outcome.kind === 'refused') throw outcome.refusal
+  if (outcome.kind === 'stored') return outcome.rows
+  return await messagesOfRequest(database, team_id, outcome.request_id)
+}
+
+/** Each item's outcome, in request order; items that are malformed by themselves never reach the database. */
+async function acceptBatch(deps: Deps, principal: Principal, bodies: readonly unknown[], now: Date) {
+  const items = bodies.map((body, index) => settle(() => toWhatsappItem(body, `messages[${index}]`)))
+  const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
+  const outcomes = valid.length === 0 ? [] : await accept(deps, principal, valid, now)
+  return items.map((item): BatchItem => {
+    if (item instanceof Refusal) return item
+    const outcome = outcomes.shift()
+    if (!outcome) throw new Error('every item must have an outcome')
+    return outcome.kind === 'refused' ? outcome.refusal : outcome.first_id
+  })
+}
+
+export const whatsappRoutes: readonly PrivateRoute[] = [
+  {
+    method: 'POST',
+    path: '/v1/whatsapp/messages',
+    access: keyOrSession('whatsapp:send'),
+    async handle({ raw, principal, now }, deps) {
+      const item = toWhatsappItem(await readJson(raw))
+      const [outcome] = await accept(deps, principal, [item], now)
+      if (!outcome) throw new Error('one item must have one outcome')
+      const rows = await rowsOf(deps, principal, outcome)
+      return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/v1/whatsapp/messages/batch',
+    access: keyOnly('whatsapp:send'),
+    async handle({ raw, principal, now }, deps) {
+      const bodies = parseBatch(await readJson(raw), 'messages', BATCH_LIMIT)
+      return { status: 200, body: presentBatch(await acceptBatch(deps, principal, bodies, now)) }
+    },
+  },
+]

@@ -1,0 +1,93 @@
+/**
+ * Creates, changes and deletes one contact, in the caller's transaction.
+ * Promises: an identity once per team; the contact allowance is exact, since whoever adds or removes a contact
+ * locks the team's account first; topics on a contact exist. Contract §4.1, §8; decisions: Contacts.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../errors.ts'
+import type { Tx } from '../pool.ts'
+import { left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { addressIdentity, parseAddress } from '../text/address.ts'
+import {
+  type ContactChange,
+  type ContactRow,
+  contactByIdentity,
+  deleteContact,
+  holdTopics,
+  insertContact,
+  updateContact,
+} from './table.ts'
+
+type At = { tx: Tx; now: Date }
+
+export const noContact = (): Refusal =>
+  new Refusal('contact_not_found', 'there is no contact with that email')
+
+export const contactsReached = (limit: number | null): Refusal =>
+  new Refusal('quota_exceeded', `the allowance of ${limit} contacts is reached`)
+
+/** The identity of an email that names a contact. @throws Refusal contact_not_found when it is no email. */
+export function identityOf(email: string): string {
+  if (parseAddress(email) === null) throw noContact()
+  return addressIdentity(email)
+}
+
+/** The ids in lower case, each once, in the order given. */
+export const distinctTopics = (ids: readonly string[]): string[] => [
+  ...new Set(ids.map((id) => id.toLowerCase())),
+]
+
+/** @throws Refusal bad_request naming the first topic that the team does not have. */
+async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<string[]> {
+  const wanted = distinctTopics(ids)
+  if (wanted.length === 0) return wanted
+  const known = await holdTopics(tx, teamId, wanted)
+  const unknown = wanted.find((id) => !known.has(id))
+  if (unknown === undefined) return wanted
+  throw new Refusal('bad_request', `topic_ids: there is no topic ${unknown}`)
+}
+
+/** @throws Refusal bad_request for unknown topics, contact_exists, quota_exceeded; in this order. */
+export async function createContact(
+  { tx, now }: At,
+  teamId: string,
+  given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
+): Promise<ContactRow> {
+  const email = parseAddress(given.email)?.address ?? given.email
+  const identity = addressIdentity(email)
+  const account = await lockAccount(tx, teamId, now)
+  const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
+  if (await contactByIdentity(tx, teamId, identity)) {
+    throw new Refusal('contact_exists', 'there is a contact with that email already')
+  }
+  if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
+  account.used.contacts += 1
+  await saveAccount(tx, teamId, account)
+  const contact = { id: uuidv7(), email, identity, properties: given.properties ?? {}, topic_ids }
+  return await insertContact(tx, teamId, contact, now)
+}
+
+/** Replaces the fields that are given. @throws Refusal bad_request for unknown topics, contact_not_found. */
+export async function changeContact(
+  { tx, now }: At,
+  teamId: string,
+  identity: string,
+  {
+    properties,
+    topic_ids: ids,
+  }: { properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
+): Promise<ContactRow> {
+  const topic_ids = ids === undefined ? undefined : await existingTopics(tx, teamId, ids)
+  const change: ContactChange = { properties, topic_ids }
+  const contact = await updateContact(tx, teamId, identity, change, now)
+  if (!contact) throw noContact()
+  return contact
+}
+
+/** Forgets a contact wholly and frees its place. @throws Refusal contact_not_found. */
+export async function removeContact({ tx, now }: At, teamId: string, identity: string): Promise<void> {
+  const account = await lockAccount(tx, teamId, now)
+  if (!(await deleteContact(tx, teamId, identity))) throw noContact()
+  account.used.contacts = Math.max(0, account.used.contacts - 1)
+  await saveAccount(tx, teamId, account)
+}

@@ -1,0 +1,105 @@
+/**
+ * Bulk upsert: judges the items of a call and stores them, set-based, in the caller's transaction.
+ * Promises: a handful of statements whatever the number of items; items are admitted in request order until the
+ * allowance is full; an existing contact's status never changes. Parallel bulks of a team queue up at its account,
+ * and contacts are locked in one order, so that overlapping ones cannot deadlock. Contract §4.1; decisions: Contacts.
+ *
+ * A call is stored as the text that came (upserts/table.ts) and its items are judged here, in the worker: one
+ * item's NUL or lone surrogate, which no JSON column would take, is then that item's fault alone.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { type InferType, object } from 'yup'
+import { Refusal, settle } from '../errors.ts'
+import { address, isObject, parse } from '../fields.ts'
+import type { Tx } from '../pool.ts'
+import { left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { addressIdentity, parseAddress } from '../text/address.ts'
+import { contactsReached } from './edit.ts'
+import { contactProperties } from './fields.ts'
+import { insertContacts, lockContacts, type NewContact, writeContactProperties } from './table.ts'
+import type { StoredRefusal, UpsertResult } from './upserts/table.ts'
+
+const itemSchema = object({
+  email: address().required('${path} is required'),
+  properties: contactProperties(),
+})
+
+type Properties = InferType<typeof itemSchema>['properties']
+type ContactItem = { email: string; identity: string; properties: Properties }
+
+function toItem(value: unknown, path: string): ContactItem {
+  const { email, properties } = parse(itemSchema, value, path)
+  return { email: parseAddress(email)?.address ?? email, identity: addressIdentity(email), properties }
+}
+
+/** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
+export function readItems(body: string): (ContactItem | Refusal)[] {
+  const call: unknown = JSON.parse(body)
+  const items = isObject(call) && Array.isArray(call.contacts) ? call.contacts : []
+  return items.map((item, index) => settle(() => toItem(item, `contacts[${index}]`)))
+}
+
+/** What a call comes to: an outcome for each item, contacts to make, and maps to write on those that there are. */
+type Decision = {
+  outcomes: (string | Refusal)[]
+  fresh: Omit<NewContact, 'topic_ids'>[]
+  changed: Pick<NewContact, 'id' | 'properties'>[]
+}
+
+/** Admits items in order while there is room; the last map given for a contact is the one it gets. Pure. */
+function decide(
+  items: readonly (ContactItem | Refusal)[],
+  stored: ReadonlyMap<string, string>,
+  room: number,
+  full: Refusal,
+): Decision {
+  const fresh = new Map<string, { id: string; email: string }>()
+  const maps = new Map<string, NonNullable<Properties>>()
+  const outcomes = items.map((item) => {
+    if (item instanceof Refusal) return item
+    const { email, identity, properties } = item
+    const known = stored.get(identity) ?? fresh.get(identity)?.id
+    if (known === undefined && fresh.size >= room) return full
+    const id = known ?? uuidv7()
+    if (known === undefined) fresh.set(identity, { id, email })
+    if (properties !== undefined) maps.set(identity, properties)
+    return id
+  })
+  return {
+    outcomes,
+    fresh: [...fresh].map(([identity, contact]) => ({
+      ...contact,
+      identity,
+      properties: maps.get(identity) ?? {},
+    })),
+    changed: [...maps].flatMap(([identity, properties]) => {
+      const id = stored.get(identity)
+      return id === undefined ? [] : [{ id, properties }]
+    }),
+  }
+}
+
+const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message })
+
+/** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
+export async function upsertContacts(
+  { tx, now }: { tx: Tx; now: Date },
+  teamId: string,
+  items: readonly (ContactItem | Refusal)[],
+): Promise<UpsertResult> {
+  const account = await lockAccount(tx, teamId, now)
+  const identities = items.flatMap((item) => (item instanceof Refusal ? [] : [item.identity]))
+  const existing = await lockContacts(tx, teamId, [...new Set(identities)])
+  const { limits, used } = account
+  const room = left(limits.contacts, used.contacts)
+  const full = contactsReached(limits.contacts)
+  if (identities.length > 0 && existing.size === 0 && room === 0) return { refusal: stored(full) }
+  const { outcomes, fresh, changed } = decide(items, existing, room, full)
+  if (fresh.length > 0) {
+    used.contacts += fresh.length
+    await saveAccount(tx, teamId, account)
+    await insertContacts(tx, teamId, fresh, now)
+  }
+  if (changed.length > 0) await writeContactProperties(tx, teamId, changed, now)
+  return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
+}

@@ -1,0 +1,68 @@
+/**
+ * Waiting for the stored outcome of a job: LISTEN/NOTIFY, with a slow poll behind it.
+ * Promises: one connection per process, however many wait; a lost notification costs a poll interval, nothing more;
+ * the row that `read` looks at is the truth, whoever wrote it. Must not know what is waited for.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { listen } from './listen.ts'
+import { type Database, notify } from './pool.ts'
+
+const CHANNEL = 'heliograph_replies'
+const POLL = 2_000
+
+/** How to ask, where the reply will lie, and how long to wait for it in milliseconds. */
+export type Question<T> = {
+  send: () => Promise<void>
+  read: () => Promise<T | null>
+  timeout: number
+}
+
+export type Replies = {
+  /** Sends the question and waits. @returns what `read` finds, or null when it found nothing in time. */
+  ask<T>(key: string, question: Question<T>): Promise<T | null>
+  close(): Promise<void>
+}
+
+/** Resolves when the bell has rung, or after `ms`. */
+async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
+  const rung = new AbortController()
+  const late = sleep(ms, undefined, { signal: rung.signal }).catch(() => {})
+  await Promise.race([bell, late])
+  rung.abort()
+}
+
+/** Starts listening. @param poll how often to look without a notification, in milliseconds. */
+export function createReplies(url: string, { poll = POLL }: { poll?: number } = {}): Replies {
+  const bells = new Map<string, () => void>()
+  const listener = listen(url, CHANNEL, {
+    onPayload: (key) => bells.get(key)?.(),
+    onReconnect: () => {
+      for (const ring of bells.values()) ring()
+    },
+  })
+  return {
+    async ask(key, { send, read, timeout }) {
+      let bell = Promise.withResolvers<void>()
+      // Hung up before the question is sent: no reply can come too soon.
+      bells.set(key, () => bell.resolve())
+      try {
+        await send()
+        const deadline = performance.now() + timeout
+        for (;;) {
+          const left = deadline - performance.now()
+          await rungOrLate(bell.promise, Math.max(0, Math.min(poll, left)))
+          bell = Promise.withResolvers()
+          const reply = await read()
+          if (reply !== null || performance.now() >= deadline) return reply
+        }
+      } finally {
+        bells.delete(key)
+      }
+    },
+    close: async () => await listener.close(),
+  }
+}
+
+/** Tells whoever waits for these keys that their replies are committed. */
+export const announce = async (database: Database, keys: readonly string[]): Promise<void> =>
+  await notify(database, CHANNEL, keys)

@@ -1,0 +1,38 @@
+/**
+ * The ladder of WhatsApp statuses (contract §3.3, decisions: statuses) and the states of a template. Pure.
+ * A report moves a row up and never down: proof of delivery beats a stray failure, a late `sent` changes nothing.
+ */
+
+/** Lowest rung first. */
+export const WHATSAPP_LADDER = ['queued', 'sent', 'failed', 'delivered', 'read'] as const
+export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
+
+/** What can happen to a message; those that name a status move the row to it, the others only tell. */
+export const WHATSAPP_EVENTS = [
+  'accepted',
+  'sent',
+  'delivered',
+  'read',
+  'failed',
+  'deferred',
+  'unknown',
+  'requeued',
+  'gave_up',
+] as const
+export type WhatsappEventKind = (typeof WHATSAPP_EVENTS)[number]
+
+/** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
+export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus =>
+  WHATSAPP_LADDER.find((status) => status === kind) ?? 'queued'
+
+/** The higher of two rungs. */
+export const higherStatus = (one: WhatsappStatus, other: WhatsappStatus): WhatsappStatus =>
+  WHATSAPP_LADDER.indexOf(one) >= WHATSAPP_LADDER.indexOf(other) ? one : other
+
+/** What a template can be, the least restrictive first; only an approved one is sendable (decisions: template states). */
+export const TEMPLATE_STATES = ['approved', 'pending', 'paused', 'rejected', 'disabled'] as const
+export type TemplateState = (typeof TEMPLATE_STATES)[number]
+
+/** The state that a word names, in any case; null for any other word. */
+export const templateState = (word: string): TemplateState | null =>
+  TEMPLATE_STATES.find((state) => state === word.toLowerCase()) ?? null

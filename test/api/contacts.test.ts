@@ -1,0 +1,333 @@
+/** One contact at a time over HTTP: create, read, change, delete, and the email in the path (contract §4.1). */
+import fc from 'fast-check'
+import t from 'tap'
+import { createTopic } from '../../db/contacts/topics.ts'
+import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
+import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const UNKNOWN = '00000000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const { call } = service
+const team = await makeTeam(service)
+const { key } = team
+
+const create = (body: unknown): Promise<Reply> => call('POST', '/v1/contacts', { key, body })
+const path = (email: string): string => `/v1/contacts/${encodeURIComponent(email)}`
+const refused = ({ status, body }: Reply): [number, string] => [status, body.error?.code]
+const topic = async (name: string, teamId = team.id): Promise<string> =>
+  (await createTopic({ tx: service.database, now: new Date() }, teamId, { name })).id
+
+t.test('POST creates one contact: 201, the Contact, status subscribed', async (t) => {
+  const { status, body } = await create({ email: 'first@example.org' })
+  t.equal(status, 201)
+  t.match(body, { id: UUID, created_at: TIME, updated_at: TIME })
+  const { id: _id, created_at, updated_at, ...rest } = body
+  t.strictSame(rest, {
+    email: 'first@example.org',
+    status: 'subscribed',
+    properties: {},
+    subscribed_topic_ids: [],
+  })
+  t.equal(created_at, updated_at)
+  t.strictSame((await call('GET', path('first@example.org'), { key })).body, body)
+})
+
+t.test('409 contact_exists: email already present; nothing is overwritten', async (t) => {
+  const first = await create({ email: 'Twice@Example.org', properties: { a: '1' } })
+  for (const email of ['Twice@Example.org', 'twice@example.org', ' TWICE@EXAMPLE.ORG ']) {
+    t.strictSame(refused(await create({ email, properties: { b: '2' } })), [409, 'contact_exists'], email)
+  }
+  t.strictSame((await call('GET', path('twice@example.org'), { key })).body, first.body)
+})
+
+t.test('402 quota_exceeded when the contact allowance is reached, and 409 comes before it', async (t) => {
+  const small = await teamWithRoom(service, 1)
+  const post = (email: string) => call('POST', '/v1/contacts', { key: small.key, body: { email } })
+  t.equal((await post('a@example.org')).status, 201)
+  t.strictSame(refused(await post('b@example.org')), [402, 'quota_exceeded'])
+  t.strictSame(refused(await post('A@example.org')), [409, 'contact_exists'])
+  t.equal(await contactsUsed(service, small), 1)
+  t.equal((await call('DELETE', path('a@example.org'), { key: small.key })).status, 204)
+  t.equal((await post('b@example.org')).status, 201, 'DELETE frees a place')
+  await setRoom(service, small, 0)
+  t.strictSame(refused(await post('c@example.org')), [402, 'quota_exceeded'], 'below what is used')
+})
+
+t.test('parallel creates store exactly as many as fit, each email once', async (t) => {
+  const small = await teamWithRoom(service, 10)
+  const replies = await Promise.all(
+    Array.from({ length: 60 }, (_, index) =>
+      call('POST', '/v1/contacts', { key: small.key, body: { email: `c${index % 15}@example.org` } }),
+    ),
+  )
+  t.equal(replies.filter(({ status }) => status === 201).length, 10)
+  t.ok(replies.every(({ status }) => [201, 402, 409].includes(status)))
+  t.equal(await contactsStored(service, small), 10)
+  t.equal(await contactsUsed(service, small), 10)
+})
+
+t.test('properties: any key round-trips, an empty map is {} and never null', async (t) => {
+  const properties = JSON.parse(
+    '{"__proto__":"p","constructor":"c","prototype":"o","toString":"t","":"empty","a.b[0]":"é\\ud83d\\ude00","n":""}',
+  )
+  const raw = JSON.stringify({ email: 'keys@example.org', properties })
+  const headers = { 'Content-Type': 'application/json' }
+  const made = await call('POST', '/v1/contacts', { key, raw, headers })
+  t.equal(made.status, 201)
+  const shown = (await call('GET', path('keys@example.org'), { key })).body.properties
+  for (const map of [made.body.properties, shown]) {
+    t.strictSame(Object.entries(map).sort(), Object.entries(properties).sort())
+  }
+  t.equal(({} as { polluted?: string }).polluted, undefined)
+  for (const [email, given] of [
+    ['none@example.org', undefined],
+    ['null@example.org', null],
+    ['empty@example.org', {}],
+  ]) {
+    t.strictSame((await create({ email, properties: given })).body.properties, {})
+  }
+})
+
+t.test('properties of any text round-trip', async (t) => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 20 }).filter((value) => !value.includes('\0'))
+  await create({ email: 'any@example.org' })
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(text, text), { maxLength: 20 }), async (entries) => {
+      const properties = Object.fromEntries(entries)
+      const { body } = await call('PATCH', path('any@example.org'), { key, body: { properties } })
+      t.strictSame(Object.entries(body.properties).sort(), Object.entries(properties).sort())
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('properties hold at most 100 keys of 128 and values of 2,048 characters', async (t) => {
+  const keys = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, '']))
+  const face = '😀'
+  const fitting = { ...keys(98), [face.repeat(128)]: 'x', long: face.repeat(2048) }
+  t.equal((await create({ email: 'full@example.org', properties: fitting })).status, 201)
+  for (const [properties, words] of [
+    [keys(101), 'properties must have at most 100 keys'],
+    [{ ['k'.repeat(129)]: '' }, 'must have a key of at most 128 characters'],
+    [{ city: 'x'.repeat(2049) }, 'properties.city must have at most 2048 characters'],
+    [{ '${path}': 'x'.repeat(2049) }, 'properties["${path}"] must have at most 2048 characters'],
+    [{ a: 1 }, 'properties must be an object whose values are strings'],
+    [{ a: null }, 'properties must be an object whose values are strings'],
+    [['a'], 'properties must be an object whose values are strings'],
+    ['a', 'properties must be an object whose values are strings'],
+    [{ a: 'b\0' }, 'properties.a must not contain NUL characters'],
+    [{ 'a\0': 'b' }, 'must not contain NUL characters'],
+    [{ a: '\ud800' }, 'properties.a must not contain lone surrogates'],
+  ] as const) {
+    const reply = await create({ email: 'over@example.org', properties })
+    t.strictSame(refused(reply), [400, 'bad_request'], words)
+    t.match(reply.body.error.message, words)
+  }
+})
+
+t.test('400 bad_request for what is no contact', async (t) => {
+  for (const body of [
+    {},
+    [],
+    'text',
+    null,
+    { email: null },
+    { email: '' },
+    { email: 5 },
+    { email: 'no address' },
+    { email: 'a@b' },
+    { email: 'a@example.org, b@example.org' },
+    { email: 'Name <a@example.org>' },
+    { email: `${'a'.repeat(65)}@example.org` },
+    { email: 'a\0@example.org' },
+    { email: 'x@example.org', topic_ids: 'a' },
+    { email: 'x@example.org', topic_ids: ['a'] },
+    { email: 'x@example.org', topic_ids: [null] },
+    { email: 'x@example.org', topic_ids: [UNKNOWN] },
+  ]) {
+    t.strictSame(refused(await create(body)), [400, 'bad_request'], JSON.stringify(body))
+  }
+  t.strictSame(refused(await call('POST', '/v1/contacts', { key })), [400, 'bad_request'], 'no body')
+  t.equal((await call('GET', path('x@example.org'), { key })).status, 404, 'nothing was stored')
+})
+
+t.test('topic_ids: validated against the team, each once, in the order given', async (t) => {
+  const [news, offers] = [await topic('news'), await topic('offers')]
+  const other = await makeTeam(service)
+  const foreign = await topic('news', other.id)
+  const { body } = await create({
+    email: 'topics@example.org',
+    topic_ids: [offers, news.toUpperCase(), offers, news],
+  })
+  t.strictSame(body.subscribed_topic_ids, [offers, news])
+  const patch = (topic_ids: unknown) =>
+    call('PATCH', path('topics@example.org'), { key, body: { topic_ids } })
+  t.strictSame(refused(await patch([foreign])), [400, 'bad_request'], "another team's topic")
+  t.strictSame((await patch([news])).body.subscribed_topic_ids, [news])
+  t.strictSame((await patch([])).body.subscribed_topic_ids, [])
+})
+
+t.test(
+  'emails come back as first given, trimmed; identity ignores case and the spelling of an IDN',
+  async (t) => {
+    const given = 'Jörg+News@BÜCHER.example'.replace('ö', 'oe')
+    const made = await create({ email: `  ${given} ` })
+    t.equal(made.body.email, given)
+    for (const email of [
+      given,
+      given.toLowerCase(),
+      'joerg+news@xn--bcher-kva.example',
+      'JOERG+NEWS@XN--BCHER-KVA.EXAMPLE',
+    ]) {
+      t.equal((await call('GET', path(email), { key })).body.id, made.body.id, email)
+      t.strictSame(refused(await create({ email })), [409, 'contact_exists'], email)
+    }
+    t.equal((await call('GET', '/v1/contacts/joerg+news@bücher.example', { key })).body.id, made.body.id)
+  },
+)
+
+t.test(
+  'the email in the path comes URL-encoded or not, with any sign that an address may have',
+  async (t) => {
+    for (const email of [
+      "o'hara+x@example.org",
+      'a/b@example.org',
+      'a%b@example.org',
+      '!#$&=?^`{|}~@example.org',
+    ]) {
+      const { body } = await create({ email })
+      t.equal((await call('GET', path(email), { key })).body.id, body.id, email)
+    }
+    t.equal((await call('GET', "/v1/contacts/o'hara+x@example.org", { key })).status, 200)
+  },
+)
+
+t.test('a malformed percent-encoding or a NUL in the path is 400 bad_request', async (t) => {
+  for (const email of [
+    '%zz@example.org',
+    'a%@example.org',
+    '%ff@example.org',
+    '%ed%a0%80@example.org',
+    '%00',
+  ]) {
+    for (const [method, tail] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['POST', '/unsubscribe'],
+    ] as const) {
+      const reply = await call(method, `/v1/contacts/${email}${tail}`, { key })
+      t.strictSame(refused(reply), [400, 'bad_request'], `${method} ${email}`)
+    }
+    t.equal((await call('GET', `/v1/contacts/${email}`)).status, 401, 'authentication comes first')
+  }
+})
+
+t.test("404 contact_not_found for an unknown email, another team's, and what is no email", async (t) => {
+  const other = await makeTeam(service)
+  await call('POST', '/v1/contacts', { key: other.key, body: { email: 'theirs@example.org' } })
+  for (const email of [
+    'unknown@example.org',
+    'theirs@example.org',
+    'no-address',
+    'a@b',
+    'a\r\nb@example.org',
+  ]) {
+    for (const [method, tail, body] of [
+      ['GET', '', undefined],
+      ['PATCH', '', {}],
+      ['DELETE', '', undefined],
+      ['POST', '/unsubscribe', undefined],
+      ['POST', '/resubscribe', undefined],
+    ] as const) {
+      const reply = await call(method, path(email) + tail, { key, ...(body && { body }) })
+      t.strictSame(refused(reply), [404, 'contact_not_found'], `${method} ${email}${tail}`)
+    }
+  }
+  t.equal((await call('GET', path('theirs@example.org'), { key: other.key })).status, 200)
+})
+
+t.test(
+  'PATCH replaces the whole map and the topics; what is absent or null stays; updated_at advances',
+  async (t) => {
+    const news = await topic('patched')
+    const made = await create({
+      email: 'patch@example.org',
+      properties: { a: '1', b: '2' },
+      topic_ids: [news],
+    })
+    let before = made.body
+    for (const [body, changes] of [
+      [{ properties: { b: '3' } }, { properties: { b: '3' } }],
+      [{ topic_ids: [] }, { subscribed_topic_ids: [] }],
+      [{}, {}],
+      [{ properties: null, topic_ids: null, email: 'new@example.org', status: 'bounced' }, {}],
+      [{ properties: {} }, { properties: {} }],
+    ]) {
+      const { status, body: after } = await call('PATCH', path('PATCH@example.org'), { key, body })
+      t.equal(status, 200)
+      t.strictSame(after, { ...before, ...changes, updated_at: after.updated_at })
+      t.ok(after.updated_at > before.updated_at, 'updated_at advances')
+      before = after
+    }
+  },
+)
+
+t.test('DELETE: 204 and an empty body; suppression is forgotten too', async (t) => {
+  await create({ email: 'gone@example.org' })
+  await report(service, team, 'gone@example.org', 'complained')
+  const used = await contactsUsed(service, team)
+  const { status, body, headers } = await call('DELETE', path('Gone@Example.org'), { key })
+  t.strictSame([status, body, headers.get('content-type')], [204, '', null])
+  t.equal(await contactsUsed(service, team), used - 1)
+  t.strictSame(refused(await call('DELETE', path('gone@example.org'), { key })), [404, 'contact_not_found'])
+  t.equal(await contactsUsed(service, team), used - 1)
+  t.equal((await create({ email: 'gone@example.org' })).body.status, 'subscribed')
+  t.equal((await call('POST', `${path('gone@example.org')}/resubscribe`, { key })).status, 200)
+})
+
+t.test('contacts are for API keys with the scope only', async (t) => {
+  const reader = await makeKey(service, team.id, { scopes: ['contacts:read'] })
+  const writer = await makeKey(service, team.id, { scopes: ['contacts:write'] })
+  const session = await makeSession(service, team.id)
+  const email = path('first@example.org')
+  for (const [method, target, scope] of [
+    ['GET', '/v1/contacts', 'read'],
+    ['GET', email, 'read'],
+    ['POST', '/v1/contacts', 'write'],
+    ['PATCH', email, 'write'],
+    ['DELETE', email, 'write'],
+    ['POST', '/v1/contacts/bulk', 'write'],
+    ['POST', `${email}/unsubscribe`, 'write'],
+    ['POST', `${email}/resubscribe`, 'write'],
+  ] as const) {
+    const lacking = scope === 'read' ? writer : reader
+    for (const credential of [lacking, session]) {
+      const body = method === 'GET' ? {} : { raw: 'a body that nobody looks at' }
+      const reply = await call(method, target, { key: credential, ...body })
+      t.strictSame(refused(reply), [403, 'insufficient_scope'], `${method} ${target}`)
+    }
+    t.equal((await call(method, target)).status, 401)
+  }
+})
+
+t.test('other methods are 405 with Allow', async (t) => {
+  for (const [target, allow] of [
+    ['/v1/contacts', 'HEAD, GET, POST'],
+    ['/v1/contacts/a@example.org', 'DELETE, GET, HEAD, PATCH'],
+    ['/v1/contacts/a@example.org/unsubscribe', 'POST'],
+    ['/v1/contacts/bulk', 'POST'],
+    ['/v1/marketing/unsubscribe', 'POST'],
+  ] as const) {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+      (name) => !allow.includes(name),
+    )) {
+      const reply = await call(method, target, { key })
+      t.strictSame(refused(reply), [405, 'method_not_allowed'], `${method} ${target}`)
+      t.strictSame(reply.headers.get('allow')?.split(', ').sort(), allow.split(', ').sort(), target)
+    }
+  }
+})

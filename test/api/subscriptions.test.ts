@@ -1,0 +1,182 @@
+/** Every row of the contract's state table that the API can bring about, and the one-shot unsubscribe (§3.1, §4.1). */
+import fc from 'fast-check'
+import t from 'tap'
+import { createTopic, removeTopic } from '../../db/contacts/topics.ts'
+import { report } from '../support/contacts.ts'
+import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+
+const UNKNOWN = '00000000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const { call, database } = service
+const team = await makeTeam(service)
+const { key } = team
+
+let made = 0
+/** A new contact. */
+async function contact(fields: Record<string, unknown> = {}) {
+  const email = `c${++made}@example.org`
+  const { body } = await call('POST', '/v1/contacts', { key, body: { email, ...fields } })
+  return body
+}
+const show = async (email: string) => (await call('GET', `/v1/contacts/${email}`, { key })).body
+const change = (email: string, verb: 'unsubscribe' | 'resubscribe'): Promise<Reply> =>
+  call('POST', `/v1/contacts/${email}/${verb}`, { key })
+const marketing = (body: unknown, credential = key): Promise<Reply> =>
+  call('POST', '/v1/marketing/unsubscribe', { key: credential, body })
+const refused = ({ status, body }: Reply): [number, string] => [status, body.error?.code]
+const topic = async (name: string): Promise<string> =>
+  (await createTopic({ tx: database, now: new Date() }, team.id, { name })).id
+
+t.test('subscribed → unsubscribed: 200 with the contact', async (t) => {
+  const before = await contact({ properties: { a: '1' } })
+  const { status, body } = await change(before.email.toUpperCase(), 'unsubscribe')
+  t.equal(status, 200)
+  t.strictSame(body, { ...before, status: 'unsubscribed', updated_at: body.updated_at })
+  t.ok(body.updated_at > before.updated_at)
+  t.strictSame(await show(before.email), body)
+})
+
+t.test('unsubscribed → unsubscribed by a repeated call: no-op, same response', async (t) => {
+  const { email } = await contact()
+  const { body } = await change(email, 'unsubscribe')
+  const again = await change(email, 'unsubscribe')
+  t.strictSame([again.status, again.body], [200, body])
+})
+
+t.test('unsubscribed → subscribed by resubscribe: 200 with the contact', async (t) => {
+  const { email } = await contact()
+  await change(email, 'unsubscribe')
+  const { status, body } = await change(email, 'resubscribe')
+  t.strictSame([status, body.status], [200, 'subscribed'])
+  t.strictSame(await show(email), body)
+})
+
+t.test('resubscribe of a subscribed contact is a no-op 200', async (t) => {
+  const before = await contact()
+  const { status, body } = await change(before.email, 'resubscribe')
+  t.strictSame([status, body], [200, before])
+})
+
+for (const suppression of ['bounced', 'complained'] as const) {
+  t.test(`${suppression}: resubscribe is 409 contact_suppressed and changes nothing`, async (t) => {
+    const { email } = await contact()
+    await report(service, team, email, suppression)
+    const before = await show(email)
+    t.strictSame(refused(await change(email, 'resubscribe')), [409, 'contact_suppressed'])
+    t.strictSame(await show(email), before)
+  })
+
+  t.test(`${suppression} → unsubscribed, and the suppression is remembered`, async (t) => {
+    for (const unsubscribe of [
+      (email: string) => change(email, 'unsubscribe'),
+      (email: string) => marketing({ email }),
+    ]) {
+      const { email } = await contact()
+      await report(service, team, email, suppression)
+      t.ok((await unsubscribe(email)).status < 300)
+      t.equal((await show(email)).status, 'unsubscribed')
+      t.strictSame(refused(await change(email, 'resubscribe')), [409, 'contact_suppressed'])
+      await unsubscribe(email)
+      t.strictSame(refused(await change(email, 'resubscribe')), [409, 'contact_suppressed'])
+      t.equal((await show(email)).status, 'unsubscribed')
+    }
+  })
+}
+
+t.test('suppression holds under any order of calls and reports', async (t) => {
+  const step = fc.constantFrom('unsubscribe', 'resubscribe', 'marketing', 'patch', 'bounced', 'complained')
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
+      const { email } = await contact()
+      let [status, suppressed] = ['subscribed', false]
+      for (const each of steps) {
+        if (each === 'bounced' || each === 'complained') {
+          await report(service, team, email, each)
+          if (status !== 'complained') status = each
+          suppressed = true
+        } else if (each === 'patch') {
+          await call('PATCH', `/v1/contacts/${email}`, { key, body: { properties: { a: 'b' } } })
+        } else if (each === 'resubscribe') {
+          t.equal((await change(email, 'resubscribe')).status, suppressed ? 409 : 200)
+          if (!suppressed) status = 'subscribed'
+        } else {
+          await (each === 'marketing' ? marketing({ email }) : change(email, 'unsubscribe'))
+          status = 'unsubscribed'
+        }
+        t.equal((await show(email)).status, status)
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+t.test('marketing unsubscribe without topic_ids: unsubscribed, 204 and an empty body', async (t) => {
+  const { email } = await contact()
+  const { status, body, headers } = await marketing({ email: ` ${email.toUpperCase()} ` })
+  t.strictSame([status, body, headers.get('content-type')], [204, '', null])
+  t.equal((await show(email)).status, 'unsubscribed')
+  const second = await contact()
+  t.equal((await marketing({ email: second.email, topic_ids: null })).status, 204)
+  t.equal((await show(second.email)).status, 'unsubscribed', 'null is absent')
+})
+
+t.test('marketing unsubscribe takes a key of any scope, and a session token', async (t) => {
+  const { email } = await contact()
+  const other = await makeKey(service, team.id, { scopes: ['emails:send'] })
+  const none = await makeKey(service, team.id, { scopes: [] })
+  for (const credential of [other, none, await makeSession(service, team.id)]) {
+    t.equal((await marketing({ email }, credential)).status, 204)
+  }
+  t.equal((await call('POST', '/v1/marketing/unsubscribe', { body: { email } })).status, 401)
+})
+
+t.test('topic-only unsubscribe removes those topics and leaves status as it is', async (t) => {
+  const [a, b, c] = [await topic('a'), await topic('b'), await topic('c')]
+  const before = await contact({ topic_ids: [c, a, b] })
+  const { email } = before
+  t.equal((await marketing({ email, topic_ids: [a.toUpperCase(), a, UNKNOWN] })).status, 204)
+  const after = await show(email)
+  t.strictSame(after, { ...before, subscribed_topic_ids: [c, b], updated_at: after.updated_at })
+  t.ok(after.updated_at > before.updated_at)
+  for (const topic_ids of [[], [UNKNOWN], [a]]) {
+    t.equal((await marketing({ email, topic_ids })).status, 204)
+    t.strictSame(await show(email), after, 'changes nothing')
+  }
+  t.strictSame(refused(await marketing({ email, topic_ids: ['no-uuid'] })), [400, 'bad_request'])
+})
+
+t.test('400 bad_request: invalid email; 404 contact_not_found', async (t) => {
+  for (const body of [{}, { email: 'no address' }, { email: 5 }, { email: 'a@b' }, [], { email: null }]) {
+    t.strictSame(refused(await marketing(body)), [400, 'bad_request'], JSON.stringify(body))
+  }
+  const other = await makeTeam(service)
+  await call('POST', '/v1/contacts', { key: other.key, body: { email: 'theirs@example.org' } })
+  for (const fields of [{}, { topic_ids: [] }, { topic_ids: [UNKNOWN] }]) {
+    for (const email of ['unknown@example.org', 'theirs@example.org']) {
+      t.strictSame(refused(await marketing({ email, ...fields })), [404, 'contact_not_found'])
+    }
+  }
+  const theirs = await call('GET', '/v1/contacts/theirs@example.org', { key: other.key })
+  t.equal(theirs.body.status, 'subscribed')
+})
+
+t.test('deleting a topic removes it from contacts, those being made just then too', async (t) => {
+  const kept = await topic('kept')
+  for (let round = 0; round < 5; round++) {
+    const gone = await topic(`gone ${round}`)
+    const first = await contact({ topic_ids: [gone, kept] })
+    const others = await Promise.all([
+      contact({ topic_ids: [gone] }),
+      database.transaction(async (tx) => await removeTopic({ tx, now: new Date() }, team.id, gone)),
+      contact({ topic_ids: [gone] }),
+      call('PATCH', `/v1/contacts/${first.email}`, { key, body: { topic_ids: [kept, gone] } }),
+    ])
+    t.equal(others.length, 4)
+    const { body } = await call('GET', '/v1/contacts?limit=100', { key })
+    t.notOk(
+      body.data.some((each: { subscribed_topic_ids: string[] }) => each.subscribed_topic_ids.includes(gone)),
+    )
+    t.strictSame((await show(first.email)).subscribed_topic_ids, [kept])
+  }
+})

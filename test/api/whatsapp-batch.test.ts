@@ -1,0 +1,204 @@
+// POST /v1/whatsapp/messages/batch over a real listener and database: contract §2.4, §4.3, §7, §8.
+
+import t from 'tap'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { aMessage, aTemplate, type Json, makeTemplate, numbers, rowsOf } from '../support/whatsapp.ts'
+
+const PATH = '/v1/whatsapp/messages/batch'
+const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const { call, database } = service
+
+const sendBatch = async (key: string, messages: unknown): Promise<Reply> =>
+  await call('POST', PATH, { key, body: { messages } })
+
+async function sender(whatsapp_limit = 10_000) {
+  const team = await makeTeam(service)
+  await database.transaction(
+    async (tx) => await subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'pro', whatsapp_limit }),
+  )
+  return { team, key: team.key, id: (await makeTemplate(service, team.id)).id }
+}
+
+const usedBy = async (teamId: string): Promise<number> =>
+  (await showTeam(database, teamId, new Date())).used.whatsapp
+
+const codesOf = ({ body }: Reply): (string | undefined)[] =>
+  body.data.map((item: { error?: { code: string } }) => item.error?.code)
+
+t.test(
+  'a batch answers 200 with an item per message, in request order, each with the id of its first row',
+  async (t) => {
+    const { team, key, id } = await sender()
+    const { status, body } = await sendBatch(key, [
+      aMessage(id, { to: numbers(3) }),
+      aMessage(id, { to: numbers(2, 10) }),
+    ])
+    t.equal(status, 200)
+    const rows = await rowsOf(service, team.id)
+    t.same(body, {
+      data: [
+        { index: 0, id: rows[0]?.id },
+        { index: 1, id: rows[3]?.id },
+      ],
+    })
+    t.same(
+      rows.map((row) => row.recipient),
+      [...numbers(3), ...numbers(2, 10)],
+    )
+  },
+)
+
+t.test('an item has either id or error, and a failing item never aborts the others', async (t) => {
+  const { team, key, id } = await sender()
+  const unsupported = await makeTemplate(service, team.id, aTemplate({ header: { format: 'VIDEO' } }))
+  const paused = await makeTemplate(service, team.id, aTemplate({}, { status: 'PAUSED' }))
+  const reply = await sendBatch(key, [
+    aMessage(id),
+    aMessage(id, { to: ['+15555550101', '12'] }),
+    aMessage(UNKNOWN),
+    aMessage(paused.id),
+    aMessage(unsupported.id),
+    aMessage(id, { parameters: {} }),
+    aMessage(id, { to: [] }),
+    'no object',
+    aMessage(id, { to: numbers(2) }),
+  ])
+  t.equal(reply.status, 200)
+  t.same(codesOf(reply), [
+    undefined,
+    ...['invalid_phone', 'not_found', 'template_disabled', 'template_unsupported', 'invalid_params'],
+    ...['bad_request', 'bad_request', undefined],
+  ])
+  for (const [index, item] of reply.body.data.entries()) {
+    t.equal(item.index, index)
+    t.same(Object.keys(item), ['index', item.error ? 'error' : 'id'])
+  }
+  t.equal((await rowsOf(service, team.id)).length, 3)
+})
+
+t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>', async (t) => {
+  const { key, id } = await sender()
+  const { body } = await sendBatch(key, [
+    aMessage(id, { to: ['+15555550101', '+15555550102', 'nobody', ''] }),
+  ])
+  t.same(Object.keys(body.data[0]), ['index', 'error'])
+  t.equal(body.data[0].error.code, 'invalid_phone')
+  t.match(body.data[0].error.message, /^to\[2\]: invalid_phone: \S.+/)
+})
+
+t.test('more than 100 items answer 400 batch_too_large and nothing is processed', async (t) => {
+  const { team, key, id } = await sender()
+  const reply = await sendBatch(key, Array(101).fill(aMessage(id)))
+  t.equal(reply.status, 400)
+  t.equal(reply.body.error.code, 'batch_too_large')
+  t.equal(await usedBy(team.id), 0)
+  t.equal((await sendBatch(key, Array(100).fill(aMessage(id)))).status, 200)
+})
+
+t.test('100 items of 50 recipients are taken in one call', async (t) => {
+  const { team, key, id } = await sender()
+  const messages = Array.from({ length: 100 }, (_, index) => aMessage(id, { to: numbers(50, index * 50) }))
+  const { status, body } = await sendBatch(key, messages)
+  t.equal(status, 200)
+  t.equal(new Set(body.data.map((item: Json) => item.id)).size, 100)
+  t.equal(await usedBy(team.id), 5_000)
+  t.equal((await rowsOf(service, team.id)).length, 5_000)
+})
+
+t.test('an empty batch answers 200 with an empty data', async (t) => {
+  const { key } = await sender()
+  t.same((await sendBatch(key, [])).body, { data: [] })
+})
+
+t.test('a body without an array of messages answers 400 bad_request', async (t) => {
+  const { key } = await sender()
+  for (const body of [{}, { messages: {} }, { messages: null }, [], { messages: 'x' }]) {
+    const reply = await call('POST', PATH, { key, body })
+    t.equal(reply.status, 400)
+    t.equal(reply.body.error.code, 'bad_request')
+  }
+})
+
+t.test('a batch that would not fit the allowance answers 402 and nothing is stored', async (t) => {
+  const { team, key, id } = await sender(5)
+  const reply = await sendBatch(key, [aMessage(id, { to: numbers(3) }), aMessage(id, { to: numbers(3, 10) })])
+  t.equal(reply.status, 402)
+  t.equal(reply.body.error.code, 'quota_exceeded')
+  t.equal(await usedBy(team.id), 0)
+  t.same(await rowsOf(service, team.id), [])
+  t.equal((await sendBatch(key, [aMessage(id, { to: numbers(5) })])).status, 200)
+})
+
+t.test('only what would be stored counts: refused items, replays and repeated keys are exempt', async (t) => {
+  const { team, key, id } = await sender(4)
+  const stored = aMessage(id, { to: numbers(2), idempotency_key: 'stored' })
+  const first = await sendBatch(key, [stored])
+  const fresh = aMessage(id, { to: numbers(2, 10), idempotency_key: 'fresh' })
+  const reply = await sendBatch(key, [stored, aMessage(UNKNOWN, { to: numbers(9) }), fresh, fresh, stored])
+  t.equal(reply.status, 200)
+  t.same(codesOf(reply), [undefined, 'not_found', undefined, undefined, undefined])
+  const ids = reply.body.data.map((item: Json) => item.id)
+  t.equal(ids[0], first.body.data[0].id)
+  t.equal(ids[4], ids[0])
+  t.equal(ids[3], ids[2], 'one key twice in a batch gives one id')
+  t.equal(await usedBy(team.id), 4)
+  t.equal((await sendBatch(key, [stored, fresh])).status, 200, 'replays pass a full allowance')
+  t.equal((await sendBatch(key, [stored, aMessage(id)])).status, 402)
+})
+
+t.test('repeats in to are charged once', async (t) => {
+  const { team, key, id } = await sender(1)
+  t.equal((await sendBatch(key, [aMessage(id, { to: ['+15555550101', '+1 555 555 0101'] })])).status, 200)
+  t.equal(await usedBy(team.id), 1)
+})
+
+t.test('single sends and batches share one space of keys', async (t) => {
+  const { key, id } = await sender()
+  const body = aMessage(id, { to: numbers(2), idempotency_key: 'one space' })
+  const single = await call('POST', '/v1/whatsapp/messages', { key, body })
+  const batch = await sendBatch(key, [body])
+  t.equal(batch.body.data[0].id, single.body.data[0].id)
+  const other = aMessage(id, { idempotency_key: 'batch first' })
+  const { body: first } = await sendBatch(key, [other])
+  const replay = await call('POST', '/v1/whatsapp/messages', { key, body: other })
+  t.equal(replay.status, 200)
+  t.equal(replay.body.data[0].id, first.data[0].id)
+})
+
+t.test('batches and single sends at once never exceed the allowance', async (t) => {
+  const { team, key, id } = await sender(30)
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      index % 2 === 0
+        ? sendBatch(key, [aMessage(id, { to: numbers(4, index * 4) }), aMessage(id)])
+        : call('POST', '/v1/whatsapp/messages', { key, body: aMessage(id, { to: numbers(3) }) }),
+    ),
+  )
+  for (const { status } of replies) t.ok([200, 201, 402].includes(status))
+  const used = await usedBy(team.id)
+  t.ok(used <= 30 && used > 25, `${used} of 30`)
+  t.equal((await rowsOf(service, team.id)).length, used)
+})
+
+t.test('it takes API keys only, with the scope whatsapp:send', async (t) => {
+  const { team, id } = await sender()
+  const session = await sendBatch(await makeSession(service, team.id), [aMessage(id)])
+  t.equal(session.status, 403)
+  t.equal(session.body.error.code, 'insufficient_scope')
+  t.match(session.body.error.message, /API keys only/)
+  const without = await sendBatch(await makeKey(service, team.id, { scopes: ['emails:send'] }), [
+    aMessage(id),
+  ])
+  t.equal(without.body.error.code, 'insufficient_scope')
+})
+
+t.test('text that cannot be stored fails its own item only', async (t) => {
+  const { key, id } = await sender()
+  const reply = await sendBatch(key, [aMessage(id, { parameters: { 'body:1': 'a\0b' } }), aMessage(id)])
+  t.same(codesOf(reply), ['bad_request', undefined])
+  t.match(reply.body.data[0].error.message, /^messages\[0\]\.parameters/)
+})

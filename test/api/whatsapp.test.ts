@@ -1,0 +1,463 @@
+// POST /v1/whatsapp/messages over a real listener and database: contract §2.3, §3.3, §4.3, §7, §8; decisions: WhatsApp.
+
+import fc from 'fast-check'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { number, object, string } from 'yup'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import {
+  aMessage,
+  aTemplate,
+  type Json,
+  makeTemplate,
+  numbers,
+  rowsOf,
+  setStatus,
+} from '../support/whatsapp.ts'
+
+const PATH = '/v1/whatsapp/messages'
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const { call, database } = service
+
+const send = async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
+  await call('POST', PATH, { key, body, headers })
+
+const isRefused = (t: Test, reply: Reply, status: number, code: string, message = /./): void => {
+  t.equal(reply.status, status, JSON.stringify(reply.body))
+  t.same(Object.keys(reply.body), ['error'])
+  t.same(Object.keys(reply.body.error).sort(), ['code', 'message'])
+  t.equal(reply.body.error.code, code)
+  t.match(reply.body.error.message, message)
+}
+
+const usedBy = async (teamId: string): Promise<number> =>
+  (await showTeam(database, teamId, new Date())).used.whatsapp
+
+const jobRow = object({ id: string().defined(), team_id: string().defined(), message_id: string().defined() })
+const jobsOf = async (teamId: string) =>
+  await database.any(sql.type(jobRow)`
+    select id, data ->> 'team_id' as team_id, data ->> 'message_id' as message_id from pgboss.job
+    where name = 'deliver-whatsapp' and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
+
+const setLimit = async (teamId: string, whatsapp_limit: number) =>
+  await database.transaction(
+    async (tx) => await subscribeTeam({ tx, now: new Date() }, teamId, { plan: 'pro', whatsapp_limit }),
+  )
+
+/** A team with a template of one body slot. */
+async function sender(plan = 'pro') {
+  const team = await makeTeam(service, { plan })
+  const template = await makeTemplate(service, team.id)
+  return { team, key: team.key, template }
+}
+
+t.test('a send answers 201 with one row per recipient, each with id, to and status queued', async (t) => {
+  const { team, key, template } = await sender()
+  const reply = await send(key, aMessage(template.id, { to: ['+15555550101', '+33612345678'] }))
+  t.equal(reply.status, 201)
+  t.same(Object.keys(reply.body), ['data'])
+  t.equal(reply.body.data.length, 2)
+  for (const row of reply.body.data) {
+    t.same(Object.keys(row), ['id', 'to', 'status'])
+    t.match(row.id, UUID)
+    t.equal(row.status, 'queued')
+  }
+  t.same(
+    reply.body.data.map((row: Json) => row.to),
+    ['+15555550101', '+33612345678'],
+  )
+  const rows = await rowsOf(service, team.id)
+  t.same(
+    rows.map((row) => row.id),
+    reply.body.data.map((row: Json) => row.id),
+  )
+  t.same(
+    rows.map((row) => row.country),
+    [null, 'FR'],
+    'the country is stored when libphonenumber knows it',
+  )
+})
+
+t.test('rows and jobs are stored together: one job per row, named by the row', async (t) => {
+  const { team, key, template } = await sender()
+  const { body } = await send(key, aMessage(template.id, { to: numbers(3) }))
+  t.same(
+    await jobsOf(team.id),
+    body.data.map(({ id }: Json) => ({ id, team_id: team.id, message_id: id })),
+  )
+})
+
+t.test('separators in a number are stripped; repeats collapse to one row', async (t) => {
+  const { team, key, template } = await sender()
+  const to = ['+1 (555) 555-01.01', '+15555550101', '+1/555/5550102', ' +1 555 555 0101 ']
+  const { status, body } = await send(key, aMessage(template.id, { to }))
+  t.equal(status, 201)
+  t.same(
+    body.data.map((row: Json) => row.to),
+    ['+15555550101', '+15555550102'],
+  )
+  t.equal(await usedBy(team.id), 2, 'a repeat costs nothing')
+})
+
+t.test('to takes 1 to 50 numbers, counted as given, before repeats collapse', async (t) => {
+  const { key, template } = await sender()
+  isRefused(
+    t,
+    await send(key, aMessage(template.id, { to: [] })),
+    400,
+    'bad_request',
+    /^to must have at least 1/,
+  )
+  t.equal((await send(key, aMessage(template.id, { to: numbers(50) }))).status, 201)
+  isRefused(
+    t,
+    await send(key, aMessage(template.id, { to: numbers(51) })),
+    400,
+    'bad_request',
+    /^to must .* 50/,
+  )
+  const repeated = Array<string>(51).fill('+15555550101')
+  isRefused(t, await send(key, aMessage(template.id, { to: repeated })), 400, 'bad_request')
+  t.equal((await send(key, aMessage(template.id, { to: repeated.slice(1) }))).body.data.length, 1)
+})
+
+t.test('a number that is not E.164 answers 400 invalid_phone naming its place', async (t) => {
+  const { team, key, template } = await sender()
+  for (const bad of [
+    '',
+    '15555550101',
+    '+05555550101',
+    '+1555555',
+    '+1234567890123456',
+    '+1555x5550101',
+    '＋15555550101',
+  ]) {
+    const reply = await send(key, aMessage(template.id, { to: ['+15555550101', bad] }))
+    isRefused(t, reply, 400, 'invalid_phone', /^to\[1\]: invalid_phone: /)
+  }
+  t.equal((await rowsOf(service, team.id)).length, 0, 'an item is accepted whole or not at all')
+})
+
+t.test('missing fields and wrong types answer 400 bad_request naming the field', async (t) => {
+  const { key, template } = await sender()
+  const cases: [Json, RegExp][] = [
+    [{ template_id: undefined }, /^template_id is required/],
+    [{ template_id: null }, /^template_id is required/],
+    [{ template_id: 'order_ready' }, /^template_id must be a UUID/],
+    [{ template_id: 5 }, /^template_id must be a UUID/],
+    [{ to: undefined }, /^to is required/],
+    [{ to: '+15555550101' }, /^to must be an array/],
+    [{ to: [5] }, /^to\[0\] must be a string/],
+    [{ to: [null] }, /^to\[0\] must be a string/],
+    [{ parameters: { 'body:1': 5 } }, /^parameters must/],
+    [{ parameters: ['Ana'] }, /^parameters must/],
+    [{ parameters: 'Ana' }, /^parameters must/],
+    [{ idempotency_key: '' }, /^idempotency_key must/],
+    [{ idempotency_key: 'x'.repeat(256) }, /^idempotency_key must/],
+    [{ idempotency_key: 'é' }, /^idempotency_key must/],
+    [{ idempotency_key: 5 }, /^idempotency_key must/],
+  ]
+  for (const [changes, message] of cases) {
+    isRefused(t, await send(key, aMessage(template.id, changes)), 400, 'bad_request', message)
+  }
+  for (const raw of ['', '{', '[]', 'null', '5']) {
+    const reply = await call('POST', PATH, { key, raw, headers: { 'Content-Type': 'application/json' } })
+    isRefused(t, reply, 400, 'bad_request')
+  }
+})
+
+t.test('every declared slot is required, unknown keys are rejected: 400 invalid_params', async (t) => {
+  const { team, key } = await sender()
+  const template = await makeTemplate(
+    service,
+    team.id,
+    aTemplate({
+      header: { format: 'TEXT', text: 'Order {{1}}' },
+      body: 2,
+      buttons: [
+        { type: 'QUICK_REPLY', text: 'Stop' },
+        { type: 'URL', text: 'Open', url: 'https://example.com/{{1}}' },
+      ],
+    }),
+  )
+  t.same(template.slots, ['header:1', 'body:1', 'body:2', 'url:1'])
+  const full: Json = { 'header:1': 'A-17', 'body:1': 'Ana', 'body:2': 'tomorrow', 'url:1': 'orders/17' }
+  t.equal((await send(key, aMessage(template.id, { parameters: full }))).status, 201)
+  for (const slot of template.slots) {
+    const { [slot]: _, ...rest } = full
+    const reply = await send(key, aMessage(template.id, { parameters: rest }))
+    isRefused(t, reply, 400, 'invalid_params', new RegExp(`${slot} missing`))
+  }
+  for (const odd of ['body:3', 'footer:1', 'body', 'url:2', '__proto__', 'constructor', '']) {
+    const parameters = JSON.parse(`{${JSON.stringify(odd)}: "x"}`)
+    const reply = await send(
+      key,
+      aMessage(template.id, { parameters: Object.assign(Object.create(null), full, { [odd]: 'x' }) }),
+    )
+    isRefused(
+      t,
+      odd === '__proto__' ? await send(key, aMessage(template.id, { parameters })) : reply,
+      400,
+      'invalid_params',
+    )
+  }
+  isRefused(t, await send(key, aMessage(template.id, { parameters: undefined })), 400, 'invalid_params')
+  isRefused(t, await send(key, aMessage(template.id, { parameters: null })), 400, 'invalid_params')
+})
+
+t.test('a template without slots takes no parameters, an empty map or none at all', async (t) => {
+  const { team, key } = await sender()
+  const { id, slots } = await makeTemplate(service, team.id, aTemplate({ body: 0, footer: 'Bye' }))
+  t.same(slots, [])
+  for (const parameters of [undefined, null, {}])
+    t.equal((await send(key, aMessage(id, { parameters }))).status, 201)
+  isRefused(t, await send(key, aMessage(id)), 400, 'invalid_params', /unknown key "body:1"/)
+})
+
+t.test('a value that the provider would refuse answers 400 invalid_params', async (t) => {
+  const { key, template } = await sender()
+  const bad = ['', 'x'.repeat(1025), 'a\nb', 'a\rb', 'a\tb', `a${' '.repeat(5)}b`, 'a\u2028b']
+  for (const value of bad) {
+    const reply = await send(key, aMessage(template.id, { parameters: { 'body:1': value } }))
+    isRefused(t, reply, 400, 'invalid_params', /^parameters\["body:1"\] must/)
+  }
+  for (const value of [
+    'x'.repeat(1024),
+    '😀'.repeat(1024),
+    `a${' '.repeat(4)}b`,
+    '{{1}}',
+    '<b>',
+    "'; drop table",
+  ]) {
+    t.equal((await send(key, aMessage(template.id, { parameters: { 'body:1': value } }))).status, 201)
+  }
+})
+
+t.test('an unknown template_id answers 404 not_found, another team’s too', async (t) => {
+  const { key } = await sender()
+  const other = await sender()
+  isRefused(t, await send(key, aMessage(UNKNOWN)), 404, 'not_found')
+  isRefused(t, await send(key, aMessage(other.template.id)), 404, 'not_found')
+})
+
+t.test('a template_id is compared without regard to case', async (t) => {
+  const { key, template } = await sender()
+  t.equal((await send(key, aMessage(template.id.toUpperCase()))).status, 201)
+})
+
+t.test(
+  'only an approved template is sendable: pending, rejected, paused, disabled answer template_disabled',
+  async (t) => {
+    const { team, key, template } = await sender()
+    for (const status of ['pending', 'rejected', 'PAUSED', 'disabled']) {
+      await setStatus(service, team.id, template.id, status)
+      isRefused(t, await send(key, aMessage(template.id)), 400, 'template_disabled', /approved/)
+    }
+    await setStatus(service, team.id, template.id, 'APPROVED')
+    t.equal((await send(key, aMessage(template.id))).status, 201)
+  },
+)
+
+t.test(
+  'media headers, flows, carousels, catalogues and named parameters answer template_unsupported',
+  async (t) => {
+    const { team, key } = await sender()
+    const body = { type: 'BODY', text: 'Hello' }
+    const unsupported: Record<string, Json> = {
+      'media header': aTemplate({ header: { format: 'IMAGE' } }),
+      'location header': aTemplate({ header: { format: 'LOCATION' } }),
+      flow: aTemplate({ buttons: [{ type: 'FLOW', text: 'Start' }] }),
+      catalogue: aTemplate({ buttons: [{ type: 'CATALOG', text: 'See' }] }),
+      coupon: aTemplate({ buttons: [{ type: 'COPY_CODE', example: 'X' }] }),
+      carousel: aTemplate({}, { components: [body, { type: 'CAROUSEL', cards: [] }] }),
+      offer: aTemplate({}, { components: [{ type: 'LIMITED_TIME_OFFER' }, body] }),
+      'named format': aTemplate({}, { parameter_format: 'NAMED' }),
+      'named slot': aTemplate({}, { components: [{ type: 'BODY', text: 'Hello {{name}}' }] }),
+      gap: aTemplate({}, { components: [{ type: 'BODY', text: 'Hello {{1}} {{3}}' }] }),
+      'two bodies': aTemplate({}, { components: [body, body] }),
+    }
+    for (const [name, definition] of Object.entries(unsupported)) {
+      const { id } = await makeTemplate(service, team.id, definition)
+      isRefused(t, await send(key, aMessage(id)), 400, 'template_unsupported')
+      t.pass(name)
+    }
+  },
+)
+
+t.test('refusals come in the order of the contract’s decisions', async (t) => {
+  const { team, key } = await sender()
+  const { id } = await makeTemplate(service, team.id, aTemplate({ header: { format: 'IMAGE' } }))
+  const wrong = { to: ['x'], parameters: {}, idempotency_key: 'k' }
+  isRefused(t, await send(key, aMessage(UNKNOWN, { ...wrong, to: ['x', 5] })), 400, 'bad_request')
+  isRefused(t, await send(key, aMessage(UNKNOWN, wrong)), 400, 'invalid_phone')
+  isRefused(t, await send(key, aMessage(UNKNOWN, { parameters: {} })), 404, 'not_found')
+  await setStatus(service, team.id, id, 'paused')
+  isRefused(t, await send(key, aMessage(id, { parameters: {} })), 400, 'template_disabled')
+  await setStatus(service, team.id, id, 'approved')
+  isRefused(t, await send(key, aMessage(id, { parameters: {} })), 400, 'template_unsupported')
+  const good = await makeTemplate(service, team.id)
+  await setLimit(team.id, 0)
+  isRefused(t, await send(key, aMessage(good.id, { parameters: {} })), 400, 'invalid_params')
+  isRefused(t, await send(key, aMessage(good.id)), 402, 'quota_exceeded')
+})
+
+t.test('a replay answers 200 with the original rows as they stand now, and charges nothing', async (t) => {
+  const { team, key, template } = await sender()
+  const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'order 17' })
+  const first = await send(key, body)
+  t.equal(first.status, 201)
+  const again = await send(key, body)
+  t.equal(again.status, 200)
+  t.same(again.body, first.body)
+  await database.query(sql.unsafe`
+    update whatsapp_messages set status = 'read' where id = ${first.body.data[1].id}`)
+  t.same(
+    (await send(key, body)).body.data.map((row: Json) => row.status),
+    ['queued', 'read'],
+  )
+  t.equal(await usedBy(team.id), 2)
+  t.equal((await jobsOf(team.id)).length, 2)
+})
+
+t.test('a replay wins over another body, a disabled template and an exhausted allowance', async (t) => {
+  const { team, key, template } = await sender()
+  const first = await send(key, aMessage(template.id, { idempotency_key: 'k' }))
+  await setStatus(service, team.id, template.id, 'disabled')
+  await setLimit(team.id, 0)
+  for (const other of [template.id, UNKNOWN]) {
+    const reply = await send(
+      key,
+      aMessage(other, { to: ['+33612345678'], parameters: {}, idempotency_key: 'k' }),
+    )
+    t.equal(reply.status, 200)
+    t.same(reply.body, first.body)
+  }
+  isRefused(
+    t,
+    await send(key, aMessage(template.id, { to: ['x'], idempotency_key: 'k' })),
+    400,
+    'invalid_phone',
+  )
+})
+
+t.test('a key is a team’s own, and binds only when its send was stored', async (t) => {
+  const one = await sender()
+  const two = await sender()
+  const keyed = { idempotency_key: 'shared' }
+  isRefused(t, await send(one.key, aMessage(UNKNOWN, keyed)), 404, 'not_found')
+  t.equal((await send(one.key, aMessage(one.template.id, keyed))).status, 201)
+  t.equal((await send(two.key, aMessage(two.template.id, keyed))).status, 201)
+})
+
+t.test('one key, 40 sends at once: one row, one 201, the same rows for all', async (t) => {
+  const { team, key, template } = await sender()
+  const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'at once' })
+  const replies = await Promise.all(Array.from({ length: 40 }, () => send(key, body)))
+  t.equal(replies.filter(({ status }) => status === 201).length, 1)
+  t.equal(replies.filter(({ status }) => status === 200).length, 39)
+  t.equal(new Set(replies.map((reply) => JSON.stringify(reply.body))).size, 1)
+  t.equal(await usedBy(team.id), 2)
+  t.equal((await rowsOf(service, team.id)).length, 2)
+})
+
+t.test('the allowance counts rows and is never exceeded by one, under any concurrency', async (t) => {
+  const { team, key, template } = await sender()
+  await setLimit(team.id, 20)
+  const replies = await Promise.all(
+    Array.from({ length: 15 }, (_, index) => send(key, aMessage(template.id, { to: numbers(3, index * 3) }))),
+  )
+  t.equal(replies.filter(({ status }) => status === 201).length, 6)
+  for (const reply of replies.filter(({ status }) => status !== 201))
+    isRefused(t, reply, 402, 'quota_exceeded')
+  t.equal(await usedBy(team.id), 18)
+  t.equal((await rowsOf(service, team.id)).length, 18)
+  t.equal((await send(key, aMessage(template.id, { to: numbers(2, 90) }))).status, 201, 'what fits is taken')
+  isRefused(t, await send(key, aMessage(template.id)), 402, 'quota_exceeded')
+})
+
+t.test('the free plan allows 250 WhatsApp messages a month, a paid one 10,000', async (t) => {
+  const free = await sender('free')
+  const paid = await sender('pro')
+  t.equal((await showTeam(database, free.team.id, new Date())).limits.whatsapp, 250)
+  t.equal((await showTeam(database, paid.team.id, new Date())).limits.whatsapp, 10_000)
+  for (let at = 0; at < 250; at += 50) {
+    t.equal((await send(free.key, aMessage(free.template.id, { to: numbers(50, at) }))).status, 201)
+  }
+  isRefused(t, await send(free.key, aMessage(free.template.id)), 402, 'quota_exceeded')
+})
+
+t.test('a period that moves recounts the messages stored in it', async (t) => {
+  const { team, key, template } = await sender()
+  await send(key, aMessage(template.id, { to: numbers(3) }))
+  const period = { start: new Date(Date.now() - 86_400_000), end: new Date(Date.now() + 86_400_000) }
+  const move = async (change: { start: Date; end: Date }) =>
+    await database.transaction(
+      async (tx) => await subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'pro', period: change }),
+    )
+  t.equal((await move(period)).used.whatsapp, 3)
+  await database.query(sql.unsafe`
+    update whatsapp_messages set created_at = created_at - interval '2 days'
+    where team_id = ${team.id} and recipient = ${numbers(1)[0] ?? ''}`)
+  const later = { ...period, start: new Date(period.start.getTime() + 1000) }
+  t.equal((await move(later)).used.whatsapp, 2)
+})
+
+t.test('it takes an API key or a session token, with the scope whatsapp:send', async (t) => {
+  const { team, template } = await sender()
+  const body = aMessage(template.id)
+  t.equal((await send(await makeSession(service, team.id), body)).status, 201)
+  t.equal((await send(await makeKey(service, team.id, { scopes: ['whatsapp:send'] }), body)).status, 201)
+  const without = await makeKey(service, team.id, { scopes: ['emails:send', 'contacts:read'] })
+  isRefused(t, await send(without, {}), 403, 'insufficient_scope', /whatsapp:send/)
+  isRefused(t, await call('POST', PATH, { body }), 401, 'unauthorized')
+  isRefused(t, await call('GET', PATH, { key: without }), 405, 'method_not_allowed')
+})
+
+t.test('a key bound to a domain sends WhatsApp too: it has no From address', async (t) => {
+  const { team, template } = await sender()
+  const bound = await makeKey(service, team.id, { domain: 'example.com' })
+  t.equal((await send(bound, aMessage(template.id))).status, 201)
+})
+
+t.test('hostile strings are a 4xx or are stored as they are, never a fault of ours', async (t) => {
+  const { team, key, template } = await sender()
+  for (const bad of ['\0', 'a\0b', '\ud800', 'a\udfffb']) {
+    for (const changes of [
+      { to: [bad] },
+      { parameters: { 'body:1': bad } },
+      { parameters: { [bad]: 'x' } },
+      { idempotency_key: bad },
+    ]) {
+      isRefused(t, await send(key, aMessage(template.id, changes)), 400, 'bad_request')
+    }
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      fc.string({ unit: 'binary' }),
+      async (value, name) => {
+        const parameters = Object.assign(Object.create(null), { 'body:1': value, [name]: value })
+        const reply = await send(key, aMessage(template.id, { parameters, to: ['+15555550101', value] }))
+        return reply.status === 400
+      },
+    ),
+    { numRuns: 60 },
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }), async (value) => {
+      const reply = await send(key, aMessage(template.id, { parameters: { 'body:1': value } }))
+      if (reply.status !== 201) return reply.status === 400
+      const rows = await rowsOf(service, team.id)
+      return rows.at(-1)?.parameters['body:1'] === value
+    }),
+    { numRuns: 60 },
+  )
+  const numberRow = object({ polluted: number().defined().nullable() })
+  t.equal(({} as { polluted?: unknown }).polluted, undefined)
+  t.ok(numberRow)
+})

@@ -1,0 +1,125 @@
+/** Booking sends ahead: reliability §2 C (one bucket for the whole sender). Pure rules first, then the shared row. */
+import fc from 'fast-check'
+import t from 'tap'
+import { openDatabase } from '../../../db/pool.ts'
+import { book, bookSends, type Pace, paceAt, pauseSender, slowSender } from '../../../db/senders/pace.ts'
+import { allSenders } from '../../../db/senders/table.ts'
+import { testDatabase } from '../../support/database.ts'
+
+const START = new Date('2026-03-01T12:00:00Z')
+const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
+
+const pace = (changes: Partial<Pace> = {}): Pace => ({
+  ...{ rate: 10, slowed_at: null, tokens: 1, refilled_at: START },
+  ...{ paused_until: null, pause_reason: null, ...changes },
+})
+
+t.test('the first goes at once, the others a tenth of a second apart', async (t) => {
+  const { booking } = book(pace(), [1, 1, 1, 1], 5, START)
+  t.strictSame(
+    booking.delays.map((delay) => Math.round(delay * 1_000)),
+    [0, 100, 200, 300],
+  )
+  t.equal(booking.wait_seconds, 0)
+})
+
+t.test('a send that costs more than the bucket holds goes on credit; those behind it wait', async (t) => {
+  const { booking } = book(pace(), [30, 1], 5, START)
+  t.strictSame(booking.delays, [0, 3])
+})
+
+t.test('what lies beyond the horizon is not booked, and told when to ask again', async (t) => {
+  const { pace: left, booking } = book(
+    pace(),
+    Array.from({ length: 100 }, () => 1),
+    2,
+    START,
+  )
+  t.equal(booking.delays.length, 21)
+  t.match(booking, { wait_seconds: 3, reason: 'the send rate is reached' })
+  t.equal(left.tokens, -20)
+})
+
+t.test('a paused sender books nothing and says why, until its pause is over', async (t) => {
+  const paused = pace({ paused_until: after(90), pause_reason: 'account paused' })
+  t.match(book(paused, [1], 5, START).booking, { delays: [], wait_seconds: 90, reason: 'account paused' })
+  const { pace: over, booking } = book(paused, [1], 5, after(90))
+  t.strictSame(booking.delays, [0])
+  t.match(over, { paused_until: null, pause_reason: null })
+})
+
+t.test('no second holds more than the ceiling, whatever is asked for and when', async () => {
+  const asks = fc.array(
+    fc.record({
+      pause: fc.double({ min: 0, max: 3, noNaN: true }),
+      costs: fc.array(fc.constant(1), { maxLength: 30 }),
+    }),
+    { maxLength: 40 },
+  )
+  const rates = fc.integer({ min: 2, max: 200 })
+  fc.assert(
+    fc.property(rates, asks, (rate, batches) => {
+      const ceiling = rate * 0.9
+      const stored = { key: 'x', rate: ceiling, slowed_at: null, paused_until: null, pause_reason: null }
+      let row = { ...stored, tokens: 1, refilled_at: START.toISOString() }
+      let now = 0
+      const sent: number[] = []
+      for (const { pause, costs } of batches) {
+        now += pause
+        const at = new Date(Math.ceil(START.getTime() + now * 1_000))
+        const { pace: left, booking } = book(paceAt(row, ceiling, at, 0.1), costs, 5, at)
+        sent.push(...booking.delays.map((delay) => (at.getTime() - START.getTime()) / 1_000 + delay))
+        row = { ...stored, tokens: left.tokens, refilled_at: left.refilled_at.toISOString() }
+      }
+      sent.sort((one, other) => one - other)
+      return sent.every((first, index) => {
+        const within = sent.slice(index).filter((each) => each < first + 1).length
+        // One more may fall on either edge.
+        return within <= rate + 1
+      })
+    }),
+  )
+})
+
+t.test('a halving counts once for all that was let go before it', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 4 })
+  t.teardown(() => database.end())
+  const sender = { key: 'ses:test', ceiling: 80, saved_seconds: 0.1 }
+  const rate = async (): Promise<number | undefined> => (await allSenders(database))[0]?.rate
+  await bookSends(database, sender, [1], { horizon: 5, now: START })
+  await slowSender(database, sender, after(2), after(1))
+  t.equal(await rate(), 40)
+  await slowSender(database, sender, after(5), after(1))
+  t.equal(await rate(), 40, 'booked before the halving')
+  await slowSender(database, sender, after(6), after(3))
+  t.equal(await rate(), 20, 'booked after it, and still too fast')
+  const { delays } = await bookSends(database, sender, [1, 1], { horizon: 5, now: after(6) })
+  t.equal(delays[1], 0.1, 'at the slower pace from now on')
+})
+
+t.test(
+  'a sender paced on demand has no row until it is slowed, and is free again once recovered',
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const database = await openDatabase(url, { size: 4 })
+    t.teardown(() => database.end())
+    const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }
+    const costs = Array.from({ length: 5_000 }, () => 1)
+    const booked = async (now: Date): Promise<number> =>
+      (await bookSends(database, sender, costs, { horizon: 5, now })).delays.filter((delay) => delay === 0)
+        .length
+    t.equal(await booked(START), 5_000)
+    t.strictSame(await allSenders(database), [])
+    await slowSender(database, sender, START)
+    t.ok((await booked(after(1))) < 200)
+    t.equal(await booked(after(600)), 5_000)
+    await pauseSender(database, sender, after(900), 'logged out', after(600))
+    t.match(await bookSends(database, sender, [1], { horizon: 5, now: after(601) }), {
+      delays: [],
+      wait_seconds: 299,
+      reason: 'logged out',
+    })
+    t.equal(await booked(after(900)), 5_000)
+  },
+)

@@ -1,0 +1,273 @@
+/**
+ * A stand-in for the WhatsApp Cloud API: takes template messages, lists templates page by page, and posts webhooks
+ * with a valid X-Hub-Signature-256. Serves `npm start` as the sandbox (whatsapp-magic.ts) and, with a script of their
+ * own, the tests. Promises: whatever a script says, each request is kept with its parsed body, its headers and the
+ * connection it came over. Must not know our code: it speaks the provider's words only.
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export type Json = Record<string, unknown>
+
+/** A message that the stand-in was given. `body` is the request's, parsed. */
+export type CloudMessage = {
+  /** The id it is answered with, wamid.… */
+  id: string
+  received_at: string
+  path: string
+  authorization: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into requests field by field
+  body: any
+  /** How many messages with the same callback data came before. */
+  tries: number
+  /** The status last reported of it. */
+  status: string
+}
+
+/** `hang` never answers, `reset` cuts the connection, `cut` ends in mid-body after a 200. */
+export type CloudAnswer =
+  | { status: number; body: unknown; headers?: Record<string, string> }
+  | 'hang'
+  | 'reset'
+  | 'cut'
+
+/** What to answer instead of taking the message; nothing means taken. A script delays by awaiting. */
+export type CloudScript = {
+  onMessage?: (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
+  /** The statuses to report of a message that was taken, in order. */
+  reports?: (message: CloudMessage) => readonly CloudStatus[]
+}
+
+export type CloudStatus = { status: 'sent' | 'delivered' | 'read' | 'failed'; errors?: Json[] }
+
+export type WhatsappSandboxOptions = {
+  /** 0 takes a free one. */
+  port: number
+  host?: string
+  script?: CloudScript
+  /** Where webhooks go, and the app secret that they are signed with. */
+  webhook?: { url: string; app_secret: string } | undefined
+  templates?: Json[]
+  page_size?: number
+  /** Milliseconds between a message and its first report, and between reports. */
+  report_pause?: number
+  keep?: number
+}
+
+export type WhatsappSandbox = {
+  port: number
+  url: string
+  /** What is kept, oldest first. */
+  messages(): readonly CloudMessage[]
+  clear(): void
+  /** How many connections have been made so far. */
+  connections(): number
+  /** Posts a webhook, as often as it takes. */
+  post(body: unknown): Promise<void>
+  close(): Promise<void>
+}
+
+const KEEP = 1_000
+const REPORT_PAUSE = 200
+const REPEATS = 10
+const BUSINESS_ACCOUNT = '100000000000001'
+
+export const cloudError = (code: number, message: string, details = ''): Json => ({
+  error: {
+    message: `(#${code}) ${message}`,
+    type: 'OAuthException',
+    code,
+    ...(details === '' ? {} : { error_data: { messaging_product: 'whatsapp', details } }),
+    fbtrace_id: 'sandbox',
+  },
+})
+
+/** The signature of a webhook's raw bytes. */
+export const hubSignature = (app_secret: string, body: string | Buffer): string =>
+  `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`
+
+/** The body of a webhook with these statuses of messages. */
+export const statusWebhook = (phone_number_id: string, statuses: readonly Json[]): Json => ({
+  object: 'whatsapp_business_account',
+  entry: [
+    {
+      id: BUSINESS_ACCOUNT,
+      changes: [
+        {
+          field: 'messages',
+          value: {
+            messaging_product: 'whatsapp',
+            metadata: { display_phone_number: '15555550100', phone_number_id },
+            statuses,
+          },
+        },
+      ],
+    },
+  ],
+})
+
+/** What a webhook says of one message. */
+export const statusOf = ({ id, body }: CloudMessage, { status, errors }: CloudStatus): Json => ({
+  id,
+  status,
+  timestamp: String(Math.floor(Date.now() / 1_000)),
+  recipient_id: String(body.to).slice(1),
+  biz_opaque_callback_data: body.biz_opaque_callback_data,
+  ...(errors ? { errors } : {}),
+})
+
+type State = {
+  options: WhatsappSandboxOptions
+  kept: CloudMessage[]
+  tries: Map<string, number>
+  closing: AbortController
+}
+
+/** Listens, and resolves once it takes connections; rejects when the port is taken. */
+export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Promise<WhatsappSandbox> {
+  const state: State = { options, kept: [], tries: new Map(), closing: new AbortController() }
+  let connections = 0
+  const server: Server = createServer((request, response) => {
+    handle(state, request, response).catch((error: unknown) =>
+      reply(response, { status: 500, body: cloudError(131000, String(error)) }),
+    )
+  })
+  server.keepAliveTimeout = 30_000
+  server.on('connection', () => connections++)
+  const host = options.host ?? '127.0.0.1'
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, host, resolve)
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    url: `http://${host}:${port}/v23.0`,
+    messages: () => state.kept,
+    clear: () => void state.kept.splice(0),
+    connections: () => connections,
+    post: async (body) => await post(state, body),
+    close: () =>
+      new Promise((resolve) => {
+        state.closing.abort()
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function handle(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://sandbox')
+  const [, , id = '', edge] = pathname.split('/')
+  const authorization = request.headers.authorization ?? ''
+  if (!/^Bearer \S+$/.test(authorization)) {
+    reply(response, { status: 401, body: cloudError(190, 'Invalid OAuth access token') })
+  } else if (request.method === 'POST' && edge === 'messages') {
+    const body = await json(request)
+    await take(state, { path: pathname, authorization, body, phone_number_id: id }, response)
+  } else if (request.method === 'GET' && edge === 'message_templates') {
+    reply(response, { status: 200, body: templatePage(state.options, searchParams, pathname) })
+  } else {
+    reply(response, { status: 404, body: cloudError(100, 'Unknown path components') })
+  }
+}
+
+type Given = { path: string; authorization: string; body: unknown; phone_number_id: string }
+
+async function take(state: State, given: Given, response: ServerResponse): Promise<void> {
+  const { script = {}, keep = KEEP } = state.options
+  const { phone_number_id, ...request } = given
+  const body = request.body as Json
+  const mark = String(body.biz_opaque_callback_data)
+  const tries = state.tries.get(mark) ?? 0
+  state.tries.set(mark, tries + 1)
+  const id = `wamid.${randomBytes(24).toString('base64url')}`
+  const message = { id, received_at: new Date().toISOString(), ...request, tries, status: 'accepted' }
+  state.kept.push(message)
+  if (state.kept.length > keep) state.kept.shift()
+  const answer = await script.onMessage?.(message)
+  if (answer !== undefined) {
+    message.status = 'refused'
+    reply(response, answer)
+    return
+  }
+  reply(response, { status: 200, body: takenAs(message) })
+  report(state, phone_number_id, message, script.reports?.(message) ?? []).catch(() => undefined)
+}
+
+const takenAs = ({ id, body }: CloudMessage): Json => ({
+  messaging_product: 'whatsapp',
+  contacts: [{ input: body.to, wa_id: String(body.to).slice(1) }],
+  messages: [{ id, message_status: 'accepted' }],
+})
+
+function reply(response: ServerResponse, answer: CloudAnswer): void {
+  if (answer === 'hang') return
+  if (answer === 'reset') {
+    response.socket?.resetAndDestroy()
+  } else if (answer === 'cut') {
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': 1_000 })
+    response.write('{"messages":[{"id":"wam', () => response.socket?.destroy())
+  } else {
+    response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers })
+    response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body))
+  }
+}
+
+function templatePage(
+  { templates = [], page_size = 25 }: WhatsappSandboxOptions,
+  query: URLSearchParams,
+  path: string,
+): Json {
+  const from = Number(query.get('after') ?? 0)
+  const to = from + Math.min(page_size, Number(query.get('limit') ?? page_size))
+  const more = to < templates.length
+  return {
+    data: templates.slice(from, to),
+    paging: {
+      cursors: { before: String(from), after: String(to) },
+      ...(more ? { next: `https://graph.facebook.com${path}?after=${to}` } : {}),
+    },
+  }
+}
+
+async function report(
+  state: State,
+  phone_number_id: string,
+  message: CloudMessage,
+  statuses: readonly CloudStatus[],
+): Promise<void> {
+  for (const one of statuses) {
+    await sleep(state.options.report_pause ?? REPORT_PAUSE, undefined, {
+      signal: state.closing.signal,
+      ref: false,
+    })
+    message.status = one.status
+    await post(state, statusWebhook(phone_number_id, [statusOf(message, one)]))
+  }
+}
+
+/** Posts a webhook until it is taken, as the provider does, only faster. */
+async function post({ options, closing }: State, body: unknown): Promise<void> {
+  const { webhook } = options
+  if (!webhook) return
+  const raw = JSON.stringify(body)
+  const headers = {
+    'Content-Type': 'application/json',
+    'X-Hub-Signature-256': hubSignature(webhook.app_secret, raw),
+  }
+  for (let repeat = 0; repeat < REPEATS; repeat++) {
+    const answer = await fetch(webhook.url, {
+      method: 'POST',
+      headers,
+      body: raw,
+      signal: closing.signal,
+    }).catch(() => null)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    await sleep(500 * (repeat + 1), undefined, { signal: closing.signal, ref: false })
+  }
+}

@@ -1,0 +1,43 @@
+/** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
+import { sql } from 'slonik'
+import { number, object } from 'yup'
+import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/report.ts'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import { makeTeam, type Service, type TestTeam } from './service.ts'
+
+/** A team that may store `contacts` contacts. */
+export const teamWithRoom = async (service: Service, contacts: number): Promise<TestTeam> =>
+  await makeTeam(service, { plan: 'free', contact_limit: contacts })
+
+/** Changes how many contacts a team may store. */
+export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
+  await service.database.transaction(async (tx) => {
+    await subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'free', contact_limit: contacts })
+  })
+}
+
+/** As `team show` prints it. */
+export const contactsUsed = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
+  (await showTeam(database, id, new Date())).used.contacts
+
+/** As they lie in the table. */
+export async function contactsStored({ database }: Service, { id }: TestTeam): Promise<number> {
+  const { count } = await database.one(sql.type(object({ count: number().defined() }))`
+    select count(*) as count from contacts where team_id = ${id}`)
+  return count
+}
+
+/** A report of a provider's, as it reaches a contact. */
+export async function report(
+  { database }: Service,
+  { id: team_id }: Pick<TestTeam, 'id'>,
+  recipient: string,
+  kind: 'bounced' | 'complained',
+): Promise<void> {
+  const event = { team_id, recipient, effect: kind === 'bounced' ? 'hard' : 'complaint' } as const
+  await database.transaction(async (tx) => {
+    const contactOf = await lockTouchedContacts(tx, [event])
+    await applyContactEffects(tx, contactOf, [event], new Date())
+  })
+}

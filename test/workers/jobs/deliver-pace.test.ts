@@ -1,0 +1,157 @@
+/** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
+import t, { type Test } from 'tap'
+import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { allSenders } from '../../../db/senders/table.ts'
+import { createSesProvider } from '../../../workers/providers/ses.ts'
+import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const PAUSED = { status: 400, type: 'SendingPausedException', message: 'Sending is paused.' }
+const THROTTLED = { status: 429, type: 'TooManyRequestsException', message: 'Maximum sending rate exceeded.' }
+const UNVERIFIED = { status: 400, type: 'MailFromDomainNotVerifiedException' }
+
+async function begin(t: Test, script: SesScript) {
+  const service = await startService(t)
+  return { service, api: await startSesApi(t, script), team: await makeTeam(service) }
+}
+
+async function work(t: Test, service: Service, api: SesApi, clock = () => new Date()) {
+  const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url })
+  t.teardown(() => email.close())
+  return await startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock })
+}
+
+async function post(service: Service, team: TestTeam, count: number, changes = {}): Promise<string[]> {
+  const emails = Array.from({ length: count }, () => anEmail(changes))
+  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  return body.data.map(({ id }: { id: string }) => id)
+}
+
+const attemptsOf = async ({ database, deps }: Service, id: string): Promise<number | undefined> =>
+  (await deps.queue.nextAttempt(database, 'deliver-email', id))?.attempts
+
+/** Seconds from the first of these calls to the last. A busy machine only makes it longer. */
+const span = (calls: readonly SesCall[]): number => ((calls.at(-1)?.at ?? 0) - (calls[0]?.at ?? 0)) / 1_000
+
+t.test('two workers together never send faster than the account may', async (t) => {
+  const { service, api, team } = await begin(t, { account: () => 40 })
+  await post(service, team, 100)
+  await Promise.all([work(t, service, api), work(t, service, api)])
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 100)
+  t.ok(span(api.calls) > 2.4, `100 in ${span(api.calls)} s at 36 a second`)
+  t.equal(api.calls.length, 100)
+})
+
+t.test('a send to many recipients takes the room of as many', async (t) => {
+  const { service, api, team } = await begin(t, { account: () => 40 })
+  const to = Array.from({ length: 20 }, (_, index) => `n${index}@example.org`)
+  await post(service, team, 4, { to })
+  await work(t, service, api)
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 4)
+  t.ok(span(api.calls) > 1.5, `80 recipients in ${span(api.calls)} s at 36 a second`)
+})
+
+t.test('a throttled sender goes on at half the pace, and loses nothing', async (t) => {
+  const { service, api, team } = await begin(t, {
+    account: () => 40,
+    onSend: (_call, nth) => (nth === 5 ? THROTTLED : undefined),
+  })
+  await post(service, team, 60)
+  await work(t, service, api)
+  await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) === 59)
+  const [sender] = await allSenders(service.database)
+  t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
+  // What was booked before the refusal still went at the old pace: 20 jobs in hand.
+  const late = api.calls.slice(25, 60)
+  t.ok(span(late) > 1.5, `${late.length} in ${span(late)} s at 18 a second`)
+  const throttled = api.calls[4]?.tags.email_id ?? ''
+  t.match(await eventsOfEmail(service.database, team.id, throttled), [
+    { kind: 'deferred', detail: /rate exceeded/ },
+  ])
+})
+
+t.test('a paused account stops everything; what waits loses no attempt and goes on afterwards', async (t) => {
+  let paused = true
+  const { service, api, team } = await begin(t, { onSend: () => (paused ? PAUSED : undefined) })
+  const [first] = await post(service, team, 1)
+  const worker = await work(t, service, api)
+  await until(
+    'the sender is paused',
+    async () => (await allSenders(service.database))[0]?.paused_until != null,
+  )
+  t.match((await allSenders(service.database))[0]?.pause_reason, 'SendingPausedException')
+  const later = await post(service, team, 30)
+  const all = [first ?? '', ...later]
+  await until('all are put off', async () => {
+    const attempts = await Promise.all(
+      all.map(async (id) => await service.deps.queue.nextAttempt(service.database, 'deliver-email', id)),
+    )
+    return attempts.every((next) => next !== null && new Date(next.at).getTime() > Date.now() + 600_000)
+  })
+  t.equal(api.calls.length, 1, 'nobody tried the door again')
+  for (const id of all) t.equal(await attemptsOf(service, id), 0)
+  await worker.stop()
+  paused = false
+  for (const id of all) await setJobsDue(service, id)
+  await work(t, service, api, () => new Date(Date.now() + 901_000))
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 31)
+})
+
+t.test('a domain that SES does not know waits by itself', async (t) => {
+  const { service, api, team } = await begin(t, {
+    onSend: ({ from }) => (from.endsWith('@example.com') ? UNVERIFIED : undefined),
+  })
+  const other = await makeTeam(service, { domain: 'example.net' })
+  const [waiting = ''] = await post(service, team, 1)
+  await work(t, service, api)
+  await until(
+    'it is put off',
+    async () => (await jobStates(service, waiting))[0] === 'created' && api.calls.length === 1,
+  )
+  await post(service, other, 5, { from: 'hello@example.net' })
+  await until('the others are sent', async () => (await sentCount(service, other.id)) === 5)
+  const wait = await setJobsDue(service, waiting)
+  t.ok(wait > 500 && wait <= 600, `${wait} s`)
+  t.match(await eventsOfEmail(service.database, team.id, waiting), [
+    { kind: 'deferred', detail: /^MailFromDomainNotVerifiedException/ },
+  ])
+  t.match((await allSenders(service.database))[0], { paused_until: null, slowed_at: null })
+})
+
+t.test('what has waited for 24 h behind a pause is given up, and its row stays queued', async (t) => {
+  const { service, api, team } = await begin(t, { onSend: () => PAUSED })
+  const [id = ''] = await post(service, team, 1)
+  await work(t, service, api, () => new Date(Date.now() + 24 * 3_600_000 + 60_000))
+  await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
+  t.match(await emailById(service.database, team.id, id), { status: 'queued' })
+})
+
+t.test('an SMTP relay is not paced until it asks for it; then all that goes through it is', async (t) => {
+  let throttled = false
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '454 4.7.0 Throttled' : undefined) })
+  await startWorker(t, service, { smtp_url: sink.url })
+  await post(service, team, 50)
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 50)
+  t.strictSame(await allSenders(service.database), [])
+  throttled = true
+  await post(service, team, 1)
+  await until('the relay is slowed', async () => (await allSenders(service.database)).length === 1)
+  t.match((await allSenders(service.database))[0], { key: `smtp:${new URL(sink.url).host}`, rate: 100 })
+})
+
+t.test('a worker process sends through SES when EMAIL_PROVIDER says so', async (t) => {
+  const { service, api, team } = await begin(t, {})
+  await startProcess(t, 'workers/main.ts', {
+    ...{ DATABASE_URL: service.url, EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1', SES_ENDPOINT: api.url },
+    ...{ SES_CONFIGURATION_SET: 'main', AWS_ACCESS_KEY_ID: 'AKIATEST', AWS_SECRET_ACCESS_KEY: 'test' },
+  })
+  const [id = ''] = await post(service, team, 1)
+  await until('it is sent', async () => (await sentCount(service, team.id)) === 1)
+  t.match(api.calls, [{ configuration_set: 'main', tags: { team_id: team.id, email_id: id } }])
+  t.match(await emailById(service.database, team.id, id), { provider_message_id: '0100-1-000000' })
+})

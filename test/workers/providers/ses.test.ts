@@ -1,0 +1,187 @@
+/** What the SES adapter puts on the wire, and what it makes of each of SES's answers. */
+import { generateKeyPairSync } from 'node:crypto'
+import { createServer } from 'node:net'
+import PostalMime from 'postal-mime'
+import t, { type Test } from 'tap'
+import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
+import { createSesProvider, type SesOptions } from '../../../workers/providers/ses.ts'
+import { outgoingEmail } from '../../support/outgoing-email.ts'
+import { type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
+
+const provide = (t: Test, options: Partial<SesOptions>) => {
+  const provider = createSesProvider({ region: 'eu-west-1', ...options })
+  t.teardown(() => provider.close())
+  return provider
+}
+
+const start = async (t: Test, script: SesScript = {}, options: Partial<SesOptions> = {}) => {
+  const api = await startSesApi(t, script)
+  return { api, provider: provide(t, { endpoint: api.url, ...options }) }
+}
+
+const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
+
+t.test('a message goes raw to the recipients of this attempt, tagged with our ids', async (t) => {
+  const { api, provider } = await start(t, {}, { configuration_set: 'main' })
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  const email = outgoingEmail({
+    to: ['ana@example.com', 'bo@пример.рф', 'later@example.com'],
+    recipients: ['ana@example.com', 'bo@пример.рф'],
+    headers: { [`X-${'n'.repeat(124)}`]: 'v'.repeat(995), 'x-ODD': 'as  given' },
+    dkim: {
+      domain: 'demo.test',
+      selector: 's',
+      private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    },
+  })
+  const { provider_message_id, outcomes } = await provider.send(email)
+  t.equal(provider_message_id, '0100-1-000000')
+  t.same([...outcomes.keys()], email.recipients)
+  t.match([...outcomes.values()], [{ kind: 'accepted', detail: /0100-1/ }, { kind: 'accepted' }])
+  const [call] = api.calls
+  t.match(call, {
+    from: 'hello@demo.test',
+    to: ['ana@example.com', 'bo@xn--e1afmkfd.xn--p1ai'],
+    tags: { team_id: email.team_id, email_id: email.email_id },
+    configuration_set: 'main',
+  })
+  const raw = call?.raw.toString() ?? ''
+  t.match(raw, '\r\nx-ODD: as  given\r\n')
+  t.notMatch(raw, /^dkim-signature/im, 'SES signs; it changes headers that a signature of ours would cover')
+  const parsed = await PostalMime.parse(raw)
+  t.match(parsed, { messageId: `<${email.message_id}>`, subject: 'Hello', from: { name: 'Demo' } })
+  t.equal(parsed.headers.find(({ key }) => key.startsWith('x-n'))?.value.trim(), 'v'.repeat(995))
+})
+
+t.test('the same email is the same message at each attempt, but for its boundary', async (t) => {
+  const { api, provider } = await start(t)
+  const email = outgoingEmail()
+  await provider.send(email)
+  await provider.send(email)
+  t.equal(api.calls[0]?.raw.toString(), api.calls[1]?.raw.toString())
+})
+
+const error = (type: string, status = 400, message = 'Words.') => ({ status, type, message })
+const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
+  ['throttled', error('TooManyRequestsException', 429), { kind: 'deferred', sender_wide: true }],
+  [
+    'the day quota used up',
+    error('TooManyRequestsException', 429, 'Daily message quota exceeded.'),
+    { kind: 'deferred', sender_wide: true, wait_seconds: 900 },
+  ],
+  ['limited', error('LimitExceededException'), { sender_wide: true, wait_seconds: 900 }],
+  ['paused', error('SendingPausedException'), { kind: 'deferred', sender_wide: true, wait_seconds: 900 }],
+  ['suspended', error('AccountSuspendedException'), { sender_wide: true, wait_seconds: 900 }],
+  ['no such configuration set', error('NotFoundException', 404), { sender_wide: true, wait_seconds: 900 }],
+  ['credentials', error('UnrecognizedClientException', 403), { sender_wide: true, wait_seconds: 60 }],
+  [
+    'a domain that is not verified',
+    error('MailFromDomainNotVerifiedException'),
+    { kind: 'deferred', wait_seconds: 600, sender_wide: undefined },
+  ],
+  [
+    'an identity that is not verified',
+    error('MessageRejected', 400, 'Email address is not verified. The following identities failed …'),
+    { kind: 'deferred', wait_seconds: 600, sender_wide: undefined },
+  ],
+  ['a policy', error('AccessDeniedException', 403), { kind: 'deferred', wait_seconds: 600 }],
+  [
+    'rejected',
+    error('MessageRejected'),
+    { kind: 'refused', suppress: false, detail: 'MessageRejected: Words.' },
+  ],
+  ['malformed', error('BadRequestException'), { kind: 'refused', suppress: false }],
+  ['a fault of theirs', error('InternalServiceErrorException', 500), { kind: 'deferred' }],
+  ['a gateway', error('', 502), { kind: 'deferred' }],
+  ['a name that we do not know', error('NovelException', 400), { kind: 'deferred' }],
+  ['a cut connection', 'drop', { kind: 'unknown' }],
+  ['silence', 'hang', { kind: 'unknown' }],
+  ['taken without an id', 'no id', { kind: 'accepted' }],
+  ['taken with an answer that cannot be read', 'broken json', { kind: 'accepted' }],
+]
+
+for (const [name, fault, expected] of CASES) {
+  t.test(`SES answers: ${name}`, async (t) => {
+    const { api, provider } = await start(
+      t,
+      { onSend: () => fault },
+      { timeouts: { connect_ms: 300, answer_ms: 600 } },
+    )
+    const delivery = await provider.send(outgoingEmail({ to: ['a@example.com', 'b@example.com'] }))
+    t.equal(delivery.outcomes.size, 2)
+    for (const outcome of delivery.outcomes.values()) {
+      for (const [key, value] of Object.entries(expected)) t.equal(Reflect.get(outcome, key), value, key)
+    }
+    t.equal(delivery.provider_message_id, null)
+    t.equal(api.calls.length, 1, 'tried once: the queue repeats')
+  })
+}
+
+t.test('credentials and control characters stay out of what is stored', async (t) => {
+  const leak = 'x-amz-security-token:FwoGZXIvYXdzEXAMPLE'
+  const faults = [error('SignatureDoesNotMatch', 403, leak), error('MessageRejected', 400, 'a\u0000b\nc')]
+  const { provider } = await start(t, { onSend: (_call, nth) => faults[nth - 1] })
+  t.notMatch(only(await provider.send(outgoingEmail()))?.detail, 'FwoGZX')
+  t.equal(only(await provider.send(outgoingEmail()))?.detail, 'MessageRejected: a b c')
+})
+
+t.test('a server that cannot be reached leaves the message untouched', async (t) => {
+  await startSesApi(t)
+  const refusing = provide(t, { endpoint: 'http://127.0.0.1:1' })
+  t.match(only(await refusing.send(outgoingEmail())), { kind: 'deferred', detail: /ECONNREFUSED/ })
+  const unknown = provide(t, { endpoint: 'http://ses.invalid' })
+  t.match(only(await unknown.send(outgoingEmail())), { kind: 'deferred' })
+})
+
+t.test('a handshake that never ends is given up within our own limits', async (t) => {
+  await startSesApi(t)
+  // Takes the connection and never speaks TLS.
+  const server = createServer(() => undefined)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  t.teardown(async () => void server.close())
+  const provider = provide(t, {
+    endpoint: `https://127.0.0.1:${port}`,
+    timeouts: { connect_ms: 300, answer_ms: 900 },
+  })
+  const started = performance.now()
+  const outcome = only(await provider.send(outgoingEmail()))
+  t.match(outcome?.kind, /^(deferred|unknown)$/, 'and is tried again')
+  t.ok(performance.now() - started < 2_500, 'ends within its own limits')
+})
+
+t.test('what is no address is refused and reaches no one', async (t) => {
+  const { api, provider } = await start(t)
+  const to = ['a@example.com, evil@example.com', 'grp:a@b.c;']
+  const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
+  t.match([...outcomes.values()], [{ kind: 'refused', suppress: false }, { kind: 'refused' }])
+  t.equal(provider_message_id, null)
+  t.equal(api.calls.length, 0)
+})
+
+t.test('the pace is that of the account, asked for now and then, a tenth below', async (t) => {
+  let rate: number | SesFault = 50
+  const warnings: string[] = []
+  const warn = (words: string) => void warnings.push(words)
+  const { api, provider } = await start(t, { account: () => rate }, { refresh_ms: 100, warn })
+  t.same(await provider.sender(), { key: 'ses:eu-west-1', ceiling: 45, saved_seconds: 0.1 })
+  await Promise.all(Array.from({ length: 20 }, () => provider.sender()))
+  t.equal(api.asked(), 1)
+  rate = 100
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  t.equal((await provider.sender()).ceiling, 45, 'nobody waits for a refresh')
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  t.equal((await provider.sender()).ceiling, 90)
+  rate = error('AccessDeniedException', 403)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  await provider.sender()
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  t.equal((await provider.sender()).ceiling, 90, 'a lost answer changes nothing')
+  t.match(warnings, [/GetAccount.*AccessDeniedException/])
+})
+
+t.test('an account that may not be asked is sent through at the least production rate', async (t) => {
+  const { provider } = await start(t, { account: () => error('AccessDeniedException', 403) })
+  t.match(await provider.sender(), { ceiling: 14 * 0.9 })
+})

@@ -1,0 +1,174 @@
+/**
+ * Hands queued WhatsApp messages to the provider and records what became of each.
+ * Promises: reads a batch in one query and holds no connection while it sends; rows, events and finished jobs are
+ * settled in one transaction; a message that the provider has taken is not sent again; after an unknown outcome a
+ * report may come before any second try; what waits for the number's pace or a pause loses no attempt. Given up after
+ * 24 h. The provider's answer only stores its id: the status moves by reports (contract §3.3). Must not know a
+ * provider's words.
+ */
+import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
+import type { Tx } from '../../db/pool.ts'
+import type { FetchedJob, Settlement } from '../../db/queue.ts'
+import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/report.ts'
+import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
+import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/table.ts'
+import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates/table.ts'
+import { applyPace, paceBatch, runPaced } from '../pace.ts'
+import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from '../providers/whatsapp.ts'
+import type { WorkerDeps } from '../registry.ts'
+
+type DeliveryJob = FetchedJob<'deliver-whatsapp'>
+type Ready = { job: DeliveryJob; row: OutgoingRow }
+type Attempt = Ready & { outcome: WhatsappOutcome }
+
+/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
+export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }
+
+/** A job's end: over, to be tried again with a growing pause, given up, or put off without counting an attempt. */
+type Verdict = { job: DeliveryJob } & (
+  | { end: 'completed' }
+  | { end: 'failed' | 'deadletter'; reason: string }
+  | { end: 'snoozed'; seconds: number }
+)
+
+type Batch = { attempts: readonly Attempt[]; verdicts: readonly Verdict[]; booked_at: Date; now: Date }
+
+const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind> = {
+  accepted: 'accepted',
+  refused: 'failed',
+  deferred: 'deferred',
+  unknown: 'unknown',
+}
+/** What a slowed number's message waits; its pace then decides. In seconds. */
+const SLOWED_WAIT = 5
+/** A pause may be lifted early: its messages look again this often, in seconds. */
+const LONGEST_WAIT = 60
+
+/** Works on one fetched batch. Jobs whose row needs nothing more are completed along with the others. */
+export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Promise<Settlement[]> {
+  const { whatsapp, database } = deps
+  if (!whatsapp) throw new Error('there is no WhatsApp provider here')
+  const { provider } = whatsapp
+  const refs = jobs.map((job) => job.data)
+  const rows = new Map((await messagesToDeliver(database, refs)).map((row) => [row.message_id, row]))
+  const ready = jobs.flatMap((job): Ready[] => {
+    const row = rows.get(job.data.message_id)
+    return row ? [{ job, row }] : []
+  })
+  const paced = await paceBatch(database, provider.sender, ready, { costOf: () => 1, now: deps.clock() })
+  const attempts = await runPaced(paced, async ({ job, row }) => {
+    return { job, row, outcome: await provider.send(outgoing(row)) }
+  })
+  const now = deps.clock()
+  const verdicts = [
+    ...jobs
+      .filter(({ data }) => !rows.has(data.message_id))
+      .map((job): Verdict => ({ job, end: 'completed' })),
+    ...paced.held.map(({ job }): Verdict => snoozed(job, paced.wait_seconds)),
+    ...attempts.map((attempt) => verdictOf(attempt, whatsapp.unknown_wait, now)),
+  ]
+  await record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps)
+  return verdicts.map(settlement)
+}
+
+/** A row with its template as the message to send. A slot that the template has gained since is left empty. */
+function outgoing(row: OutgoingRow): OutgoingWhatsapp {
+  const { slots, parameters, url_buttons } = row
+  const valuesOf = (scope: string): string[] =>
+    slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
+  return {
+    team_id: row.team_id,
+    message_id: row.message_id,
+    to: row.recipient,
+    template: { name: row.name, language: row.language },
+    header: valuesOf('header'),
+    body: valuesOf('body'),
+    url_buttons: valuesOf('url').map((value, index) => ({ place: url_buttons[index] ?? 0, value })),
+  }
+}
+
+const snoozed = (job: DeliveryJob, seconds: number): Verdict => ({
+  job,
+  end: 'snoozed',
+  seconds: Math.min(seconds, LONGEST_WAIT),
+})
+
+function verdictOf({ job, row, outcome }: Attempt, unknown_wait: number, now: Date): Verdict {
+  if (outcome.kind === 'accepted' || outcome.kind === 'refused') return { job, end: 'completed' }
+  const { detail: reason } = outcome
+  // A pause of the number or the account is nobody's fault among its messages: they wait, however long it takes.
+  if (outcome.kind === 'deferred' && outcome.sender_wide)
+    return snoozed(job, outcome.wait_seconds ?? SLOWED_WAIT)
+  const age = now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime()
+  if (age > DELIVERY_DEADLINE) return { job, end: 'deadletter', reason }
+  return outcome.kind === 'unknown'
+    ? { job, end: 'snoozed', seconds: unknown_wait }
+    : { job, end: 'failed', reason }
+}
+
+function settlement(verdict: Verdict): Settlement {
+  const { id } = verdict.job
+  if (verdict.end === 'failed' || verdict.end === 'deadletter') {
+    return { id, status: verdict.end, output: { reason: verdict.reason } }
+  }
+  // A snoozed job has ended in the transaction; this settles nothing more of it.
+  return { id, status: 'completed' }
+}
+
+/** What the timeline says of an attempt; waits for the whole number are told once an hour. */
+function eventsOf({ row, outcome }: Attempt, verdict: Verdict | undefined, now: Date): AppliedEvent[] {
+  const { team_id, message_id } = row
+  const at = now.toISOString()
+  const wide = outcome.kind === 'deferred' && outcome.sender_wide
+  const event = {
+    ...{ team_id, message_id, kind: EVENT_OF[outcome.kind], occurred_at: now, detail: outcome.detail },
+    event_key: wide ? `waits:${at.slice(0, 13)}` : `attempt:${at}`,
+    provider_message_id: outcome.kind === 'accepted' ? outcome.provider_message_id : null,
+  }
+  if (verdict?.end !== 'deadletter') return [event]
+  return [event, { ...event, event_key: `gave_up:${at}`, kind: 'gave_up', detail: '' }]
+}
+
+const findingsOf = (attempts: readonly Attempt[]): TemplateFinding[] => {
+  const findings = new Map<string, TemplateFinding>()
+  for (const { row, outcome } of attempts) {
+    if (outcome.kind !== 'refused' || !outcome.template) continue
+    const { team_id, template_id } = row
+    const status = outcome.template.status ?? findings.get(template_id)?.status ?? null
+    findings.set(template_id, { team_id, template_id, status, fault: outcome.detail })
+  }
+  return [...findings.values()].sort((one, other) => (one.template_id < other.template_id ? -1 : 1))
+}
+
+/** Stores what a batch brought, and settles the jobs that are done with or put off, in one transaction. */
+async function record(
+  { attempts, verdicts, booked_at, now }: Batch,
+  { provider }: WhatsappDelivery,
+  deps: WorkerDeps,
+): Promise<void> {
+  const verdictBy = new Map(verdicts.map((verdict) => [verdict.job.id, verdict]))
+  const events = attempts.flatMap((attempt) => eventsOf(attempt, verdictBy.get(attempt.job.id), now))
+  const findings = findingsOf(attempts)
+  const deferred = attempts.flatMap(({ outcome }) => (outcome.kind === 'deferred' ? [outcome] : []))
+  await deps.database.transaction(async (tx) => {
+    await applyWhatsappEvents(tx, events)
+    if (findings.length > 0) await recordFindings(tx, findings, now)
+    await settleJobs(tx, verdicts, deps)
+    await applyPace(tx, provider.sender, deferred, { booked_at, now })
+  })
+  for (const { template_id, status, fault } of findings) {
+    deps.log.warn({ template_id, status, fault }, 'the provider finds fault with a template')
+  }
+  const wide = deferred.find((outcome) => outcome.sender_wide)
+  if (wide) deps.log.warn({ sender: provider.sender.key, detail: wide.detail }, 'the number has to wait')
+}
+
+async function settleJobs(tx: Tx, verdicts: readonly Verdict[], { queue }: WorkerDeps): Promise<void> {
+  const done = verdicts.filter(({ end }) => end === 'completed').map(({ job }) => job)
+  if (done.length > 0) await queue.complete(tx, 'deliver-whatsapp', done)
+  const put_off = verdicts.filter((verdict) => verdict.end === 'snoozed')
+  for (const seconds of new Set(put_off.map((verdict) => verdict.seconds))) {
+    const jobs = put_off.filter((verdict) => verdict.seconds === seconds).map(({ job }) => job)
+    await queue.snooze(tx, 'deliver-whatsapp', jobs, seconds)
+  }
+}

@@ -1,0 +1,15 @@
+/** Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with their jobs. */
+import { deleteUpserts } from '../../db/contacts/upserts/table.ts'
+import { RETENTION } from '../../db/jobs.ts'
+import type { WorkerDeps } from '../registry.ts'
+
+const KEPT = 3_600_000
+
+export async function forgetUpserts({ database, clock, log }: WorkerDeps): Promise<void> {
+  const now = clock().getTime()
+  const forgotten = await deleteUpserts(database, {
+    finishedBefore: new Date(now - KEPT),
+    createdBefore: new Date(now - RETENTION * 1_000),
+  })
+  if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
+}

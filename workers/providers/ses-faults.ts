@@ -1,0 +1,95 @@
+/**
+ * Judges why SES did not take a message: SDK errors → outcomes.
+ * Promises: pure; by the error's name, with two exceptions where SES gives one name to two things; `detail` is
+ * printable, short and free of secrets; an operator's fault never ends a message. providers.md §2.1.
+ */
+import type { Outcome } from './provider.ts'
+import { createDescribe } from './smtp-replies.ts'
+
+/** What the SDK throws, as far as we look at it. */
+export type SesFault = Error & {
+  code?: string
+  $metadata?: { httpStatusCode?: number | undefined }
+}
+
+type Verdict =
+  /** Too fast: everything slows down. */
+  | 'slow'
+  /** Nothing can be sent for now: everything waits. */
+  | 'pause'
+  /** As `pause`, and the words may hold credentials. */
+  | 'login'
+  /** Only emails like this one wait: of this domain, for example. */
+  | 'wait'
+  | 'refuse'
+
+/** By the SDK's names and, for what fails before it reaches SES, those of AWS's front door. */
+const VERDICTS: Record<string, Verdict> = {
+  ...{ TooManyRequestsException: 'slow', ThrottlingException: 'slow', Throttling: 'slow' },
+  ...{ LimitExceededException: 'pause', SendingPausedException: 'pause', AccountSuspendedException: 'pause' },
+  // The configuration set of SES_CONFIGURATION_SET, which every message names.
+  ...{ NotFoundException: 'pause' },
+  ...{ CredentialsProviderError: 'login', UnrecognizedClientException: 'login' },
+  ...{ InvalidClientTokenId: 'login', ExpiredTokenException: 'login', ExpiredToken: 'login' },
+  ...{ InvalidSignatureException: 'login', SignatureDoesNotMatch: 'login', RequestExpired: 'login' },
+  ...{ MissingAuthenticationTokenException: 'login', IncompleteSignature: 'login' },
+  // A policy may allow some senders and not others.
+  ...{ MailFromDomainNotVerifiedException: 'wait', AccessDeniedException: 'wait', AccessDenied: 'wait' },
+  ...{ MessageRejected: 'refuse', BadRequestException: 'refuse', ValidationException: 'refuse' },
+}
+
+/** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
+const PAUSE = 900
+const LOGIN_PAUSE = 60
+const WAIT = 600
+
+/** These end an attempt before a byte of the request has left. */
+const NOT_CONNECTED: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
+  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
+  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])
+
+const describe = createDescribe([])
+
+/**
+ * The outcome for every recipient of a failed attempt.
+ * @param timed_out how it ended by a clock of ours: before a connection stood, or after.
+ */
+export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' | null): Outcome {
+  const status = fault.$metadata?.httpStatusCode
+  const words = describe(`${fault.name}: ${fault.message}`)
+  // Taken, whatever the rest of the answer looked like: sending it again would be a duplicate.
+  if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
+  const verdict = verdictOf(fault)
+  if (verdict !== undefined) return outcomeOf(verdict, fault, words)
+  const safe = status !== undefined || timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')
+  if (safe) return { kind: 'deferred', detail: words }
+  return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
+}
+
+function verdictOf({ name, message }: SesFault): Verdict | undefined {
+  const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
+  // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
+  if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
+  // "Email address is not verified. The following identities failed the check in region …": the operator's to mend.
+  if (name === 'MessageRejected' && /^email address is not verified/i.test(message)) return 'wait'
+  return verdict
+}
+
+function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcome {
+  switch (verdict) {
+    case 'slow':
+      return { kind: 'deferred', detail, sender_wide: true }
+    case 'pause':
+      return { kind: 'deferred', detail, sender_wide: true, wait_seconds: PAUSE }
+    case 'login': {
+      const told = describe(`${name}: AWS does not take our credentials`)
+      return { kind: 'deferred', detail: told, sender_wide: true, wait_seconds: LOGIN_PAUSE }
+    }
+    case 'wait':
+      return { kind: 'deferred', detail, wait_seconds: WAIT }
+    case 'refuse':
+      return { kind: 'refused', detail, suppress: false }
+  }
+}

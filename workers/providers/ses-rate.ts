@@ -1,0 +1,46 @@
+/**
+ * How many recipients a second the SES account may send to, as GetAccount tells it.
+ * Promises: asked once every few minutes at most, never while a send waits but for the first; a lost or forbidden
+ * answer leaves the last figure in force. Must not pace: that is db/senders/pace.ts.
+ */
+import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
+
+const REFRESH = 5 * 60_000
+const RETRY = 60_000
+const TIMEOUT = 5_000
+/** The least that an account out of AWS's sandbox may send, for when GetAccount is not allowed. */
+export const FALLBACK_RATE = 14
+
+export type SesRate = () => Promise<number>
+
+/** @param warn is told when the rate cannot be found out. */
+export function createRate(client: SESv2Client, warn: (words: string) => void, refresh = REFRESH): SesRate {
+  let rate: number | null = null
+  let next = 0
+  let asking: Promise<void> | null = null
+
+  const ask = async (): Promise<void> => {
+    try {
+      const signal = AbortSignal.timeout(TIMEOUT)
+      const { SendQuota } = await client.send(new GetAccountCommand({}), { abortSignal: signal })
+      const found = SendQuota?.MaxSendRate
+      if (found === undefined || !(found > 0)) throw new Error('GetAccount named no rate')
+      rate = found
+      next = performance.now() + refresh
+    } catch (error) {
+      rate ??= FALLBACK_RATE
+      next = performance.now() + Math.min(RETRY, refresh)
+      const name = error instanceof Error ? error.name : 'Error'
+      warn(`cannot read the account's send rate (ses:GetAccount): ${name}; sending ${rate} a second`)
+    }
+  }
+  return async () => {
+    if (performance.now() >= next && asking === null) {
+      asking = ask().finally(() => {
+        asking = null
+      })
+    }
+    if (rate === null) await asking
+    return rate ?? FALLBACK_RATE
+  }
+}

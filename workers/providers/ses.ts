@@ -1,0 +1,142 @@
+/**
+ * Sends email through the Amazon SES API v2, as raw messages: our own headers travel whole (contract §4.2 allows
+ * more than SES's own header list takes).
+ * Promises: never throws; one outcome for all recipients, since SES takes or refuses a message as a whole; every
+ * send ends within its own time limit and is tried once: the queue repeats it. Must not judge faults (ses-faults.ts).
+ *
+ * SES sets the envelope sender, Date and Message-ID itself and signs with the identity's key, so that a signature of
+ * ours over those headers would break: none is made. Its reports find their row by the tags.
+ */
+import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
+import { parseMailbox } from '../../db/text/address.ts'
+import { composeMessage, wireAddress } from './message.ts'
+import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
+import { judgeFault, type SesFault } from './ses-faults.ts'
+import { createRate } from './ses-rate.ts'
+
+/** Milliseconds. `answer_ms` bounds one send from its first byte to SES's last. */
+export type SesTimeouts = { connect_ms: number; answer_ms: number }
+
+export type SesOptions = {
+  region: string
+  /** Another server than AWS's own: a simulator, a VPC endpoint. */
+  endpoint?: string | undefined
+  configuration_set?: string | undefined
+  max_connections?: number
+  timeouts?: Partial<SesTimeouts>
+  /** How often GetAccount is asked for the send rate. */
+  refresh_ms?: number
+  warn?: (words: string) => void
+}
+
+const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000 }
+/** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
+const MARGIN = 0.1
+
+/** Credentials come from the SDK's own chain: environment, profile, container, instance. */
+export function createSesProvider(options: SesOptions): EmailProvider {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const client = createClient(options, timeouts)
+  const rate = createRate(client, options.warn ?? (() => undefined), options.refresh_ms)
+  const in_flight = new Set<Promise<unknown>>()
+  return {
+    async send(email) {
+      const delivery = deliver(client, email, options.configuration_set, timeouts)
+      in_flight.add(delivery)
+      return await delivery.finally(() => in_flight.delete(delivery))
+    },
+    async sender() {
+      const ceiling = (await rate()) * (1 - MARGIN)
+      return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
+    },
+    async close() {
+      await Promise.allSettled(in_flight)
+      client.destroy()
+    },
+  }
+}
+
+function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeouts): SESv2Client {
+  const agent = { keepAlive: true, maxSockets: options.max_connections ?? 50 }
+  return new SESv2Client({
+    region: options.region,
+    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    maxAttempts: 1,
+    requestHandler: {
+      connectionTimeout: connect_ms,
+      requestTimeout: answer_ms,
+      throwOnRequestTimeout: true,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+  })
+}
+
+async function deliver(
+  client: SESv2Client,
+  email: OutgoingEmail,
+  configuration_set: string | undefined,
+  timeouts: SesTimeouts,
+): Promise<EmailDelivery> {
+  const wire = new Map(email.recipients.map((recipient) => [recipient, wireAddress(recipient)]))
+  const to = [...new Set(wire.values())].filter((address) => address !== null)
+  const invalid: Outcome = { kind: 'refused', detail: 'not one email address', suppress: false }
+  const { id, outcome } =
+    to.length === 0
+      ? { id: null, outcome: invalid }
+      : await attempt(client, email, to, configuration_set, timeouts)
+  const outcomes = new Map([...wire].map(([recipient, address]) => [recipient, address ? outcome : invalid]))
+  return { provider_message_id: id, outcomes }
+}
+
+/** One message to SES, once. */
+async function attempt(
+  client: SESv2Client,
+  email: OutgoingEmail,
+  to: string[],
+  configuration_set: string | undefined,
+  { answer_ms }: SesTimeouts,
+): Promise<{ id: string | null; outcome: Outcome }> {
+  let started: number | null = null
+  // The SDK's own clocks miss an answer that begins and never ends.
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(), answer_ms + 1_000)
+  try {
+    const command = await commandOf(email, to, configuration_set)
+    started = performance.now()
+    const { MessageId: id } = await client.send(command, { abortSignal: limit.signal })
+    return { id: id ?? null, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
+  } catch (error) {
+    const fault: SesFault = error instanceof Error ? error : new Error(String(error))
+    // Nothing was sent when the message could not even be composed.
+    if (started === null) return { id: null, outcome: { kind: 'deferred', detail: fault.message } }
+    return { id: null, outcome: judgeFault(fault, timedOut(fault, performance.now() - started, answer_ms)) }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function commandOf(
+  email: OutgoingEmail,
+  to: string[],
+  configuration_set: string | undefined,
+): Promise<SendEmailCommand> {
+  const from = wireAddress(parseMailbox(email.from)?.address ?? '')
+  if (from === null) throw new Error('the sender is not one mailbox')
+  return new SendEmailCommand({
+    FromEmailAddress: from,
+    Destination: { ToAddresses: to },
+    Content: { Raw: { Data: await composeMessage({ ...email, dkim: null }) } },
+    EmailTags: [
+      { Name: 'team_id', Value: email.team_id },
+      { Name: 'email_id', Value: email.email_id },
+    ],
+    ...(configuration_set === undefined ? {} : { ConfigurationSetName: configuration_set }),
+  })
+}
+
+/** The SDK's timeouts have no code; one that came before its answer was due was about the connection. */
+function timedOut({ name, code }: SesFault, elapsed: number, answer_ms: number) {
+  if (name !== 'TimeoutError' || code !== undefined) return null
+  return elapsed < answer_ms ? 'connecting' : 'waiting'
+}

@@ -1,0 +1,142 @@
+/**
+ * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages.
+ * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
+ * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (whatsapp-faults.ts).
+ */
+import { createDescribe, type Describe } from './smtp-replies.ts'
+import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './whatsapp.ts'
+import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
+import { listTemplates } from './whatsapp-listing.ts'
+
+export type WhatsappCloudOptions = {
+  /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
+  url: string
+  access_token: string
+  phone_number_id: string
+  /** Whose templates are listed; sending needs none. */
+  business_account_id?: string | undefined
+  /** What the number may send, raised by the provider from 80 up to 1,000. */
+  messages_per_second?: number
+  /** Bounds one send, in milliseconds. */
+  timeout_ms?: number
+}
+
+const TIMEOUT = 20_000
+const DEFAULT_RATE = 80
+/** More than any answer of the API. */
+const LARGEST_ANSWER = 256 * 1024
+const LONGEST_ID = 512
+
+export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
+  const describe = createDescribe([options.access_token])
+  const in_flight = new Set<Promise<unknown>>()
+  return {
+    sender: {
+      key: `whatsapp:${options.phone_number_id}`,
+      ceiling: options.messages_per_second ?? DEFAULT_RATE,
+    },
+    async send(message) {
+      const sending = attempt(options, message, describe)
+      in_flight.add(sending)
+      return await sending.finally(() => in_flight.delete(sending))
+    },
+    listTemplates: async () => await listTemplates(options),
+    close: async () => void (await Promise.allSettled(in_flight)),
+  }
+}
+
+const texts = (values: readonly string[]) => values.map((text) => ({ type: 'text', text }))
+
+/** The request's body, exactly as the API asks for it. */
+export function requestBody(message: OutgoingWhatsapp) {
+  const { header, body, url_buttons } = message
+  const components = [
+    ...(header.length > 0 ? [{ type: 'header', parameters: texts(header) }] : []),
+    ...(body.length > 0 ? [{ type: 'body', parameters: texts(body) }] : []),
+    ...url_buttons.map(({ place, value }) => ({
+      type: 'button',
+      sub_type: 'url',
+      index: String(place),
+      parameters: texts([value]),
+    })),
+  ]
+  return {
+    messaging_product: 'whatsapp',
+    recipient_type: 'individual',
+    to: message.to,
+    type: 'template',
+    biz_opaque_callback_data: `${message.team_id}:${message.message_id}`,
+    template: {
+      name: message.template.name,
+      language: { code: message.template.language },
+      ...(components.length > 0 ? { components } : {}),
+    },
+  }
+}
+
+async function attempt(
+  { url, access_token, phone_number_id, timeout_ms = TIMEOUT }: WhatsappCloudOptions,
+  message: OutgoingWhatsapp,
+  describe: Describe,
+): Promise<WhatsappOutcome> {
+  try {
+    const response = await fetch(`${url}/${phone_number_id}/messages`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(requestBody(message)),
+      redirect: 'manual',
+      signal: AbortSignal.timeout(timeout_ms),
+    })
+    return judge(response, await readAnswer(response), describe)
+  } catch (error) {
+    return judgeFailure(error, describe)
+  }
+}
+
+/** The answer's JSON; null when it is none, too long, or was cut off: the status alone must do then. */
+async function readAnswer(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.length
+      if (size > LARGEST_ANSWER) return null
+      chunks.push(chunk)
+    }
+    return JSON.parse(Buffer.concat(chunks).toString())
+  } catch {
+    return null
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function judge(response: Response, answer: unknown, describe: Describe): WhatsappOutcome {
+  if (response.ok) return takenAs(answer, describe)
+  const error = errorOf(answer, describe)
+  return error ? judgeError(error) : judgeStatus(response.status, `HTTP ${response.status}`)
+}
+
+/** A 2xx means taken, whatever else the answer says: a second try would be a second message. */
+function takenAs(answer: unknown, describe: Describe): WhatsappOutcome {
+  const messages = isObject(answer) && Array.isArray(answer.messages) ? answer.messages : []
+  const [first] = messages as unknown[]
+  const { id, message_status } = isObject(first) ? first : {}
+  const known = typeof id === 'string' && id !== '' && id.length <= LONGEST_ID && describe(id) === id
+  const detail = typeof message_status === 'string' ? describe(message_status) : 'accepted'
+  return { kind: 'accepted', detail, provider_message_id: known ? id : null }
+}
+
+/** The API's error; its `error_data.details` says most. */
+function errorOf(answer: unknown, describe: Describe): CloudError | null {
+  const error = isObject(answer) ? answer.error : undefined
+  if (!isObject(error) || typeof error.code !== 'number') return null
+  const details = isObject(error.error_data) ? error.error_data.details : undefined
+  const said = [error.message, details].filter((words) => typeof words === 'string')
+  return {
+    code: error.code,
+    subcode: typeof error.error_subcode === 'number' ? error.error_subcode : 0,
+    words: describe(`${error.code} ${said.join(': ')}`),
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Judges what the WhatsApp Cloud API answered instead of taking a message: error codes → outcomes.
+ * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
+ * message. Codes: providers.md §1.2, from Meta's error reference of May 2026.
+ */
+import type { WhatsappOutcome } from './whatsapp.ts'
+
+/** The API's error as far as we read it. `subcode` 0: none. */
+export type CloudError = { code: number; subcode: number; words: string }
+
+const MINUTES = 60
+
+/** Token, permission, policy, payment, number: nothing goes through until a person has acted. */
+const ACCOUNT = new Set([0, 3, 10, 33, 190, 368, 131031, 131037, 131042, 131045, 133010])
+/** Probed again this often, in seconds, so that it goes on by itself once it is mended. */
+const ACCOUNT_PAUSE = 5 * MINUTES
+const SPAM_RATE = 131048
+const SPAM_PAUSE = 60 * MINUTES
+/** Of the number, the app, the business account. */
+const TOO_FAST = new Set([4, 80007, 130429])
+/** 131056: too fast to this recipient; the others: a passing fault of theirs. The job's own pauses grow. */
+const FOR_NOW = new Set([1, 2, 131000, 131016, 131056, 131057, 133004])
+/** The recipient, the window, the content, an experiment: no second try changes it. */
+const FOR_GOOD = new Set([
+  ...[100, 130472, 130497, 131005, 131008, 131009, 131021, 131026],
+  ...[131047, 131049, 131051, 131052, 131053, 135000],
+])
+const TEMPLATE_PAUSED = 132015
+const TEMPLATE_DISABLED = 132016
+
+/** Parameter faults are 100; with this subcode it is our own number that the API does not know. */
+const UNKNOWN_OBJECT = 33
+const isAccount = ({ code, subcode }: CloudError): boolean =>
+  ACCOUNT.has(code) || (code >= 200 && code <= 299) || (code === 100 && subcode === UNKNOWN_OBJECT)
+const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999
+
+/** An outcome for an error that the API has named. A code that nobody told us of is tried again. */
+export function judgeError(error: CloudError): WhatsappOutcome {
+  const { code, words: detail } = error
+  if (isAccount(error)) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
+  if (code === SPAM_RATE) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: SPAM_PAUSE }
+  if (TOO_FAST.has(code)) return { kind: 'deferred', detail, sender_wide: true }
+  if (FOR_NOW.has(code)) return { kind: 'deferred', detail }
+  if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
+  if (code === TEMPLATE_DISABLED) return { kind: 'refused', detail, template: { status: 'disabled' } }
+  if (isTemplate(error)) return { kind: 'refused', detail, template: { status: null } }
+  return FOR_GOOD.has(code) ? { kind: 'refused', detail } : { kind: 'deferred', detail }
+}
+
+/** An outcome for an answer without an error that we can read: a proxy's, or a broken one. */
+export function judgeStatus(status: number, detail: string): WhatsappOutcome {
+  if (status === 401 || status === 403) {
+    return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
+  }
+  if (status === 429) return { kind: 'deferred', detail, sender_wide: true }
+  // A gateway gave up waiting: what it had passed on may have been done.
+  if (status === 504) return { kind: 'unknown', detail }
+  return { kind: 'deferred', detail }
+}
+
+/** Faults of a connection that was never made: nothing has left. */
+const UNSENT = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
+  ...['UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  ...['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])
+
+const codesOf = function* (error: unknown): Generator<string> {
+  for (let fault = error; fault instanceof Error; fault = fault.cause) {
+    const { code } = fault as { code?: unknown }
+    if (typeof code === 'string') yield code
+    if (fault instanceof AggregateError) for (const one of fault.errors) yield* codesOf(one)
+  }
+}
+
+/** An outcome for a request that got no answer: safe to repeat only when nothing can have left. */
+export function judgeFailure(error: unknown, describe: (words: string) => string): WhatsappOutcome {
+  const codes = [...codesOf(error)]
+  const words = codes.join(' ') || (error instanceof Error ? error.message : String(error))
+  if (codes.length > 0 && codes.every((code) => UNSENT.has(code))) {
+    return { kind: 'deferred', detail: describe(`no connection: ${words}`) }
+  }
+  return { kind: 'unknown', detail: describe(`no answer after the request had left: ${words}`) }
+}
