@@ -20,10 +20,10 @@ import {
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
 import type { Sender } from '../../db/senders/pace.ts'
+import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
 import { applyPace, paceBatch, runPaced } from '../pace.ts'
 import type { EmailDelivery, Outcome, OutgoingEmail } from '../providers/provider.ts'
-import type { WorkerDeps } from '../registry.ts'
 import { renderEmail } from '../render.ts'
 
 type DeliveryJob = FetchedJob<'deliver-email'>
