@@ -134,3 +134,8 @@ export const tries = async ({ database }: Place): Promise<number> =>
       select count(*) as count from pgboss.job
       where name = 'ingest-report' and state < 'active' and start_after > created_on`)
   ).count
+
+/** Loses rows' jobs, as a queue might. */
+export const loseJobs = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
+  await database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array(ids, 'uuid')})`)
+}
