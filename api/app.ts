@@ -15,6 +15,7 @@ import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Request, Route } from './route.ts'
+import { unsubscribeRoutes } from './unsubscribe-page.ts'
 import { bulkRoutes } from './v1/bulk.ts'
 import { contactRoutes } from './v1/contacts.ts'
 import { emailRoutes } from './v1/emails.ts'
@@ -34,6 +35,7 @@ export const ROUTES: readonly Route[] = [
   ...emailRoutes,
   ...whatsappRoutes,
   ...planRoutes,
+  ...unsubscribeRoutes,
 ]
 
 /** Longer than any wait that a handler allows itself, in milliseconds. */
@@ -66,13 +68,16 @@ const identify: Middleware = async (ctx, next) => {
 
 /** One line a request, with its id; never a body, never a credential. */
 const logRequests =
-  ({ log }: Deps): Middleware =>
+  ({ log, metrics }: Deps): Middleware =>
   async (ctx, next) => {
     const started = performance.now()
     await next()
     const ms = Math.round(performance.now() - started)
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
     const route = ctx._matchedRoute ?? ctx.path
+    // Any path can be asked for: those that are not ours count as one.
+    const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
+    metrics.observeRequest(labels, ms / 1_000)
     log[level]({ request_id: ctx.state.id, method: ctx.method, route, status: ctx.status, ms }, 'request')
   }
 

@@ -38,11 +38,13 @@ const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log:
 /** What WhatsApp messages go out through; null when it is not set up. */
 function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | null {
   const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = settings
+  const business_account_id = settings.WHATSAPP_BUSINESS_ACCOUNT_ID
   if (!access_token || !phone_number_id) return null
   const url = settings.WHATSAPP_API_URL.replace(/\/+$/, '')
   const messages_per_second = settings.WHATSAPP_MESSAGES_PER_SECOND
+  const account = { url, access_token, phone_number_id, business_account_id }
   return {
-    provider: createWhatsappProvider({ url, access_token, phone_number_id, messages_per_second }),
+    provider: createWhatsappProvider({ ...account, messages_per_second }),
     unknown_wait: settings.WHATSAPP_UNKNOWN_WAIT_SECONDS,
   }
 }

@@ -10,6 +10,7 @@ import { deliverWhatsapp, type WhatsappDelivery } from './jobs/deliver-whatsapp.
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
+import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
@@ -41,8 +42,9 @@ type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number; 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': { handle: deliverEmails, batchSize: 10 },
   'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10 },
+  'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 5, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
-  'upsert-contacts': { handle: runUpserts, batchSize: 5 },
+  'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {

@@ -75,7 +75,7 @@ export async function lockContacts(
   teamId: string,
   identities: readonly string[],
 ): Promise<Map<string, string>> {
-  const rows = await tx.any(sql.prepared('lock_contacts', identityRow)`
+  const rows = await tx.any(sql.prepared('lock_contacts_of_team', identityRow)`
     select id, identity from contacts
     where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
     order by identity for no key update`)
@@ -250,14 +250,20 @@ export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<voi
   await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
 }
 
-/** Deletes a topic and takes it off every contact, in one statement. @returns the topic, or null without one. */
+/**
+ * Deletes a topic and takes it off every contact, in one statement; contacts are locked in the order that everybody
+ * keeps. @returns the topic, or null without one.
+ */
 export async function deleteTopic(tx: Tx, teamId: string, id: string, now: Date): Promise<TopicRow | null> {
   return await tx.maybeOne(sql.type(topicRow)`
     with gone as (
       delete from topics where team_id = ${teamId} and id = ${id} returning id, name, created_at
+    ), held as (
+      select id from contacts where team_id = ${teamId} and ${id} = any(topic_ids)
+      order by identity for no key update
     ), unsubscribed as (
-      update contacts set topic_ids = array_remove(topic_ids, gone.id), updated_at = ${sql.timestamp(now)}
-      from gone where contacts.team_id = ${teamId} and gone.id = any(contacts.topic_ids)
+      update contacts c set topic_ids = array_remove(topic_ids, ${id}), updated_at = ${touchedAt(now)}
+      from held where c.team_id = ${teamId} and c.id = held.id
     )
     select id, name, created_at from gone`)
 }

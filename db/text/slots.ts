@@ -55,11 +55,14 @@ export const fillSlots = (
   for (const [at, name] of template.names.entries()) {
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined
     if (value === undefined) throw new RangeError(`the slot ${name} has no value`)
-    filled += escaping === 'html' ? Handlebars.escapeExpression(value) : value
+    filled += escaping === 'html' ? escapeHtml(value) : value
     filled += template.texts[at + 1] ?? ''
   }
   return filled
 }
+
+/** Text as HTML: what html slots do to their values. */
+export const escapeHtml = (text: string): string => Handlebars.escapeExpression(text)
 
 /** The slots that the variables leave without a value, in the order given. */
 export const missingSlots = (

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { sql } from 'slonik'
 import t from 'tap'
 import { createTopic } from '../../db/contacts/topics.ts'
-import { contactsStored, contactsUsed, setRoom, suppress, teamWithRoom } from '../support/contacts.ts'
+import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeTeam, type Reply, startService, type TestTeam } from '../support/service.ts'
 import { startWorker } from '../support/worker.ts'
 
@@ -66,7 +66,7 @@ t.test(
       const body = { email, properties: { old: '1' }, topic_ids: [topic.id] }
       await call('POST', '/v1/contacts', { key, body })
       if (state === 'unsubscribed') await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
-      else if (state !== 'subscribed') await suppress(service, team, email, state)
+      else if (state !== 'subscribed') await report(service, team, email, state)
       const before = await show(email)
       const reply = await bulk([{ email: email.toUpperCase(), properties: { new: '2' } }])
       t.strictSame(reply.body, { data: [{ index: 0, id: before.id }] })

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createTopic } from '../../db/contacts/topics.ts'
-import { contactsStored, contactsUsed, setRoom, suppress, teamWithRoom } from '../support/contacts.ts'
+import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -278,7 +278,7 @@ t.test(
 
 t.test('DELETE: 204 and an empty body; suppression is forgotten too', async (t) => {
   await create({ email: 'gone@example.org' })
-  await suppress(service, team, 'gone@example.org', 'complained')
+  await report(service, team, 'gone@example.org', 'complained')
   const used = await contactsUsed(service, team)
   const { status, body, headers } = await call('DELETE', path('Gone@Example.org'), { key })
   t.strictSame([status, body, headers.get('content-type')], [204, '', null])

@@ -1,6 +1,7 @@
 /** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
+import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/report.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import { makeTeam, type Service, type TestTeam } from './service.ts'
@@ -27,14 +28,16 @@ export async function contactsStored({ database }: Service, { id }: TestTeam): P
   return count
 }
 
-/** What a provider's report does to a contact's row. */
-export async function suppress(
+/** A report of a provider's, as it reaches a contact. */
+export async function report(
   { database }: Service,
-  { id }: TestTeam,
-  identity: string,
-  suppression: 'bounced' | 'complained',
+  { id: team_id }: Pick<TestTeam, 'id'>,
+  recipient: string,
+  kind: 'bounced' | 'complained',
 ): Promise<void> {
-  await database.query(sql.unsafe`
-    update contacts set status = ${suppression}, suppression = ${suppression}
-    where team_id = ${id} and identity = ${identity}`)
+  const event = { team_id, recipient, effect: kind === 'bounced' ? 'hard' : 'complaint' } as const
+  await database.transaction(async (tx) => {
+    const contactOf = await lockTouchedContacts(tx, [event])
+    await applyContactEffects(tx, contactOf, [event], new Date())
+  })
 }

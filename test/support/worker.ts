@@ -38,7 +38,7 @@ export async function startWorker(
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
-  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || job !== 'deliver-whatsapp')
+  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !job.includes('whatsapp'))
   const own = {
     database,
     queue,

@@ -41,6 +41,8 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind> = {
 }
 /** What a slowed number's message waits; its pace then decides. In seconds. */
 const SLOWED_WAIT = 5
+/** The longest that messages to one recipient are put off at a time, in seconds. */
+const LONGEST_PAIR_WAIT = 1_800
 /** A pause may be lifted early: its messages look again this often, in seconds. */
 const LONGEST_WAIT = 60
 
@@ -101,9 +103,10 @@ function verdictOf({ job, row, outcome }: Attempt, unknown_wait: number, now: Da
     return snoozed(job, outcome.wait_seconds ?? SLOWED_WAIT)
   const age = now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime()
   if (age > DELIVERY_DEADLINE) return { job, end: 'deadletter', reason }
-  return outcome.kind === 'unknown'
-    ? { job, end: 'snoozed', seconds: unknown_wait }
-    : { job, end: 'failed', reason }
+  if (outcome.kind === 'unknown') return { job, end: 'snoozed', seconds: unknown_wait }
+  if (outcome.wait_seconds === undefined) return { job, end: 'failed', reason }
+  const growing = outcome.wait_seconds * 2 ** Math.min(row.deferrals, 16)
+  return { job, end: 'snoozed', seconds: Math.min(growing, LONGEST_PAIR_WAIT) }
 }
 
 function settlement(verdict: Verdict): Settlement {

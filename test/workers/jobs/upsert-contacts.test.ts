@@ -1,0 +1,226 @@
+/** Bulk upserts between API and workers: workers away, clients away, attempts gone stale, and many at once. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { number, object } from 'yup'
+import { insertUpsert, upsertResult } from '../../../db/contacts/upserts/table.ts'
+import type { FetchedJob } from '../../../db/queue.ts'
+import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
+import { runUpserts } from '../../../workers/jobs/upsert-contacts.ts'
+import type { WorkerDeps } from '../../../workers/registry.ts'
+import { startApi } from '../../support/api-process.ts'
+import { contactsStored, contactsUsed, teamWithRoom } from '../../support/contacts.ts'
+import { makeTeam, type Reply, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const NO_RELAY = { smtp_url: 'smtp://127.0.0.1:9' }
+
+const bulk = ({ call }: Pick<Service, 'call'>, { key }: TestTeam, contacts: unknown): Promise<Reply> =>
+  call('POST', '/v1/contacts/bulk', { key, body: { contacts } })
+
+async function count({ database }: Service, rows: 'open' | 'all' | 'jobs'): Promise<number> {
+  const counted = {
+    open: sql.fragment`contact_upserts where finished_at is null`,
+    all: sql.fragment`contact_upserts`,
+    jobs: sql.fragment`pgboss.job where name = 'upsert-contacts' and state < 'completed'`,
+  }[rows]
+  const { n } = await database.one(
+    sql.type(object({ n: number().defined() }))`select count(*) as n from ${counted}`,
+  )
+  return n
+}
+
+t.test(
+  'workers away: 503 unavailable with Retry-After, nothing lost, the same call later is harmless',
+  async (t) => {
+    const service = await startService(t, { upsertWait: 300 })
+    const team = await teamWithRoom(service, 2)
+    const contacts = [
+      { email: 'a@example.org', properties: { n: '1' } },
+      { email: 'invalid' },
+      { email: 'b@example.org' },
+      { email: 'c@example.org' },
+    ]
+    const started = performance.now()
+    const reply = await bulk(service, team, contacts)
+    const waited = performance.now() - started
+    t.strictSame([reply.status, reply.body.error?.code], [503, 'unavailable'])
+    t.ok(waited >= 300 && waited < 2_000, `${waited} ms`)
+    t.ok(Number(reply.headers.get('retry-after')) >= 1)
+    t.strictSame(
+      [await count(service, 'open'), await count(service, 'jobs')],
+      [1, 1],
+      'the call and its job are stored',
+    )
+    t.equal((await bulk(service, team, contacts)).status, 503, 'the client tries again')
+    await startWorker(t, service, NO_RELAY)
+    await until('both are carried out', async () => (await count(service, 'open')) === 0)
+    const told = (await bulk(service, team, contacts)).body.data
+    const emails = (await service.call('GET', '/v1/contacts', { key: team.key })).body.data
+    const id = (email: string) => emails.find((each: { email: string }) => each.email === email)?.id
+    t.match(told, [
+      { index: 0, id: id('a@example.org') },
+      { index: 1, error: { code: 'bad_request' } },
+      { index: 2, id: id('b@example.org') },
+      { index: 3, error: { code: 'quota_exceeded' } },
+    ])
+    t.strictSame([await contactsUsed(service, team), emails.length], [2, 2])
+  },
+)
+
+t.test('the client going away does not stop the work', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const gone = new AbortController()
+  const answer = fetch(`${service.base}/v1/contacts/bulk`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${team.key}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ contacts: [{ email: 'a@example.org' }] }),
+    signal: gone.signal,
+  })
+  await until('the call is stored', async () => (await count(service, 'jobs')) === 1)
+  gone.abort()
+  await t.rejects(answer)
+  await startWorker(t, service, NO_RELAY)
+  await until('it is carried out', async () => (await contactsStored(service, team)) === 1)
+})
+
+t.test('the answer comes without the notification too, by the slow poll', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const answer = bulk(service, team, [{ email: 'a@example.org' }])
+  await until('the call is stored', async () => (await count(service, 'jobs')) === 1)
+  await service.database.query(sql.unsafe`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'heliograph listen' and datname = current_database()`)
+  await startWorker(t, service, NO_RELAY)
+  t.equal((await answer).status, 200)
+})
+
+/** A stored call, and a job for it as a worker has it in hand. */
+async function fetched({ database }: Service, { id: team_id }: TestTeam, body: string) {
+  const upsert_id = uuidv7()
+  await insertUpsert(database, team_id, { id: upsert_id, body }, new Date())
+  return { id: upsert_id, data: { team_id, upsert_id } } as FetchedJob<'upsert-contacts'>
+}
+
+/** The handler's dependencies; its job is not in the queue. */
+function handlerDeps({ deps }: Service): WorkerDeps {
+  const queue = { complete: async () => new Set() }
+  return { ...deps, queue } as unknown as WorkerDeps
+}
+
+t.test('a call is carried out once, however many workers were given its job', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const body = JSON.stringify({ contacts: [{ email: 'a@example.org', properties: { n: '1' } }] })
+  const job = await fetched(service, team, body)
+  const deps = handlerDeps(service)
+  const settled = await Promise.all(Array.from({ length: 5 }, async () => await runUpserts([job], deps)))
+  t.strictSame(settled.flat(), Array(5).fill({ id: job.id, status: 'completed' }))
+  await service.call('PATCH', '/v1/contacts/a@example.org', {
+    key: team.key,
+    body: { properties: { n: '2' } },
+  })
+  await runUpserts([job], deps)
+  const { body: contact } = await service.call('GET', '/v1/contacts/a@example.org', { key: team.key })
+  t.strictSame(contact.properties, { n: '2' }, 'a stale attempt writes nothing')
+  t.equal(await contactsUsed(service, team), 1)
+})
+
+t.test("one call's fault fails that call alone, and leaves nothing of it behind", async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const good = JSON.stringify({ contacts: [{ email: 'a@example.org' }] })
+  const [bad, fine] = [await fetched(service, team, '{'), await fetched(service, team, good)]
+  const settled = await runUpserts([bad, fine], handlerDeps(service))
+  t.strictSame(
+    settled.map(({ status }) => status),
+    ['failed', 'completed'],
+  )
+  t.equal(await upsertResult(service.database, team.id, bad.data.upsert_id), null)
+  t.match(await upsertResult(service.database, team.id, fine.data.upsert_id), { items: [String] })
+})
+
+t.test('finished upserts are cleaned up; those that still wait are not', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const [old, waiting] = [await fetched(service, team, '{"contacts":[]}'), await fetched(service, team, '{}')]
+  await runUpserts([old], handlerDeps(service))
+  const at = async (hours: number): Promise<number> => {
+    const clock = () => new Date(Date.now() + hours * 3_600_000)
+    await forgetUpserts({ ...handlerDeps(service), clock })
+    return await count(service, 'all')
+  }
+  t.equal(await at(0), 2, 'the answer may still be on its way')
+  t.equal(await at(2), 1)
+  t.equal(await upsertResult(service.database, team.id, old.id), null)
+  t.equal(await count(service, 'open'), 1, waiting.id)
+  t.equal(await at(31 * 24), 0, 'when its job is gone too')
+})
+
+/** `n` contacts of a range, in an order of its own. */
+const shuffled = (from: number, n: number, round: number) =>
+  Array.from({ length: n }, (_, index) => ({
+    email: `p${from + ((index * 7_919 + round * 613) % n)}@example.org`,
+    properties: { round: String(round) },
+  }))
+
+async function rightIds(
+  t: Test,
+  service: Service,
+  team: TestTeam,
+  calls: { sent: { email: string }[]; reply: Reply }[],
+) {
+  const row = object({ list: object().defined() })
+  const { list } = await service.database.one(sql.type(row)`
+    select coalesce(json_object_agg(email, id), '{}') as list from contacts where team_id = ${team.id}`)
+  const ids = list as Record<string, string>
+  let wrong = 0
+  let refused = 0
+  for (const { sent, reply } of calls) {
+    t.equal(reply.status, 200)
+    for (const { index, id, error } of reply.body.data) {
+      if (error)
+        refused += error.code === 'quota_exceeded' && ids[sent[index]?.email ?? ''] === undefined ? 1 : 1e9
+      else if (ids[sent[index]?.email ?? ''] !== id) wrong += 1
+    }
+  }
+  t.equal(wrong, 0, 'every id is the right one')
+  return refused
+}
+
+t.test(
+  '20 parallel bulks of 1,000 overlapping, shuffled contacts from two API and two worker processes',
+  async (t) => {
+    const service = await startService(t)
+    const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
+    const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
+    const [one, two] = await Promise.all([
+      startApi(t, service.url),
+      startApi(t, service.url),
+      startProcess(t, 'workers/main.ts', env),
+      startProcess(t, 'workers/main.ts', env),
+    ])
+    const started = performance.now()
+    const calls = await Promise.all(
+      Array.from({ length: 20 }, async (_, round) => {
+        const team = round % 2 ? small : roomy
+        const sent = shuffled((round % 5) * 250, 1_000, round)
+        return { team, sent, reply: await bulk(round % 4 < 2 ? one : two, team, sent) }
+      }),
+    )
+    t.comment(`${Math.round(performance.now() - started)} ms`)
+    const of = (team: TestTeam) => calls.filter((each) => each.team === team)
+    t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
+    t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
+    t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
+    t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
+    // A server process tells its figures a second after its last transaction.
+    await sleep(1_500)
+    const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
+    select deadlocks from pg_stat_database where datname = current_database()`)
+    t.equal(deadlocks, 0)
+  },
+)
