@@ -159,7 +159,7 @@ type Batch = {
 /** Stores what a batch brought, and settles the jobs that are done with or put off, in one transaction. */
 async function record(
   { attempts, overdue, done, snoozed, sender, booked_at, now }: Batch,
-  { database, queue }: WorkerDeps,
+  { database, queue, log }: WorkerDeps,
 ): Promise<void> {
   const outcomes = attempts.flatMap(({ delivery }) => [...delivery.outcomes.values()])
   await database.transaction(async (tx) => {
@@ -174,7 +174,7 @@ async function record(
       const put_off = again.map(({ job }) => job)
       if (seconds !== undefined) await queue.snooze(tx, 'deliver-email', put_off, seconds)
     }
-    await applyPace(tx, sender, outcomes, { booked_at, now })
+    await applyPace(tx, sender, outcomes, { booked_at, now, log })
   })
 }
 

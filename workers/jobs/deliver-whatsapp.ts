@@ -154,7 +154,7 @@ async function record(
     await applyWhatsappEvents(tx, events)
     if (findings.length > 0) await recordFindings(tx, findings, now)
     await settleJobs(tx, verdicts, deps)
-    await applyPace(tx, provider.sender, deferred, { booked_at, now })
+    await applyPace(tx, provider.sender, deferred, { booked_at, now, log: deps.log })
   })
   for (const { template_id, status, fault } of findings) {
     deps.log.warn({ template_id, status, fault }, 'the provider finds fault with a template')
