@@ -13,16 +13,13 @@ import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/report
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/table.ts'
 import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates/table.ts'
+import type { WorkerDeps } from '../deps.ts'
 import { applyPace, paceBatch, runPaced } from '../pace.ts'
-import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from '../providers/whatsapp.ts'
-import type { WorkerDeps } from '../registry.ts'
+import type { OutgoingWhatsapp, WhatsappDelivery, WhatsappOutcome } from '../providers/whatsapp.ts'
 
 type DeliveryJob = FetchedJob<'deliver-whatsapp'>
 type Ready = { job: DeliveryJob; row: OutgoingRow }
 type Attempt = Ready & { outcome: WhatsappOutcome }
-
-/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
-export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }
 
 /** A job's end: over, to be tried again with a growing pause, given up, or put off without counting an attempt. */
 type Verdict = { job: DeliveryJob } & (
@@ -157,7 +154,7 @@ async function record(
     await applyWhatsappEvents(tx, events)
     if (findings.length > 0) await recordFindings(tx, findings, now)
     await settleJobs(tx, verdicts, deps)
-    await applyPace(tx, provider.sender, deferred, { booked_at, now })
+    await applyPace(tx, provider.sender, deferred, { booked_at, now, log: deps.log })
   })
   for (const { template_id, status, fault } of findings) {
     deps.log.warn({ template_id, status, fault }, 'the provider finds fault with a template')

@@ -40,3 +40,6 @@ export type WhatsappProvider = {
   /** Waits for the sends in flight. */
   close(): Promise<void>
 }
+
+/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
+export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }
