@@ -2,11 +2,21 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { showMessage } from '../../../db/whatsapp/show.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { makeTeam, startService } from '../../support/service.ts'
-import { aMessage, aTemplate, type Json, makeTemplate, numbers } from '../../support/whatsapp.ts'
+import {
+  aMessage,
+  aTemplate,
+  type Json,
+  makeTemplate,
+  numbers,
+  rowsOf,
+  setStatus,
+  templateOf,
+} from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
@@ -46,21 +56,27 @@ t.test(
 
 t.test('whatsapp-template create says what is wrong with a file', async (t) => {
   const team = await makeTeam(service)
-  const create = ['whatsapp-template', 'create', team.id, '--file']
-  const twice = await file(aTemplate())
-  await cli.json([...create, twice])
-  t.match(await cli.fault([...create, twice]), /has a template order_ready_\w+ \(en_US\) already/)
+  const create = ['whatsapp-template', 'create', team.id, '--file', '-']
+  t.match(await cli.fault(create, { input: '{' }), /not JSON/)
+  const fault = async (content: unknown, id = team.id): Promise<string> =>
+    await makeTemplate(service, id, content as Json).then(
+      () => 'none',
+      (error: Error) => error.message,
+    )
+  const twice = aTemplate()
+  await makeTemplate(service, team.id, twice)
+  t.match(await fault(twice), /has a template order_ready_\w+ \(en_US\) already/)
   const odd: [unknown, RegExp][] = [
-    ['{', /not JSON/],
     [[], /must be an object/],
     [aTemplate({}, { name: '' }), /name must be/],
     [aTemplate({}, { language: { code: 'en' } }), /language must be/],
     [aTemplate({}, { components: 'x' }), /components must be an array/],
     [aTemplate({}, { status: 'ODD' }), /status must be one of approved, pending/],
     [aTemplate({}, { name: 'a\0b' }), /NUL/],
+    [aTemplate({}, { padding: 'x'.repeat(300_000) }), /256 KiB/],
   ]
-  for (const [content, words] of odd) t.match(await cli.fault([...create, await file(content)]), words)
-  t.match(await cli.fault(['whatsapp-template', 'create', UNKNOWN, '--file', twice]), /no team/)
+  for (const [content, words] of odd) t.match(await fault(content), words)
+  t.match(await fault(aTemplate(), UNKNOWN), /no team/)
 })
 
 t.test('whatsapp-template status sets the state, in either case', async (t) => {
@@ -70,7 +86,7 @@ t.test('whatsapp-template status sets the state, in either case', async (t) => {
   t.match(await set('PAUSED'), { id, status: 'paused' })
   t.match(await set('approved'), { id, status: 'approved' })
   t.match(await cli.fault(['whatsapp-template', 'status', team.id, id, 'odd']), /must be one of/)
-  t.match(await cli.fault(['whatsapp-template', 'status', team.id, UNKNOWN, 'paused']), /no template/)
+  await t.rejects(setStatus(service, team.id, UNKNOWN, 'paused'), /no template/)
 })
 
 t.test(
@@ -96,11 +112,11 @@ t.test(
       script: { onMessage: () => ({ status: 400, body: cloudError(131026, 'No') }) },
     })
     await startWorker(t, service, { whatsapp: cloud.delivery })
-    await until('it failed', async () => (await show()).status === 'failed')
+    await until('it failed', async () => (await rowsOf(service, team.id))[0]?.status === 'failed')
     const shown = await show()
     t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/ }])
     t.notOk('waiting' in shown)
-    t.match(await cli.fault(['whatsapp', 'show', team.id, UNKNOWN]), /no WhatsApp message/)
+    await t.rejects(showMessage(service.database, team.id, UNKNOWN), /no WhatsApp message/)
   },
 )
 
@@ -121,7 +137,7 @@ t.test('whatsapp-template sync brings templates up to what the provider lists', 
     { name: 'away', status: 'approved' },
   ])
   t.same(missing, ['away (en)'])
-  t.match(await cli.json(['whatsapp-template', 'list', other.id]), [{ id: foreign.id, status: 'approved' }])
+  t.match(await templateOf(service, foreign.id), { status: 'approved' })
 })
 
 t.test('whatsapp-template sync says why the provider’s list could not be read', async (t) => {
