@@ -18,8 +18,15 @@ const NOUNS: readonly Noun[] = [
   { name: 'session', about: 'session tokens', load: () => import('./admin/session.ts') },
   { name: 'template', about: 'email templates', load: () => import('./admin/template.ts') },
   { name: 'topic', about: 'topics that contacts subscribe to', load: () => import('./admin/topic.ts') },
+  { name: 'whatsapp', about: 'stored WhatsApp messages', load: () => import('./admin/whatsapp.ts') },
+  {
+    name: 'whatsapp-template',
+    about: 'WhatsApp templates',
+    load: () => import('./admin/whatsapp-template.ts'),
+  },
   { name: 'plan', about: 'the plan catalog', load: () => import('./admin/plan.ts') },
   { name: 'email', about: 'stored emails', load: () => import('./admin/email.ts') },
+  { name: 'report', about: 'what providers have reported', load: () => import('./admin/report.ts') },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./admin/queue.ts') },
 ]
 
@@ -32,7 +39,7 @@ NOUN --help lists its verbs, NOUN VERB --help a verb's flags.`
 async function createProgram(admin: Admin, args: readonly string[]) {
   const program = createCommand('npm run -s admin --')
     .usage('NOUN VERB [arguments]')
-    .description('Operates Heliograph: teams, domains, keys, templates, plans, emails and queues.')
+    .description('Operates Heliograph: teams, domains, keys, templates, plans, emails, reports and queues.')
     .addHelpText('after', WHERE)
     .exitOverride()
     .configureOutput({ writeErr: () => {} })

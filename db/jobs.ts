@@ -24,6 +24,7 @@ const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
+const syncRef = object({ team_id: string().required(), sync_id: string().required() })
 const reportRef = object({ report_id: string().required() })
 
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
@@ -40,6 +41,15 @@ export const JOBS = {
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
     options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+  },
+  'sync-whatsapp-templates': {
+    payload: syncRef,
+    id: (payload: InferType<typeof syncRef>) => payload.sync_id,
+    // A person waits for it, and can ask again.
+    options: {
+      ...{ retryLimit: 2, retryDelay: 5, retryDelayMax: 60 },
+      ...{ expireInSeconds: 300, heartbeatSeconds: 10, partition: false },
+    },
   },
   'ingest-report': {
     payload: reportRef,

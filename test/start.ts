@@ -21,9 +21,9 @@ const KILL_AFTER = 30_000
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** The secret of this checkout, made once. */
-async function secretKey(): Promise<string> {
-  const file = join(DATA, 'secret-key')
+/** A secret of this checkout, made once. */
+async function keptSecret(name: string): Promise<string> {
+  const file = join(DATA, name)
   const kept = await readFile(file, 'utf8').catch(() => '')
   if (kept.trim().length >= 32) return kept.trim()
   const made = randomBytes(32).toString('base64url')
@@ -161,7 +161,8 @@ async function start(running: Running): Promise<void> {
   const databaseUrl = process.env.DATABASE_URL || (await embeddedPostgres(running))
   const url = `http://localhost:${port}`
   const env: NodeJS.ProcessEnv = {
-    SECRET_KEY: await secretKey(),
+    SECRET_KEY: await keptSecret('secret-key'),
+    SMTP_REPORT_TOKEN: await keptSecret('smtp-report-token'),
     LOG_FORMAT: 'pretty',
     SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
     PUBLIC_URL: url,
@@ -171,6 +172,7 @@ async function start(running: Running): Promise<void> {
     PORT: String(port),
     SANDBOX_SMTP_PORT: String(smtpPort),
     SANDBOX_HTTP_PORT: String(inboxPort),
+    SANDBOX_REPORT_URL: `${url}/hooks/smtp`,
     SANDBOX_WHATSAPP_PORT: String(whatsappPort),
   }
   await migrate(databaseUrl, say)

@@ -7,7 +7,8 @@ import { domainToAscii } from '../db/text/address.ts'
 const QUEUES = Object.keys(JOBS)
 /** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
 const GRAPH_API = 'https://graph.facebook.com/v23.0'
-const WHATSAPP_QUEUE: JobName = 'deliver-whatsapp'
+/** Only a worker that is set up for WhatsApp works on these. */
+const WHATSAPP_QUEUES: readonly string[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
 
 const namedQueues = (setting: string | undefined): string[] =>
   (setting ?? '')
@@ -49,8 +50,8 @@ const workerSettings = object({
     .default(GRAPH_API),
   /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
   WHATSAPP_ACCESS_TOKEN: string().when('WORKER_QUEUES', ([queues], schema) =>
-    namedQueues(queues).includes(WHATSAPP_QUEUE)
-      ? schema.required(`\${path} is missing: WORKER_QUEUES names ${WHATSAPP_QUEUE}`)
+    namedQueues(queues).some((name) => WHATSAPP_QUEUES.includes(name))
+      ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
       : schema,
   ),
   WHATSAPP_PHONE_NUMBER_ID: string()
@@ -58,6 +59,8 @@ const workerSettings = object({
     .when('WHATSAPP_ACCESS_TOKEN', ([token], schema) =>
       token ? schema.required('${path} is missing: the id of the sending number') : schema,
     ),
+  /** The account whose templates `whatsapp-template sync` lists. */
+  WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
   /** What the sending number may do: 80 at first, up to 1,000 after the provider has raised it. */
   WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 1_000).default(80),
   /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
@@ -76,7 +79,7 @@ export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
 export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSettings): JobName[] => {
   const named = namedQueues(WORKER_QUEUES)
   return (Object.keys(JOBS) as JobName[]).filter((job) => {
-    if (job === WHATSAPP_QUEUE && !WHATSAPP_ACCESS_TOKEN) return false
+    if (WHATSAPP_QUEUES.includes(job) && !WHATSAPP_ACCESS_TOKEN) return false
     return named.length === 0 || named.includes(job)
   })
 }

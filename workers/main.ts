@@ -13,11 +13,11 @@ import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { onWake } from '../db/wake.ts'
 import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
-import type { WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import { createReaders } from './providers/readers.ts'
 import { createSesProvider } from './providers/ses.ts'
 import { createSmtpProvider } from './providers/smtp.ts'
+import type { WhatsappDelivery } from './providers/whatsapp.ts'
 import { createWhatsappProvider } from './providers/whatsapp-cloud.ts'
 import { startWork } from './run.ts'
 
@@ -38,11 +38,13 @@ const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log:
 /** What WhatsApp messages go out through; null when it is not set up. */
 function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | null {
   const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = settings
+  const business_account_id = settings.WHATSAPP_BUSINESS_ACCOUNT_ID
   if (!access_token || !phone_number_id) return null
   const url = settings.WHATSAPP_API_URL.replace(/\/+$/, '')
   const messages_per_second = settings.WHATSAPP_MESSAGES_PER_SECOND
+  const account = { url, access_token, phone_number_id, business_account_id }
   return {
-    provider: createWhatsappProvider({ url, access_token, phone_number_id, messages_per_second }),
+    provider: createWhatsappProvider({ ...account, messages_per_second }),
     unknown_wait: settings.WHATSAPP_UNKNOWN_WAIT_SECONDS,
   }
 }

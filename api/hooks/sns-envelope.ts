@@ -70,9 +70,9 @@ function snsUrl(text: string, topicArn: string): URL | null {
 /** Where the signing certificate is; null when that is no place of SNS's. */
 export function certificateUrl({ SigningCertURL, TopicArn }: SnsEnvelope): URL | null {
   const url = snsUrl(SigningCertURL, TopicArn)
-  return url && /^\/[\w.-]{1,200}\.pem$/.test(url.pathname) && url.search === '' && url.hash === ''
-    ? url
-    : null
+  const path = /^\/[\w-]{1,200}\.pem$/.exec(url?.pathname ?? '')?.[0]
+  // Spelled in full and in no other way: nothing that two readers could read differently.
+  return url && path !== undefined && SigningCertURL === `https://${url.hostname}${path}` ? url : null
 }
 
 /** Where a subscription is confirmed; null when following it would do anything else. */

@@ -4,6 +4,7 @@ import { JOBS, type JobName, type Payload } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
 import { queueStatus } from '../queue/table.ts'
 import type { Producer } from '../queue.ts'
+import { requeueMessages } from '../whatsapp/requeue.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -15,7 +16,7 @@ type Moved = {
   [J in JobName]?: (tx: Tx, queue: Producer, payloads: Payload<J>[], now: Date) => Promise<unknown>
 }
 
-const MOVED: Moved = { 'deliver-email': requeueEmails }
+const MOVED: Moved = { 'deliver-email': requeueEmails, 'deliver-whatsapp': requeueMessages }
 
 async function redrive<J extends JobName>(admin: Admin, job: J) {
   const database = await admin.database()

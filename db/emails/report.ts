@@ -96,7 +96,7 @@ export async function applyReportedEmails(
   const found = events.map(({ ref }): EmailRef | undefined =>
     'provider_message_id' in ref
       ? byProviderId.get(ref.provider_message_id)
-      : { team_id: ref.team_id, email_id: ref.id },
+      : { team_id: ref.team_id.toLowerCase(), email_id: ref.id.toLowerCase() },
   )
   const known = events.flatMap((event, index): { event: EmailEvent; index: number }[] => {
     const ref = found[index]

@@ -6,9 +6,10 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
+import { markRequeued } from './requeue/table.ts'
 import { emailOrRefusal } from './show.ts'
 import type { EmailStatus } from './status.ts'
-import { type EmailRef, insertEvents, markRequeued } from './table.ts'
+import { type EmailRef, insertEvents } from './table.ts'
 
 /** Requeues those of the emails that the provider has not taken. @returns these. */
 export async function requeueEmails(

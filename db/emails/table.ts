@@ -266,30 +266,6 @@ export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise
     where team_id = ${teamId} and email_id = ${id} order by occurred_at, event_key`)
 }
 
-const refRow = object({ team_id: string().defined(), email_id: string().defined() })
-
-/** Emails accepted before `before` that are still queued, oldest first: candidates for the sweep. */
-export async function staleEmails(tx: Tx, before: Date, limit: number): Promise<readonly EmailRef[]> {
-  return await tx.any(sql.type(refRow)`
-    select team_id, id as email_id from emails
-    where status = 'queued' and created_at < ${sql.timestamp(before)}
-      and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
-    order by created_at limit ${limit}`)
-}
-
-/** Marks rows that are still undelivered as requeued. @returns those it found. */
-export async function markRequeued(
-  tx: Tx,
-  refs: readonly EmailRef[],
-  now: Date,
-): Promise<readonly EmailRef[]> {
-  return await tx.any(sql.type(refRow)`
-    update emails set requeued_at = ${sql.timestamp(now)}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and status = 'queued' and provider_message_id is null
-    returning team_id, id as email_id`)
-}
-
 const deletedRow = object({ created_at: string().defined() })
 
 /** Deletes an email and its events. @returns when it was created, or null when there is none. */

@@ -3,7 +3,7 @@
  * Must not insert or settle jobs: that is pg-boss's own business (queue.ts).
  */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { type InferType, mixed, number, object, string } from 'yup'
 import { deadLetterOf, JOBS, type JobName } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
 
@@ -35,6 +35,17 @@ export async function nextAttempt(
     select start_after as at, case when started_on is null then 0 else retry_count + 1 end as attempts
     from pgboss.job
     where name = ${job} and id = ${id} and state < 'active'`)
+}
+
+const endRow = object({
+  state: string().defined(),
+  output: mixed<{ reason?: string; missing?: string[] }>().defined().nullable(),
+})
+
+/** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */
+export async function jobEnd(tx: Tx, job: JobName, id: string): Promise<InferType<typeof endRow> | null> {
+  return await tx.maybeOne(sql.type(endRow)`
+    select state::text, output from pgboss.job where name = ${job} and id = ${id}`)
 }
 
 /** How full a queue is. `dead` counts its dead letters. */

@@ -56,6 +56,14 @@ export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<
   return new Map(rows.map(({ id, body }) => [id, body]))
 }
 
+/** Reports that came before `before` and are still pending, oldest first: candidates for the sweep. */
+export async function staleReports(tx: Tx, before: Date, limit: number): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from reports where state = 'pending' and received_at < ${sql.timestamp(before)}
+    order by received_at limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
 export type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }
 
 /** Ends pending reports, in one statement. */
@@ -65,4 +73,39 @@ export async function settleReports(tx: Tx, settled: readonly SettledReport[]): 
     update reports r set state = s.state, reason = s.reason
     from ${sql.unnest(tuples, ['uuid', 'text', 'text'])} as s (id, state, reason)
     where r.id = s.id and r.state = 'pending'`)
+}
+
+const reportRow = object({
+  id: string().defined(),
+  provider: string().oneOf(PROVIDERS).defined(),
+  event_key: string().defined(),
+  received_at: string().defined(),
+  state: string().oneOf(REPORT_STATES).defined(),
+  reason: string().defined().nullable(),
+  bytes: number().defined(),
+})
+export type ReportRow = InferType<typeof reportRow>
+
+const reportColumns = sql.fragment`
+  id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
+
+/** Reports without their bodies, newest first. */
+export async function reportsByState(
+  tx: Tx,
+  { state, limit }: { state?: ReportState | undefined; limit: number },
+): Promise<readonly ReportRow[]> {
+  const only = state === undefined ? sql.fragment`true` : sql.fragment`state = ${state}`
+  return await tx.any(sql.type(reportRow)`
+    select ${reportColumns} from reports where ${only} order by id desc limit ${limit}`)
+}
+
+export async function reportById(tx: Tx, id: string): Promise<ReportRow | null> {
+  return await tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
+}
+
+/** Makes a report pending again. @returns it, or null without one. */
+export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promise<ReportRow | null> {
+  return await tx.maybeOne(sql.type(reportRow)`
+    update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
+    where id = ${id} returning ${reportColumns}`)
 }

@@ -6,17 +6,15 @@
 import type { Tx } from '../pool.ts'
 import { APPLIED, type Fate, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef as ReportedRef } from '../reports/ref.ts'
-import { higherStatus, statusOfEvent, type WhatsappStatus } from './status.ts'
 import {
   type Acceptance,
-  insertEvents,
   lockMessages,
-  type MessageRef,
   messagesByProviderIds,
   raiseStatuses,
   recordAcceptances,
-  type WhatsappEvent,
-} from './table.ts'
+} from './report/table.ts'
+import { higherStatus, statusOfEvent, type WhatsappStatus } from './status.ts'
+import { insertEvents, type MessageRef, type WhatsappEvent } from './table.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }

@@ -3,8 +3,10 @@
  * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
  * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and SANDBOX_WHATSAPP_PORT (0
  * takes a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with WHATSAPP_APP_SECRET.
+ * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook.
  */
 import { startInbox } from './inbox.ts'
+import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
 import { startWhatsappSandbox, type WhatsappSandbox } from './whatsapp.ts'
 import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
@@ -33,7 +35,12 @@ async function startCloudApi(): Promise<WhatsappSandbox> {
 }
 
 async function start(running: Stoppable[]): Promise<string> {
-  const sandbox = await startSmtpSandbox({ port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT) })
+  const { SANDBOX_REPORT_URL: url = '', SMTP_REPORT_TOKEN: token = '' } = process.env
+  const warn = (line: string): void => void process.stderr.write(`sandbox: ${line}\n`)
+  const sandbox = await startSmtpSandbox({
+    port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT),
+    ...(url === '' ? {} : { onAccepted: createReporter({ url, token, warn }) }),
+  })
   running.push(sandbox)
   const whatsapp = await startCloudApi()
   running.push(whatsapp)

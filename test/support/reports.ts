@@ -1,7 +1,7 @@
 /** What tests about reports look at behind the API's back, and the rows that they begin with. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { mixed, object, string } from 'yup'
+import { mixed, number, object, string } from 'yup'
 import { type EmailRow, insertEmails } from '../../db/emails/table.ts'
 import { addressIdentity } from '../../db/text/address.ts'
 import type { Service } from './service.ts'
@@ -78,6 +78,7 @@ export async function storeEmails(
   { database }: Place,
   teamId: string,
   recipients: readonly (readonly string[])[],
+  changes: Partial<EmailRow> = {},
 ): Promise<string[]> {
   const rows = recipients.map(
     (to): EmailRow => ({
@@ -87,6 +88,7 @@ export async function storeEmails(
       ...{ created_at: new Date().toISOString(), requeued_at: null, provider_message_id: null },
       ...{ broadcast_id: null, contact_id: null, body_text: null, headers: null, reply_to: '' },
       pending_recipients: null,
+      ...changes,
     }),
   )
   await insertEmails(database, rows, sql.fragment`select 1`)
@@ -115,3 +117,25 @@ export const eventsOf = async ({ database }: Place, id: string) =>
   await database.any(sql.type(eventRow)`
     select kind, recipient, detail, occurred_at from email_events
     where email_id = ${id} order by occurred_at, event_key`)
+
+const countRow = object({ count: number().defined() })
+
+/** How many transactions this database has committed, this one included. */
+export const committed = async ({ database }: Place): Promise<number> =>
+  (
+    await database.one(sql.type(countRow)`
+      select pg_stat_get_db_xact_commit(oid) as count from pg_database where datname = current_database()`)
+  ).count
+
+/** How many of the waiting jobs of reports have been put off. */
+export const tries = async ({ database }: Place): Promise<number> =>
+  (
+    await database.one(sql.type(countRow)`
+      select count(*) as count from pgboss.job
+      where name = 'ingest-report' and state < 'active' and start_after > created_on`)
+  ).count
+
+/** Loses rows' jobs, as a queue might. */
+export const loseJobs = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
+  await database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array(ids, 'uuid')})`)
+}

@@ -30,12 +30,12 @@ export type SnsStandIn = {
   onRequest(act: (request: IncomingMessage, response: ServerResponse) => boolean): void
 }
 
-/** Starts SNS; ends with the test. */
+/** Starts SNS; ends with the test. @param certificate what it signs with; `tls` what its server shows. */
 export async function startSns(
   t: Teardown,
   certificate: Certificate = makeCertificate([SNS_HOST]),
+  tls: Certificate = certificate,
 ): Promise<SnsStandIn> {
-  const tls = makeCertificate([SNS_HOST])
   const requests: string[] = []
   let act: Parameters<SnsStandIn['onRequest']>[0] = () => false
   const server = createServer({ cert: tls.pem, key: tls.key_pem }, (request, response) => {

@@ -10,9 +10,9 @@ import type { Test } from 'tap'
 import { JOBS, type JobName } from '../../db/jobs.ts'
 import { openConsumer } from '../../db/queue.ts'
 import { onWake } from '../../db/wake.ts'
+import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
-import type { WorkerDeps } from '../../workers/registry.ts'
 import { startWork } from '../../workers/run.ts'
 import { SECRET_KEY, type Service } from './service.ts'
 
@@ -38,7 +38,7 @@ export async function startWorker(
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
-  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || job !== 'deliver-whatsapp')
+  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !job.includes('whatsapp'))
   const own = {
     database,
     queue,

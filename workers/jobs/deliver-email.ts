@@ -6,6 +6,7 @@
  * 24 h (decisions: refused for now). Must not know a provider's words.
  */
 import { sizeKb } from '../../db/emails/content.ts'
+import { gaveUp } from '../../db/emails/give-up.ts'
 import { applyEmailEvents } from '../../db/emails/report.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
@@ -19,10 +20,10 @@ import {
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
 import type { Sender } from '../../db/senders/pace.ts'
+import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
 import { applyPace, paceBatch, runPaced } from '../pace.ts'
 import type { EmailDelivery, Outcome, OutgoingEmail } from '../providers/provider.ts'
-import type { WorkerDeps } from '../registry.ts'
 import { renderEmail } from '../render.ts'
 
 type DeliveryJob = FetchedJob<'deliver-email'>
@@ -59,15 +60,16 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
   )
   const now = deps.clock()
   const done = jobs.filter(({ id }) => !again.has(id))
-  const snoozed = [...again.values()].filter(({ row }) => !isOverdue(row, now))
-  await record({ attempts, done, snoozed, sender, booked_at: paced.booked_at, now }, deps)
+  const overdue = [...again.values()].filter(({ row }) => isOverdue(row, now))
+  const snoozed = [...again.values()].filter((each) => !overdue.includes(each))
+  await record({ attempts, overdue, done, snoozed, sender, booked_at: paced.booked_at, now }, deps)
   return jobs.map(({ id }): Settlement => {
     const retry = again.get(id)
     if (!retry) return { id, status: 'completed' }
     // For a job that was snoozed this settles nothing: it has ended, and its successor is not this attempt.
     return {
       id,
-      status: isOverdue(retry.row, now) ? 'deadletter' : 'failed',
+      status: overdue.includes(retry) ? 'deadletter' : 'failed',
       output: { reason: retry.reason },
     }
   })
@@ -126,8 +128,10 @@ function unfinishedOf(attempt: Attempt): Unfinished[] {
   return [{ job, row, reason, ...(waits.length === 0 ? {} : { wait_seconds: Math.max(...waits) }) }]
 }
 
+const since = (row: EmailRow): string => row.requeued_at ?? row.created_at
+
 const isOverdue = (row: EmailRow, now: Date): boolean =>
-  now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime() > DELIVERY_DEADLINE
+  now.getTime() - new Date(since(row)).getTime() > DELIVERY_DEADLINE
 
 function eventsOf({ email, delivery }: Attempt, now: Date): EmailEvent[] {
   return [...delivery.outcomes].map(([recipient, outcome]) => ({
@@ -144,6 +148,7 @@ function eventsOf({ email, delivery }: Attempt, now: Date): EmailEvent[] {
 
 type Batch = {
   attempts: readonly Attempt[]
+  overdue: readonly Unfinished[]
   done: readonly DeliveryJob[]
   snoozed: readonly Unfinished[]
   sender: Sender
@@ -153,24 +158,23 @@ type Batch = {
 
 /** Stores what a batch brought, and settles the jobs that are done with or put off, in one transaction. */
 async function record(
-  { attempts, done, snoozed, sender, booked_at, now }: Batch,
-  { database, queue }: WorkerDeps,
+  { attempts, overdue, done, snoozed, sender, booked_at, now }: Batch,
+  { database, queue, log }: WorkerDeps,
 ): Promise<void> {
   const outcomes = attempts.flatMap(({ delivery }) => [...delivery.outcomes.values()])
   await database.transaction(async (tx) => {
     // The events come first: they lock the rows in the order that everyone does.
-    await applyEmailEvents(
-      tx,
-      attempts.flatMap((attempt) => eventsOf(attempt, now)),
-      now,
+    const given_up = overdue.map(({ row, reason }) =>
+      gaveUp({ team_id: row.team_id, email_id: row.id, since: since(row) }, reason, now),
     )
+    await applyEmailEvents(tx, [...attempts.flatMap((attempt) => eventsOf(attempt, now)), ...given_up], now)
     if (attempts.length > 0) await recordAttempts(tx, attempts.map(recordOf))
     if (done.length > 0) await queue.complete(tx, 'deliver-email', done)
     for (const [seconds, again] of Map.groupBy(snoozed, ({ wait_seconds }) => wait_seconds)) {
       const put_off = again.map(({ job }) => job)
       if (seconds !== undefined) await queue.snooze(tx, 'deliver-email', put_off, seconds)
     }
-    await applyPace(tx, sender, outcomes, { booked_at, now })
+    await applyPace(tx, sender, outcomes, { booked_at, now, log })
   })
 }
 

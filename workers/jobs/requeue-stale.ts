@@ -1,14 +1,16 @@
 /**
- * The sweep: requeues rows that have been queued for longer than any retry pause and have no job.
- * Promises: the queue may lose a job, the row may not be lost (design §7). A dead letter counts as a job: what was
- * given up waits for a person.
+ * The sweep: what the queue has lost gets a job again, and what it has given up is told.
+ * Promises: the queue may lose a job, a row or a report may not be lost (design §7). A dead letter counts as a job:
+ * what was given up waits for a person.
  */
+import { noteGivenUp } from '../../db/emails/give-up.ts'
+import { staleEmails } from '../../db/emails/requeue/table.ts'
 import { requeueEmails } from '../../db/emails/requeue.ts'
-import { staleEmails } from '../../db/emails/table.ts'
 import { JOBS, type JobName } from '../../db/jobs.ts'
+import { staleReports } from '../../db/reports/table.ts'
 import { requeueMessages } from '../../db/whatsapp/requeue.ts'
 import { staleMessages } from '../../db/whatsapp/table.ts'
-import type { WorkerDeps } from '../registry.ts'
+import type { WorkerDeps } from '../deps.ts'
 
 const LOT = 1_000
 
@@ -35,9 +37,21 @@ async function sweepMessages({ database, queue, log }: WorkerDeps, now: Date): P
   log.warn({ requeued: requeued.length }, 'requeued WhatsApp messages that had lost their job')
 }
 
-/** Requeues up to a thousand lost messages of each channel a run. */
+async function sweepReports({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
+  const ids = await staleReports(database, olderThan('ingest-report', now), LOT)
+  const alive = await queue.withJob(database, 'ingest-report', ids)
+  const lost = ids.filter((id) => !alive.has(id)).map((report_id) => ({ report_id }))
+  if (lost.length === 0) return
+  await database.transaction(async (tx) => await queue.reenqueue(tx, 'ingest-report', lost))
+  log.warn({ requeued: lost.length }, 'requeued reports that had lost their job')
+}
+
+/** One round: up to a thousand of each. */
 export async function requeueStale(deps: WorkerDeps): Promise<void> {
   const now = deps.clock()
   await sweepEmails(deps, now)
   await sweepMessages(deps, now)
+  await sweepReports(deps, now)
+  const told = await deps.database.transaction(async (tx) => await noteGivenUp(tx, now))
+  if (told > 0) deps.log.warn({ gave_up: told }, 'emails were given up; see `queue status`')
 }

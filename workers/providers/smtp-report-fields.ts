@@ -11,7 +11,9 @@ export type Fields = ReadonlyMap<string, readonly string[]>
 export function fieldGroups(text: string, most: number): Fields[] {
   const groups: Map<string, string[]>[] = []
   let open: Map<string, string[]> | null = null
-  for (const line of unfold(text)) {
+  // Nothing that PostgreSQL cannot store, and nothing that reads as another address without it.
+  const clean = text.replace(/[^\P{Cc}\t\r\n]/gu, '\ufffd')
+  for (const line of unfold(clean)) {
     const [, name, value = ''] = /^([!-9;-~]{1,76})[ \t]*:(.*)$/s.exec(line) ?? []
     if (line.trim() === '') open = null
     else if (name !== undefined) {
@@ -21,7 +23,9 @@ export function fieldGroups(text: string, most: number): Fields[] {
       }
       if (groups.length > most) throw new Error(`the report has more than ${most} parts`)
       const key = name.toLowerCase()
-      open.set(key, [...(open.get(key) ?? []), value.trim()])
+      const values = open.get(key)
+      if (values) values.push(value.trim())
+      else open.set(key, [value.trim()])
     }
   }
   return groups
@@ -49,7 +53,7 @@ export function addressOf(typed: string): string | null {
   const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()
   const words = bare(cut < 0 ? typed : typed.slice(cut + 1))
   const address = type === 'utf-8' ? decodeUnicode(words) : words
-  return address === '' ? null : address.slice(0, LONGEST_ADDRESS)
+  return address === '' ? null : address.slice(0, LONGEST_ADDRESS).toWellFormed()
 }
 
 /** Without angle brackets, and without a comment after the address. */

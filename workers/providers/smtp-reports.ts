@@ -14,7 +14,10 @@ import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from 
 
 /** Far beyond what a message of ours can have: 50 recipients. */
 const MOST_RECIPIENTS = 200
-const MOST_PART_BYTES = 1024 * 1024
+/** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
+const MOST_BYTES = 512 * 1024
+/** postal-mime takes 25 µs a line (measured), so that ten mebibytes of empty lines would take minutes. */
+const MOST_LINES = 20_000
 const MOST_HEADER_BYTES = 256 * 1024
 
 const LIMITS = {
@@ -51,21 +54,27 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
   }
 }
 
+function beginningOf(body: Buffer): Buffer {
+  let end = -1
+  for (let line = 0; line < MOST_LINES; line++) {
+    end = body.indexOf(0x0a, end + 1)
+    if (end < 0 || end > MOST_BYTES) return body.subarray(0, MOST_BYTES)
+  }
+  return body.subarray(0, end + 1)
+}
+
 async function parseMail(body: Buffer): Promise<Email> {
   try {
-    return await PostalMime.parse(body, LIMITS)
+    return await PostalMime.parse(beginningOf(body), LIMITS)
   } catch (error) {
     throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
   }
 }
 
-/** The text of the first part of one of these types. @throws Error when it is larger than any real one. */
+/** The text of the first part of one of these types. */
 function partOf({ attachments }: Email, types: readonly string[]): string | null {
   const part = attachments.find(({ mimeType }) => types.includes(mimeType))
-  if (!part) return null
-  const bytes = bytesOf(part)
-  if (bytes.length > MOST_PART_BYTES) throw new Error(`its ${part.mimeType} part is larger than 1 MiB`)
-  return bytes.toString('utf8')
+  return part ? bytesOf(part).toString('utf8') : null
 }
 
 const bytesOf = ({ content }: Attachment): Buffer => {
@@ -183,7 +192,7 @@ function toldByFeedback(text: string, email: Email, { received_at }: RawReport):
     recipient,
     occurred_at: timeOf([dateOf(email)], received_at),
     detail: describe(by === '' ? type : `${type}: ${by}`),
-    event_key: `feedback:${type.slice(0, 40)}:${recipient?.toLowerCase() ?? ''}`,
+    event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,
   }))
 }
 

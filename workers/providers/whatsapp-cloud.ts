@@ -6,12 +6,15 @@
 import { createDescribe, type Describe } from './smtp-replies.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './whatsapp.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
+import { listTemplates } from './whatsapp-listing.ts'
 
 export type WhatsappCloudOptions = {
   /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
   url: string
   access_token: string
   phone_number_id: string
+  /** Whose templates are listed; sending needs none. */
+  business_account_id?: string | undefined
   /** What the number may send, raised by the provider from 80 up to 1,000. */
   messages_per_second?: number
   /** Bounds one send, in milliseconds. */
@@ -37,6 +40,7 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
       in_flight.add(sending)
       return await sending.finally(() => in_flight.delete(sending))
     },
+    listTemplates: async () => await listTemplates(options),
     close: async () => void (await Promise.allSettled(in_flight)),
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { Sender } from '../../db/senders/pace.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
+import type { TemplateContent } from '../../db/whatsapp/templates/table.ts'
 import type { Outcome } from './provider.ts'
 
 /** One template message ready for the wire; parameters in the order of their slots. */
@@ -21,7 +22,8 @@ export type OutgoingWhatsapp = {
 
 /**
  * What became of one message at one attempt, in the words of provider.ts. `accepted` without an id: taken, but the
- * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one.
+ * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one. A
+ * deferral with `wait_seconds` of one message alone: at least so long, and longer each time.
  */
 export type WhatsappOutcome =
   | { kind: 'accepted'; detail: string; provider_message_id: string | null }
@@ -31,8 +33,13 @@ export type WhatsappOutcome =
 /** A way to send WhatsApp messages. `send` never throws: every failure is an outcome. */
 export type WhatsappProvider = {
   send(message: OutgoingWhatsapp): Promise<WhatsappOutcome>
+  /** Every template that the provider has. @throws Error in words for people. */
+  listTemplates(): Promise<TemplateContent[]>
   /** What these sends share a pace with; one message costs one token. */
   sender: Sender
   /** Waits for the sends in flight. */
   close(): Promise<void>
 }
+
+/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
+export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }

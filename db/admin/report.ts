@@ -1,0 +1,39 @@
+/** Verbs of `report`: what providers have reported, raw. */
+import { replayReport, showReport } from '../reports/replay.ts'
+import { REPORT_STATES, type ReportState, reportsByState } from '../reports/table.ts'
+import { oneOf, positive, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+const LIST_LENGTH = 1_000
+
+export const verbs: Verbs = (report, admin) => {
+  report
+    .command('list')
+    .description('reports, newest first, without their bytes')
+    .option('--parked', 'only those that could not be read, or whose message was not found')
+    .option('--state <state>', `only these: ${REPORT_STATES.join(', ')}`, oneOf(REPORT_STATES))
+    .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
+    .action(
+      answer(
+        async ({ parked = false, state, limit }: { parked?: boolean; state?: ReportState; limit: number }) =>
+          await reportsByState(await admin.database(), { state: parked ? 'parked' : state, limit }),
+      ),
+    )
+
+  report
+    .command('show')
+    .description('a report with its bytes as text')
+    .argument('<id>', 'id of the report', uuid)
+    .action(answer(async (id: string) => await showReport(await admin.database(), id)))
+
+  report
+    .command('replay')
+    .description('ingest a report again, after whatever was in its way is gone')
+    .argument('<id>', 'id of the report', uuid)
+    .action(
+      answer(
+        async (id: string) =>
+          await admin.transaction(async (at) => await replayReport(at, await admin.queue(), id)),
+      ),
+    )
+}

@@ -1,0 +1,70 @@
+/** Verbs of `whatsapp-template`: a team's WhatsApp templates, as the provider's own objects. */
+import { teamOrRefusal } from '../teams/view.ts'
+import { TEMPLATE_STATES } from '../whatsapp/status.ts'
+import {
+  createWhatsappTemplate,
+  setWhatsappTemplateStatus,
+  templateView,
+} from '../whatsapp/templates/save.ts'
+import { templatesOfTeam } from '../whatsapp/templates/table.ts'
+import { fileJson, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+const FORM = `
+FILE holds the provider's template object: name, language, status, category, components. Its slots are header:1,
+body:1…n and url:1…n; a shape that cannot be sent (media headers, flows, named parameters, …) is kept, and marked.`
+
+export const verbs: Verbs = (template, admin) => {
+  template
+    .command('create')
+    .description('keep a template that the provider knows; answers with its slots')
+    .argument('<team>', 'id of the team', uuid)
+    .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
+    .addHelpText('after', FORM)
+    .action(
+      answer(async (team: string, { file }: { file: string }) => {
+        const definition = await fileJson(file)
+        return await admin.transaction((at) => createWhatsappTemplate(at, team, definition))
+      }),
+    )
+
+  template
+    .command('status')
+    .description('set the state of a template; only an approved one is sent')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the template', uuid)
+    .argument('<status>', TEMPLATE_STATES.join(', '))
+    .action(
+      answer(
+        async (team: string, id: string, status: string) =>
+          await admin.transaction((at) => setWhatsappTemplateStatus(at, team, id, status)),
+      ),
+    )
+
+  template
+    .command('list')
+    .description('the WhatsApp templates of a team')
+    .argument('<team>', 'id of the team', uuid)
+    .action(
+      answer(async (team: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return (await templatesOfTeam(database, team)).map(templateView)
+      }),
+    )
+
+  template
+    .command('sync')
+    .description('bring the templates of a team up to what the provider lists; a worker does it')
+    .argument('<team>', 'id of the team', uuid)
+    .addHelpText(
+      'after',
+      '\nTakes a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
+    )
+    .action(
+      answer(async (team: string) => {
+        const { syncTemplates } = await import('../whatsapp/templates/sync.ts')
+        return await syncTemplates({ database: await admin.database(), queue: await admin.queue() }, team)
+      }),
+    )
+}

@@ -1,0 +1,29 @@
+/** Verbs of `whatsapp`: a team's WhatsApp messages. */
+import { listMessages, showMessage } from '../whatsapp/show.ts'
+import { WHATSAPP_LADDER, type WhatsappStatus } from '../whatsapp/status.ts'
+import { oneOf, positive, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+const LIST_LENGTH = 10_000
+
+export const verbs: Verbs = (whatsapp, admin) => {
+  whatsapp
+    .command('list')
+    .description('the WhatsApp messages of a team, newest first: one per recipient')
+    .argument('<team>', 'id of the team', uuid)
+    .option('--status <status>', `only these: ${WHATSAPP_LADDER.join(', ')}`, oneOf(WHATSAPP_LADDER))
+    .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
+    .action(
+      answer(
+        async (team: string, options: { status?: WhatsappStatus; limit: number }) =>
+          await listMessages(await admin.database(), team, options),
+      ),
+    )
+
+  whatsapp
+    .command('show')
+    .description('a WhatsApp message with its events, and what it waits for while it is queued')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the message', uuid)
+    .action(answer(async (team: string, id: string) => await showMessage(await admin.database(), team, id)))
+}

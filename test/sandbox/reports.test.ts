@@ -1,0 +1,65 @@
+/** The sandbox's magic recipients, all the way: sent by a worker, reported to the hook, ingested. */
+import t from 'tap'
+import { contactState, emailStatus, eventsOf, storeContact } from '../support/reports.ts'
+import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../support/service.ts'
+import { startWorker, until } from '../support/worker.ts'
+import { createReporter } from './reports.ts'
+import { startSmtpSandbox } from './smtp.ts'
+
+t.test('an email goes to delivered, bounced or complained, and its contact with it', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const warnings: string[] = []
+  const reporter = createReporter({
+    url: `${service.base}/hooks/smtp`,
+    token: SMTP_REPORT_TOKEN,
+    delay_ms: 50,
+    warn: (line) => warnings.push(line),
+  })
+  const sandbox = await startSmtpSandbox({ port: 0, onAccepted: reporter })
+  t.teardown(() => sandbox.close())
+  await startWorker(t, service, { smtp_url: `smtp://127.0.0.1:${sandbox.port}` })
+
+  const fates: [string, string, string][] = [
+    ['delivered+1@example.org', 'delivered', 'subscribed'],
+    ['Bounced@example.org', 'bounced', 'bounced'],
+    ['complained@example.org', 'complained', 'complained'],
+    // In the SMTP dialogue itself (decisions: delivery reports).
+    ['refused@example.org', 'bounced', 'bounced'],
+    ['someone@example.org', 'sent', 'subscribed'],
+  ]
+  const ids = new Map<string, string>()
+  for (const [to] of fates) {
+    await storeContact(service, team.id, to)
+    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
+    ids.set(to, body.id)
+  }
+  for (const [to, status, contact] of fates) {
+    const id = ids.get(to) ?? ''
+    await until(`${to} is ${status}`, async () => (await emailStatus(service, id)) === status, 10)
+    t.match(await contactState(service, team.id, to), { status: contact }, to)
+  }
+  const events = await eventsOf(service, ids.get('Bounced@example.org') ?? '')
+  t.match(
+    events.find(({ kind }) => kind === 'bounced'),
+    { recipient: 'Bounced@example.org', detail: '550 5.1.1 The mailbox does not exist' },
+  )
+  t.same(warnings, [])
+})
+
+t.test(
+  'the envelope sender is the signed return address, at the return domain when there is one',
+  async (t) => {
+    const service = await startService(t)
+    const team = await makeTeam(service)
+    const sandbox = await startSmtpSandbox({ port: 0 })
+    t.teardown(() => sandbox.close())
+    await startWorker(t, service, {
+      smtp_url: `smtp://127.0.0.1:${sandbox.port}`,
+      return_domain: 'bounces.example.net',
+    })
+    await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    await until('it arrives', () => sandbox.messages().length === 1, 10)
+    t.match(sandbox.messages()[0]?.mail_from, /^b-[0-9a-z]{62}@bounces\.example\.net$/)
+  },
+)

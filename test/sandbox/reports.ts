@@ -1,0 +1,183 @@
+/**
+ * What a mail server reports of the magic recipients: real delivery status notifications (RFC 3464) and feedback
+ * reports (RFC 5965), built byte by byte and posted to the service's hook.
+ * Promises: each report goes to the envelope sender of its message, as a mail server's would, and quotes its header.
+ * Must not know how the service reads them.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { SandboxMessage } from './smtp.ts'
+
+/** The message that a report is about, and whom of its recipients. */
+export type About = {
+  mail_from: string
+  recipient: string
+  /** The message as it came. */
+  raw: Buffer
+  at?: Date
+}
+
+export type Fate = {
+  action: 'delivered' | 'relayed' | 'expanded' | 'delayed' | 'failed'
+  status: string
+  diagnostic?: string
+}
+
+const HOST = 'sandbox.test'
+
+/** RFC 5322 wants the offset in digits. */
+const dateOf = (at: Date): string => at.toUTCString().replace('GMT', '+0000')
+
+const headerOf = (raw: Buffer): string => raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? ''
+
+/** A multipart/report of three parts: words, the machine's part, the message or its header. */
+function multipartReport(
+  kind: 'delivery-status' | 'feedback-report',
+  { to, subject, at }: { to: string; subject: string; at: Date },
+  { words, report, returned }: { words: string; report: string; returned: [type: string, text: string] },
+): Buffer {
+  const boundary = `=_${randomUUID()}`
+  const part = (type: string, text: string): string =>
+    `--${boundary}\r\nContent-Type: ${type}\r\n\r\n${text}\r\n`
+  const lines = [
+    `Return-Path: <>`,
+    `Received: from ${HOST} by ${HOST} with LMTP; ${dateOf(at)}`,
+    `Date: ${dateOf(at)}`,
+    `From: Mail Delivery System <MAILER-DAEMON@${HOST}>`,
+    `To: ${to}`,
+    `Subject: ${subject}`,
+    `Message-ID: <${randomUUID()}@${HOST}>`,
+    `Auto-Submitted: auto-replied`,
+    `MIME-Version: 1.0`,
+    `Content-Type: multipart/report; report-type=${kind};\r\n\tboundary="${boundary}"`,
+  ]
+  const parts = [
+    part('text/plain; charset=us-ascii', words),
+    part(`message/${kind}`, report),
+    part(...returned),
+  ]
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${parts.join('')}--${boundary}--\r\n`, 'latin1')
+}
+
+/** The fields of one recipient (RFC 3464 §2.3). */
+function recipientGroup(recipient: string, { action, status, diagnostic }: Fate, at: Date): string {
+  return [
+    `Final-Recipient: rfc822; ${recipient}`,
+    `Original-Recipient: rfc822;${recipient}`,
+    `Action: ${action}`,
+    `Status: ${status}`,
+    `Remote-MTA: dns; mx.${recipient.slice(recipient.indexOf('@') + 1)}`,
+    ...(diagnostic === undefined ? [] : [`Diagnostic-Code: smtp; ${diagnostic}`]),
+    `Last-Attempt-Date: ${dateOf(at)}`,
+    '',
+  ].join('\r\n')
+}
+
+/** A delivery status notification about recipients of one message. */
+export function deliveryStatus(
+  { mail_from, raw, at = new Date() }: Omit<About, 'recipient'>,
+  fates: readonly ({ recipient: string } & Fate)[],
+): Buffer {
+  const perMessage = [
+    `Reporting-MTA: dns; ${HOST}`,
+    `X-Sandbox-Sender: rfc822; ${mail_from}`,
+    `Arrival-Date: ${dateOf(at)}`,
+    '',
+  ].join('\r\n')
+  const groups = fates.map((fate) => recipientGroup(fate.recipient, fate, at))
+  return multipartReport(
+    'delivery-status',
+    { to: mail_from, subject: 'Delivery Status Notification', at },
+    {
+      words: `This is the mail system at ${HOST}.\r\n\r\n${fates.map((fate) => `<${fate.recipient}>: ${fate.diagnostic ?? fate.action}`).join('\r\n')}`,
+      report: [perMessage, ...groups].join('\r\n'),
+      returned: ['text/rfc822-headers', headerOf(raw)],
+    },
+  )
+}
+
+/** A complaint of a recipient: to the address that the sender has agreed on, with the message as it was received. */
+export function feedbackReport(
+  { mail_from, recipient, raw, at = new Date() }: About,
+  type = 'abuse',
+  { redacted = false } = {},
+): Buffer {
+  const report = [
+    `Feedback-Type: ${type}`,
+    'User-Agent: HeliographSandbox/1.0',
+    'Version: 1',
+    ...(redacted ? [] : [`Original-Mail-From: <${mail_from}>`, `Original-Rcpt-To: <${recipient}>`]),
+    `Arrival-Date: ${dateOf(at)}`,
+    `Reported-Domain: ${recipient.slice(recipient.indexOf('@') + 1)}`,
+    'Source-IP: 192.0.2.1',
+    '',
+  ].join('\r\n')
+  return multipartReport(
+    'feedback-report',
+    { to: `feedback@${mail_from.slice(mail_from.indexOf('@') + 1)}`, subject: 'FW: a message', at },
+    {
+      words: 'This is an email abuse report for a message that a user has reported.',
+      report,
+      returned: ['message/rfc822', `Return-Path: <${mail_from}>\r\n${raw.toString('latin1')}`],
+    },
+  )
+}
+
+export type ReporterOptions = {
+  /** The service's POST /hooks/smtp. */
+  url: string
+  token: string
+  /** Between a message and the reports about it, in milliseconds. Their dates have no fractions of a second. */
+  delay_ms?: number
+  /** Told when a report could not be posted. */
+  warn?: (line: string) => void
+}
+
+const DELIVERED: Fate = { action: 'delivered', status: '2.0.0' }
+const BOUNCED: Fate = {
+  action: 'failed',
+  status: '5.1.1',
+  diagnostic: '550 5.1.1 The mailbox does not exist',
+}
+const TRIES = 5
+
+/** What happens to a magic recipient, in order; nothing to anyone else. */
+function reportsOf(about: About): Buffer[] {
+  const local = /^[^@+]*/.exec(about.recipient.toLowerCase())?.[0]
+  const status = (fate: Fate): Buffer => deliveryStatus(about, [{ recipient: about.recipient, ...fate }])
+  if (local === 'delivered') return [status(DELIVERED)]
+  if (local === 'bounced') return [status(BOUNCED)]
+  return local === 'complained' ? [status(DELIVERED), feedbackReport(about)] : []
+}
+
+/** Makes what the sandbox calls for each accepted recipient: it reports of the magic ones, a moment later. */
+export function createReporter(
+  options: ReporterOptions,
+): (message: SandboxMessage, recipient: string) => void {
+  const { delay_ms = 1_200, warn = () => {} } = options
+  return ({ mail_from, raw }, recipient) => {
+    // A message without an envelope sender is a report itself: nobody is told.
+    if (mail_from === '') return
+    const report = async (): Promise<void> => {
+      for (const body of reportsOf({ mail_from, recipient, raw })) {
+        await sleep(delay_ms)
+        await post(options, body)
+      }
+    }
+    report().catch((error: unknown) => warn(`cannot report of ${recipient}: ${String(error)}`))
+  }
+}
+
+/** As a mail server does: tries again while the hook does not take it. */
+async function post({ url, token }: ReporterOptions, body: Buffer): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'message/rfc822' }
+    const status = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) }).then(
+      (response) => response.status,
+      () => 0,
+    )
+    if (status === 200) return
+    if (attempt === TRIES || (status >= 400 && status < 500)) throw new Error(`the hook answers ${status}`)
+    await sleep(500 * attempt)
+  }
+}

@@ -1,0 +1,272 @@
+/** Ingestion: design §7 (Ingest a report); decisions: delivery reports. Real hook, real queue, real workers. */
+import t, { type Test } from 'tap'
+import { returnPath } from '../../../db/emails/return-path.ts'
+import { replayReport } from '../../../db/reports/replay.ts'
+import { storeReport } from '../../../db/reports/store.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'
+import {
+  committed,
+  contactState,
+  emailStatus,
+  eventsOf,
+  jobsIn,
+  setDue,
+  setProviderId,
+  storeContact,
+  storedReports,
+  storeEmails,
+  storeTeam,
+  tries,
+} from '../../support/reports.ts'
+import { type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const raw = Buffer.from('From: hello@example.com\r\nSubject: Hello\r\n\r\nHello\r\n')
+const FAILED: Fate = { action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 No such user' }
+const DELIVERED: Fate = { action: 'delivered', status: '2.0.0' }
+
+/** A service with a team, its contact ana@example.org, and emails to her. */
+async function begin(t: Test, emails = 1, options: { clock?: () => Date } = {}) {
+  const service = await startService(t, options)
+  const team = await storeTeam(service)
+  await storeContact(service, team, 'ana@example.org')
+  const ids = await storeEmails(
+    service,
+    team,
+    Array.from({ length: emails }, () => ['Ana@example.org']),
+  )
+  const pathOf = (id: string) => returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
+  const about = (id: string, recipient = 'ana@example.org') => ({ mail_from: pathOf(id), recipient, raw })
+  const status = (id: string, fate: Fate, recipient = 'ana@example.org') =>
+    deliveryStatus(about(id), [{ recipient, ...fate }])
+  return { service, team, ids, first: ids[0] ?? '', about, status }
+}
+
+const post = async ({ call }: Pick<Service, 'call'>, body: Buffer): Promise<number> =>
+  (
+    await call('POST', '/hooks/smtp', {
+      raw: new Uint8Array(body),
+      headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' },
+    })
+  ).status
+
+const settled = async (service: Service): Promise<boolean> =>
+  (await storedReports(service)).every(({ state }) => state !== 'pending')
+
+/** Stores reports as the hook would, all at once. */
+const storeAll = async (
+  { database, deps }: Service,
+  bodies: readonly Buffer[],
+  provider: 'smtp' | 'ses' = 'smtp',
+) =>
+  await database.transaction(async (tx) => {
+    for (const [index, body] of bodies.entries()) {
+      await storeReport(
+        { tx, queue: deps.queue, now: deps.clock() },
+        { provider, event_key: `r${index}`, body },
+      )
+    }
+  })
+
+t.test('a bounce, a delivery and a complaint reach row, timeline and contact within a moment', async (t) => {
+  const { service, team, first, about, status } = await begin(t)
+  await startWorker(t, service)
+  t.equal(await post(service, status(first, DELIVERED)), 200)
+  await until('it is delivered', async () => (await emailStatus(service, first)) === 'delivered', 5)
+  t.same(await contactState(service, team, 'ana@example.org'), { status: 'subscribed', suppression: null })
+  t.equal(await post(service, status(first, FAILED)), 200)
+  await until('it is bounced', async () => (await emailStatus(service, first)) === 'bounced', 5)
+  t.same(await contactState(service, team, 'ana@example.org'), { status: 'bounced', suppression: 'bounced' })
+  t.equal(await post(service, feedbackReport(about(first))), 200)
+  await until('it is complained of', async () => (await emailStatus(service, first)) === 'complained', 5)
+  t.same(await contactState(service, team, 'ana@example.org'), {
+    status: 'complained',
+    suppression: 'complained',
+  })
+  const told = (await eventsOf(service, first)).map(
+    ({ kind, recipient, detail }) => `${kind} ${recipient}: ${detail}`,
+  )
+  t.strictSame(told.toSorted(), [
+    'bounced Ana@example.org: 550 5.1.1 No such user',
+    'complained Ana@example.org: abuse: example.org',
+    'delivered Ana@example.org: delivered 2.0.0',
+  ])
+  t.same(new Set((await storedReports(service)).map(({ state }) => state)), new Set(['done']))
+})
+
+t.test('only recipients that are on the row count', async (t) => {
+  const { service, team, first, status } = await begin(t)
+  await storeContact(service, team, 'eve@example.org')
+  await startWorker(t, service)
+  await post(service, status(first, FAILED, 'eve@example.org'))
+  await until('it is read', async () => await settled(service), 5)
+  t.equal(await emailStatus(service, first), 'queued')
+  t.match(await contactState(service, team, 'eve@example.org'), { status: 'subscribed' })
+  t.match(await storedReports(service), [{ state: 'done', reason: /recipient that the email does not have/ }])
+  t.same(await eventsOf(service, first), [])
+})
+
+t.test('another team’s contact of the same address is left alone', async (t) => {
+  const { service, first, status } = await begin(t)
+  const other = await storeTeam(service)
+  await storeContact(service, other, 'ana@example.org')
+  await startWorker(t, service)
+  await post(service, status(first, FAILED))
+  await until('it is bounced', async () => (await emailStatus(service, first)) === 'bounced', 5)
+  t.match(await contactState(service, other, 'ana@example.org'), { status: 'subscribed', suppression: null })
+})
+
+t.test('what cannot be read is parked with the reason, and holds up nobody', async (t) => {
+  const { service, ids, status } = await begin(t, 20)
+  const good = ids.map((id) => status(id, DELIVERED))
+  const bad = [
+    Buffer.from('\0\xff', 'latin1'),
+    Buffer.from('Subject: Out of office\r\n\r\nI am away\r\n'),
+    deliveryStatus({ mail_from: 'b-forged@example.com', raw }, [{ recipient: 'ana@example.org', ...FAILED }]),
+    Buffer.from(`To: x\r\nContent-Type: multipart/report\r\n\r\n`),
+  ]
+  await storeAll(service, [...good.slice(0, 10), ...bad, ...good.slice(10)])
+  await startWorker(t, service)
+  await until('all are read', async () => await settled(service), 10)
+  const reports = await storedReports(service)
+  const parked = reports.filter(({ state }) => state === 'parked')
+  t.equal(parked.length, bad.length)
+  t.ok(parked.every(({ reason }) => (reason ?? '').length > 10))
+  for (const id of ids) t.equal(await emailStatus(service, id), 'delivered')
+  t.same(await jobsIn(service, 'ingest-report'), [])
+})
+
+t.test('an event that the database refuses fails its own report only', async (t) => {
+  const { service, team, first, ids } = await begin(t, 3)
+  const event = (id: string) => ({
+    ...{ channel: 'email' as const, kind: 'delivered' as const, recipient: null, detail: '' },
+    ...{ occurred_at: new Date(), event_key: 'e', effect: 'none' as const, ref: { team_id: team, id } },
+  })
+  const readers: WorkerDeps['readers'] = {
+    smtp: async ({ body }) => {
+      const id = body.toString()
+      // A year that no timestamptz can hold.
+      return [id === first ? { ...event(id), occurred_at: new Date(-8.64e15) } : event(id)]
+    },
+  }
+  await storeAll(
+    service,
+    ids.map((id) => Buffer.from(id)),
+  )
+  await startWorker(t, service, { readers })
+  await until(
+    'the others are read',
+    async () => (await storedReports(service)).filter(({ state }) => state === 'done').length === 2,
+    10,
+  )
+  t.equal(await emailStatus(service, ids[1] ?? ''), 'delivered')
+  t.equal(await emailStatus(service, ids[2] ?? ''), 'delivered')
+  t.match(await storedReports(service), [{ state: 'pending' }, { state: 'done' }, { state: 'done' }])
+  t.same(
+    await jobsIn(service, 'ingest-report'),
+    [{ report_id: (await storedReports(service))[0]?.id }],
+    'tried again later',
+  )
+})
+
+t.test(
+  'a report before its row is tried again for an hour, then parked; a replay finds the row',
+  async (t) => {
+    let now = new Date()
+    const { service, team } = await begin(t, 1, { clock: () => now })
+    const id = '0190a1b2-0000-7000-8000-00000000000a'
+    const body = deliveryStatus(
+      { mail_from: returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? '', raw },
+      [{ recipient: 'ana@example.org', ...DELIVERED }],
+    )
+    await post(service, body)
+    await startWorker(t, service)
+    const waits = async () => (await jobsIn(service, 'ingest-report')).length === 1
+    await until('it was tried', async () => (await tries(service)) > 0, 5)
+    t.match(await storedReports(service), [{ state: 'pending', reason: null }])
+    t.ok(await waits(), 'it still has a job')
+    now = new Date(now.getTime() + 3_601_000)
+    await setDue(service, 'ingest-report')
+    await until('it is parked', async () => await settled(service), 5)
+    const [report] = await storedReports(service)
+    t.match(report, { state: 'parked', reason: 'there is no such message' })
+    t.same(await jobsIn(service, 'ingest-report'), [])
+
+    await storeEmails(service, team, [['ana@example.org']], { id })
+    const { queue } = service.deps
+    await service.database.transaction(async (tx) => await replayReport({ tx, now }, queue, report?.id ?? ''))
+    await until('the replay finds it', async () => (await emailStatus(service, id)) === 'delivered', 5)
+    t.match(await storedReports(service), [{ state: 'done', reason: null }])
+  },
+)
+
+t.test('a report that knows only the provider’s id waits until that is stored', async (t) => {
+  const { service, first } = await begin(t)
+  const readers: WorkerDeps['readers'] = {
+    ses: async () => [
+      {
+        ...{ channel: 'email', kind: 'opened', recipient: null, detail: '', effect: 'none' },
+        ...{ occurred_at: new Date(), event_key: 'e', ref: { provider_message_id: 'p-1' } },
+      },
+    ],
+  }
+  await storeAll(service, [Buffer.from('x')], 'ses')
+  await startWorker(t, service, { readers })
+  await until('it was tried', async () => (await tries(service)) > 0, 5)
+  t.equal(await emailStatus(service, first), 'queued')
+  await setProviderId(service, first, 'p-1')
+  await setDue(service, 'ingest-report')
+  await until('it is found', async () => (await emailStatus(service, first)) === 'opened', 5)
+})
+
+t.test('a thousand reports cost a few statements a hundred', async (t) => {
+  const { service, team, ids, status } = await begin(t, 1_000)
+  await storeAll(
+    service,
+    ids.map((id) => status(id, DELIVERED)),
+  )
+  const before = await committed(service)
+  const began = performance.now()
+  await startWorker(t, service)
+  await until('all are read', async () => await settled(service), 20)
+  const ms = Math.round(performance.now() - began)
+  const transactions = (await committed(service)) - before
+  t.equal(new Set(await Promise.all(ids.map(async (id) => await emailStatus(service, id)))).size, 1)
+  t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
+  t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
+  t.ok(transactions < 300, `${transactions} transactions in ${ms} ms`)
+  t.comment(`1,000 reports: ${transactions} transactions, ${ms} ms`)
+})
+
+t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t) => {
+  const { service, ids, status } = await begin(t, 60)
+  const port = 20_000 + Math.floor(Math.random() * 20_000)
+  const env = {
+    DATABASE_URL: service.url,
+    SMTP_URL: 'smtp://127.0.0.1:9',
+    SMTP_REPORT_TOKEN,
+    PORT: String(port),
+  }
+  const api = await startProcess(t, 'api/main.ts', env)
+  const base = `http://127.0.0.1:${port}`
+  const taken = await Promise.all(
+    ids.map(async (id) => {
+      const response = await fetch(`${base}/hooks/smtp`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}` },
+        body: new Uint8Array(status(id, FAILED)),
+      })
+      return response.status
+    }),
+  )
+  api.kill()
+  t.same(new Set(taken), new Set([200]))
+  t.equal((await storedReports(service)).length, ids.length, 'stored before the answers')
+  const doomed = await startProcess(t, 'workers/main.ts', env)
+  doomed.kill()
+  await doomed.exited
+  await startProcess(t, 'workers/main.ts', env)
+  await until('all are ingested', async () => await settled(service), 30)
+  for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
+})

@@ -1,0 +1,142 @@
+/** The sweep: what the queue lost is found, what it gave up is told (design §7; reliability §2 A4). */
+import t, { type Test } from 'tap'
+import { DELIVERY_DEADLINE } from '../../../db/jobs.ts'
+import { openConsumer } from '../../../db/queue.ts'
+import { storeReport } from '../../../db/reports/store.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
+import { adminCli } from '../../support/admin.ts'
+import { eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+async function begin(t: Test) {
+  const service = await startService(t)
+  const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
+  t.teardown(async () => await queue.stop(1_000))
+  const sweep = async (now: Date): Promise<void> => {
+    const { database, log } = service.deps
+    // The sweep sends and reads nothing.
+    await requeueStale({ database, queue, log, clock: () => now } as unknown as WorkerDeps)
+  }
+  return {
+    service,
+    queue,
+    sweep,
+    team: await makeTeam(service),
+    cli: adminCli({ DATABASE_URL: service.url }),
+  }
+}
+
+const post = async ({ call }: Service, { key }: TestTeam): Promise<string> =>
+  (await call('POST', '/v1/emails', { key, body: anEmail() })).body.id
+
+const later = (ms: number): Date => new Date(Date.now() + ms)
+const gaveUps = async (service: Service, id: string) =>
+  (await eventsOf(service, id)).filter(({ kind }) => kind === 'gave_up')
+
+t.test(
+  'an email that lost its job gets one again, and requeued_at with it; others are left alone',
+  async (t) => {
+    const { service, sweep, team, cli } = await begin(t)
+    const [lost, kept] = [await post(service, team), await post(service, team)]
+    await loseJobs(service, [lost])
+    await sweep(later(60_000))
+    t.equal((await jobsIn(service, 'deliver-email')).length, 1, 'too early')
+    await sweep(later(3_600_000))
+    t.match(await cli.json(['email', 'show', team.id, lost]), {
+      status: 'queued',
+      requeued_at: /Z$/,
+      events: [{ kind: 'requeued' }],
+      waiting: { attempts: 0 },
+    })
+    t.match(await cli.json(['email', 'show', team.id, kept]), { requeued_at: null, events: [] })
+    t.equal((await jobsIn(service, 'deliver-email')).length, 2)
+  },
+)
+
+t.test('a report that lost its job gets one again', async (t) => {
+  const { service, sweep } = await begin(t)
+  const { database, queue } = service.deps
+  for (const event_key of ['lost', 'kept']) {
+    const report = { provider: 'smtp' as const, event_key, body: Buffer.from(event_key) }
+    await database.transaction(async (tx) => await storeReport({ tx, queue, now: new Date() }, report))
+  }
+  const [lost] = await storedReports(service)
+  await loseJobs(service, [lost?.id ?? ''])
+  await sweep(later(60_000))
+  t.equal((await jobsIn(service, 'ingest-report')).length, 1, 'too early')
+  await sweep(later(3_600_000))
+  t.equal((await jobsIn(service, 'ingest-report')).length, 2)
+})
+
+t.test('a dead letter is told of once, and again after it was requeued', async (t) => {
+  const { service, queue, sweep, team, cli } = await begin(t)
+  const id = await post(service, team)
+  /** As a crash that used up the last attempt: the job ends in the dead letters and nobody says a word. */
+  const die = async () => {
+    await queue.work('deliver-email', { batchSize: 1, concurrency: 1 }, async (jobs) =>
+      jobs.map((job) => ({ id: job.id, status: 'deadletter' as const })),
+    )
+    await until(
+      'it is dead',
+      async () => (await queue.status(service.database)).some(({ dead }) => dead === 1),
+      10,
+    )
+  }
+  await die()
+  await sweep(later(0))
+  await sweep(later(1_000))
+  t.match(await gaveUps(service, id), [{ recipient: null, detail: /without an answer/ }])
+  t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', dead: 1 }])
+  t.equal((await jobsIn(service, 'deliver-email')).length, 0, 'what was given up waits for a person')
+
+  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 1 })
+  t.match(await cli.json(['email', 'show', team.id, id]), {
+    requeued_at: /Z$/,
+    events: [{ kind: 'gave_up' }, { kind: 'requeued' }],
+  })
+  await until(
+    'it is dead again',
+    async () => (await queue.status(service.database)).some(({ dead }) => dead === 1),
+    10,
+  )
+  await sweep(later(2_000))
+  await sweep(later(3_000))
+  t.equal((await gaveUps(service, id)).length, 2)
+})
+
+t.test(
+  'a message past its deadline says so at once, with the last words, and the sweep adds nothing',
+  async (t) => {
+    const { service, sweep, team, cli } = await begin(t)
+    const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
+    const id = await post(service, team)
+    const { stop } = await startWorker(t, service, { smtp_url: sink.url })
+    await until('it was put off', async () => (await eventsOf(service, id)).length === 1, 10)
+    const { waiting } = await cli.json(['email', 'show', team.id, id])
+    t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
+    await stop()
+
+    await cli.json(['email', 'requeue', team.id, id])
+    const late = later(DELIVERY_DEADLINE + 120_000)
+    await startWorker(t, service, { smtp_url: sink.url, clock: () => late })
+    await until('it is given up', async () => (await gaveUps(service, id)).length === 1, 10)
+    await until(
+      'it is dead',
+      async () => (await service.deps.queue.status(service.database)).some(({ dead }) => dead === 1),
+      10,
+    )
+    await sweep(later(DELIVERY_DEADLINE + 180_000))
+    t.match(await gaveUps(service, id), [
+      { recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
+    ])
+    const shown = await cli.json(['email', 'show', team.id, id])
+    t.match(shown, { status: 'queued', waiting: null })
+    t.match(
+      shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
+      { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
+    )
+  },
+)

@@ -1,0 +1,108 @@
+/** From a send through SES to its reports through SNS: contract §6, design §7. Real workers, both stand-ins. */
+import t, { type Test } from 'tap'
+import { createApp } from '../../../api/app.ts'
+import { createSns } from '../../../api/hooks/sns.ts'
+import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { createSesProvider } from '../../../workers/providers/ses.ts'
+import { makeCertificate } from '../../support/certificate.ts'
+import { jobsIn, storedReports } from '../../support/reports.ts'
+import { anEmail, caller, listen, makeTeam, startService } from '../../support/service.ts'
+import { type SesCall, startSesApi } from '../../support/ses-api.ts'
+import { bounce, complaint, delivery, sesEvent } from '../../support/ses-events.ts'
+import { aNotification, SNS_HOST, signed, startSns, TOPIC } from '../../support/sns.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const OURS = makeCertificate([SNS_HOST])
+
+async function begin(t: Test, onSend: (call: SesCall) => 'drop' | undefined = () => undefined) {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const api = await startSesApi(t, { onSend })
+  const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url })
+  t.teardown(() => email.close())
+  await startWorker(t, service, { email })
+  const sns = await startSns(t, OURS)
+  const gate = createSns({ topics: [TOPIC], agent: sns.agent })
+  const call = caller(await listen(t, createApp({ ...service.deps, sns: gate })))
+  /** Reports what became of a send, as SES would. */
+  const report = async ({ tags }: SesCall, type: string, part: Record<string, unknown>) => {
+    const mail = { tags: Object.fromEntries(Object.entries(tags).map(([name, value]) => [name, [value]])) }
+    const Message = JSON.stringify(sesEvent(type, part, mail))
+    const raw = signed(OURS, aNotification({ Message }))
+    const { status } = await call('POST', '/hooks/ses', { raw, headers: { 'Content-Type': 'text/plain' } })
+    if (status !== 200) throw new Error(`the hook answered ${status}`)
+  }
+  const post = async (changes = {}): Promise<string> =>
+    (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
+  const statusOf = async (id: string) => (await emailById(service.database, team.id, id))?.status
+  const sent = async (id: string): Promise<SesCall> => {
+    const find = () => api.calls.find(({ tags }) => tags.email_id === id)
+    await until('it reached SES', () => find() !== undefined)
+    return find() as SesCall
+  }
+  return { service, team, report, post, statusOf, sent, api }
+}
+
+t.test('an email goes from sent to delivered, opened, clicked, as SES reports it', async (t) => {
+  const { service, team, report, post, statusOf, sent } = await begin(t)
+  const id = await post()
+  const call = await sent(id)
+  await until('it is sent', async () => (await statusOf(id)) === 'sent')
+  const ladder: [string, Record<string, unknown>, string][] = [
+    ['Delivery', delivery(['someone@example.org']), 'delivered'],
+    ['Open', { open: { timestamp: '2026-03-01T13:00:00.000Z' } }, 'opened'],
+    ['Click', { click: { timestamp: '2026-03-01T13:01:00.000Z', link: 'https://example.com/' } }, 'clicked'],
+    ['Delivery', delivery(['someone@example.org']), 'clicked'],
+  ]
+  for (const [type, part, status] of ladder) {
+    await report(call, type, part)
+    await until(`it is ${status}`, async () => (await statusOf(id)) === status)
+  }
+  await until('all is read', async () =>
+    (await storedReports(service)).every(({ state }) => state === 'done'),
+  )
+  const events = await eventsOfEmail(service.database, team.id, id)
+  t.strictSame(events.map(({ kind }) => kind).sort(), ['clicked', 'delivered', 'opened', 'sent'])
+})
+
+t.test(
+  'a bounce marks the email and the contact, a complaint overrides it, not-spam does nothing',
+  async (t) => {
+    const { service, team, report, post, statusOf, sent } = await begin(t)
+    const created = await service.call('POST', '/v1/contacts', {
+      key: team.key,
+      body: { email: 'ana@example.com' },
+    })
+    t.equal(created.status, 201)
+    const contact = async () =>
+      (await service.call('GET', '/v1/contacts/ana@example.com', { key: team.key })).body.status
+    const id = await post({ to: ['ana@example.com'] })
+    const call = await sent(id)
+    await report(call, 'Complaint', complaint('not-spam'))
+    await report(call, 'Bounce', bounce('Permanent', 'NoEmail', [{ emailAddress: 'stranger@example.com' }]))
+    await until('both are read', async () =>
+      (await storedReports(service)).every(({ state }) => state !== 'pending'),
+    )
+    t.strictSame([await statusOf(id), await contact()], ['sent', 'subscribed'])
+    await report(call, 'Bounce', bounce('Permanent', 'NoEmail'))
+    await until('it bounced', async () => (await statusOf(id)) === 'bounced')
+    t.equal(await contact(), 'bounced')
+    await report(call, 'Complaint', complaint('abuse'))
+    await until('it is complained', async () => (await statusOf(id)) === 'complained')
+    t.equal(await contact(), 'complained')
+  },
+)
+
+t.test('a send whose answer was lost is not repeated once SES has reported it', async (t) => {
+  const { service, team, report, post, statusOf, sent, api } = await begin(t, () => 'drop')
+  const id = await post()
+  const call = await sent(id)
+  await until('its outcome is unknown', async () =>
+    (await eventsOfEmail(service.database, team.id, id)).some(({ kind }) => kind === 'unknown'),
+  )
+  t.equal(await statusOf(id), 'queued')
+  await report(call, 'Send', { send: {} })
+  await until('the report is enough', async () => (await statusOf(id)) === 'sent')
+  await until('the job ends by itself', async () => (await jobsIn(service, 'deliver-email')).length === 0, 40)
+  t.equal(api.calls.length, 1)
+})
