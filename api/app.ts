@@ -68,13 +68,16 @@ const identify: Middleware = async (ctx, next) => {
 
 /** One line a request, with its id; never a body, never a credential. */
 const logRequests =
-  ({ log }: Deps): Middleware =>
+  ({ log, metrics }: Deps): Middleware =>
   async (ctx, next) => {
     const started = performance.now()
     await next()
     const ms = Math.round(performance.now() - started)
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
     const route = ctx._matchedRoute ?? ctx.path
+    // Any path can be asked for: those that are not ours count as one.
+    const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
+    metrics.observeRequest(labels, ms / 1_000)
     log[level]({ request_id: ctx.state.id, method: ctx.method, route, status: ctx.status, ms }, 'request')
   }
 

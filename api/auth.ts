@@ -3,6 +3,7 @@
  * Promises: a missing, malformed, unknown, revoked or expired credential look alike; nothing is cached, so a
  * revoked key is refused at the next request in every process. One query, none for a mistyped credential.
  */
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { principalByKeyHash, principalBySessionHash, type Scope } from '../db/credentials/table.ts'
 import { type CredentialKind, credentialHash, credentialKind } from '../db/credentials/token.ts'
 import { Refusal } from '../db/errors.ts'
@@ -48,4 +49,17 @@ export function authorize(principal: Principal, access: PrivateAccess): void {
   // A session token acts with every scope of its team (decisions: session scope).
   if (access.scope === null || principal.kind === 'session' || principal.scopes.includes(access.scope)) return
   throw new Refusal('insufficient_scope', `this key lacks the scope ${access.scope}`)
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Whether two secrets are the same, in a time that tells nothing of either. */
+export const sameSecret = (given: string, expected: string): boolean =>
+  timingSafeEqual(digest(given), digest(expected))
+
+/** @throws Refusal unauthorized unless the header carries this very token; always when there is none. */
+export function assertBearer(authorization: string | undefined, token: string | null): void {
+  const given = BEARER.exec(authorization ?? '')?.[1]
+  if (given !== undefined && token !== null && sameSecret(given, token)) return
+  throw new Refusal('unauthorized', 'this path takes its own token only')
 }

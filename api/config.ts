@@ -17,8 +17,10 @@ const apiSettings = object({
   PUBLIC_URL: string()
     .matches(/^https?:\/\//, '${path} must be an http(s) URL')
     .optional(),
+  /** The bearer token that Prometheus comes with; without it there is no GET /metrics. */
+  METRICS_TOKEN: string(),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
-  SMTP_REPORT_TOKEN: string().min(16, '${path} must be at least 16 characters long'),
+  SMTP_REPORT_TOKEN: string(),
   /** The SNS topics that SES publishes to, divided by commas; without them POST /hooks/ses takes nothing. */
   SNS_TOPIC_ARNS: string().test(
     'topics',

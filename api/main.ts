@@ -6,6 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { SettingsFault } from '../db/config.ts'
 import { createLog, type Log } from '../db/log.ts'
+import { createMetrics } from '../db/metrics.ts'
 import { createCatalog } from '../db/plans/cached.ts'
 import { openDatabase } from '../db/pool.ts'
 import { openProducer } from '../db/queue.ts'
@@ -39,6 +40,8 @@ async function start(settings: ApiSettings, log: Log) {
     hooks: hookSettings(settings),
     replies,
     upsertWait: UPSERT_WAIT,
+    metrics: createMetrics(),
+    metricsToken: settings.METRICS_TOKEN ?? null,
     sns: createSns({ topics: snsTopics(settings) }),
     log,
     clock: () => new Date(),

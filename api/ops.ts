@@ -1,5 +1,7 @@
-/** For those who run the service: whether the process is up, and whether it can work. */
+/** For those who run the service: whether the process is up, whether it can work, and its figures for Prometheus. */
+import { Refusal } from '../db/errors.ts'
 import { ping } from '../db/pool.ts'
+import { assertBearer } from './auth.ts'
 import type { PublicRoute } from './route.ts'
 
 export const opsRoutes: readonly PublicRoute[] = [
@@ -17,6 +19,18 @@ export const opsRoutes: readonly PublicRoute[] = [
     handle: async (_request, { database }) => {
       await ping(database)
       return { status: 200, body: { status: 'ready' } }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/metrics',
+    access: 'public',
+    // Its own token, since figures are the operator's; without METRICS_TOKEN the path does not exist.
+    handle: async ({ headers }, { database, queue, metrics, metricsToken }) => {
+      if (metricsToken === null) throw new Refusal('not_found', 'there is nothing at this path')
+      assertBearer(headers.authorization, metricsToken)
+      const { content_type, text } = await metrics.render(await queue.status(database))
+      return { status: 200, body: text, headers: { 'Content-Type': content_type } }
     },
   },
 ]

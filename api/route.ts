@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Log } from '../db/log.ts'
+import type { Metrics } from '../db/metrics.ts'
 import type { Catalog } from '../db/plans/cached.ts'
 import type { Database } from '../db/pool.ts'
 import type { Producer } from '../db/queue.ts'
@@ -35,6 +36,9 @@ export type Deps = {
   /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
   upsertWait: number
   sns: Sns
+  metrics: Metrics
+  /** What GET /metrics asks for; null: there is no such path. */
+  metricsToken: string | null
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

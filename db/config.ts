@@ -41,8 +41,8 @@ const postgresUrl = string().test(
 const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
 
 const secretKey = string()
-  .min(32, '${path} must be at least 32 characters long')
-  .required('${path} is missing: at least 32 random characters, the same in every process')
+  .min(16, '${path} must be at least 16 characters long')
+  .required('${path} is missing: 32 random characters or more, the same in every process')
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -65,7 +65,7 @@ export const sharedSettings = {
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
-  SECRET_KEY: string().min(32, '${path} must be at least 32 characters long'),
+  SECRET_KEY: string().min(16, '${path} must be at least 16 characters long'),
   DNS_SERVER: string(),
   LOG_LEVEL: sharedSettings.LOG_LEVEL,
 })

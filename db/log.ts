@@ -23,7 +23,13 @@ const describeError = (error: unknown): unknown => {
 async function prettyStream(): Promise<DestinationStream | undefined> {
   try {
     const { default: pretty } = await import('pino-pretty')
-    return pretty({ colorize: false, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l' })
+    return pretty({
+      colorize: false,
+      sync: true,
+      singleLine: true,
+      ignore: 'pid,hostname',
+      translateTime: 'SYS:HH:MM:ss.l',
+    })
   } catch {
     return undefined
   }

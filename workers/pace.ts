@@ -4,6 +4,7 @@
  * backlog is not fetched in circles; the rest is held back without counting an attempt. Knows no channel.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../db/log.ts'
 import type { Database, Tx } from '../db/pool.ts'
 import { bookSends, pauseSender, type Sender, slowSender } from '../db/senders/pace.ts'
 import type { Outcome } from './providers/provider.ts'
@@ -49,12 +50,12 @@ export async function runPaced<T, R>({ going, held }: Paced<T>, send: (item: T) 
   )
 }
 
-/** Slows or pauses the sender when an outcome speaks of more than its own message. Last in its transaction. */
+/** Slows or pauses the sender, and says so, when an outcome is about more than its message. Last in its transaction. */
 export async function applyPace(
   tx: Tx,
   sender: Sender,
   outcomes: readonly Outcome[],
-  { booked_at, now }: { booked_at: Date; now: Date },
+  { booked_at, now, log }: { booked_at: Date; now: Date; log: Log },
 ): Promise<void> {
   const wide = outcomes.filter((outcome) => outcome.kind === 'deferred' && outcome.sender_wide)
   const [first] = wide
@@ -65,8 +66,11 @@ export async function applyPace(
       : [],
   )
   const [longest] = pauses.sort((one, other) => other.seconds - one.seconds)
-  if (longest === undefined) await slowSender(tx, sender, now, booked_at)
-  else {
+  if (longest === undefined) {
+    log.warn({ sender: sender.key, words: first.detail }, 'the provider asks to slow down')
+    await slowSender(tx, sender, now, booked_at)
+  } else {
+    log.error({ sender: sender.key, ...longest }, 'nothing can be sent for now')
     const until = new Date(now.getTime() + longest.seconds * 1_000)
     await pauseSender(tx, sender, until, longest.words, now)
   }

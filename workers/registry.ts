@@ -1,35 +1,14 @@
 /** Every job and its handler, as an explicit list: who works on what, and how many at a time. */
 import type { JobName, ScheduleName } from '../db/jobs.ts'
-import type { Log } from '../db/log.ts'
-import type { Database } from '../db/pool.ts'
-import type { Consumer, FetchedJob, Settlement } from '../db/queue.ts'
-import type { Secrets } from '../db/secrets.ts'
-import type { Versions } from '../db/templates/versions.ts'
+import type { FetchedJob, Settlement } from '../db/queue.ts'
+import type { WorkerDeps } from './deps.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
-import { deliverWhatsapp, type WhatsappDelivery } from './jobs/deliver-whatsapp.ts'
+import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
-import type { EmailProvider } from './providers/provider.ts'
-import type { Readers } from './providers/readers.ts'
-
-/** What handlers work with; made once by main.ts, passed down. */
-export type WorkerDeps = {
-  database: Database
-  queue: Consumer
-  secrets: Secrets
-  versions: Versions
-  email: EmailProvider
-  /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
-  whatsapp: WhatsappDelivery | null
-  readers: Readers
-  /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
-  return_domain: string | null
-  log: Log
-  clock: () => Date
-}
 
 export type Handler<J extends JobName> = (jobs: FetchedJob<J>[], deps: WorkerDeps) => Promise<Settlement[]>
 

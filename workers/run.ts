@@ -5,7 +5,8 @@
  */
 import { JOBS, type JobName } from '../db/jobs.ts'
 import type { FetchedJob, Settlement } from '../db/queue.ts'
-import { HANDLERS, type Handler, SCHEDULED, type WorkerDeps } from './registry.ts'
+import type { WorkerDeps } from './deps.ts'
+import { HANDLERS, type Handler, SCHEDULED } from './registry.ts'
 
 const plain = (error: unknown): string =>
   String(error instanceof Error ? error.message : error)

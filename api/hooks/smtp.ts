@@ -4,9 +4,10 @@
  * nothing can be proved, so everything is 401. Taken is committed. Must not look into the report.
  */
 import { contentKey } from '../../db/reports/store.ts'
+import { assertBearer } from '../auth.ts'
 import { readRawBody } from '../input.ts'
 import type { PublicRoute } from '../route.ts'
-import { assertBearer, takeReport } from './take.ts'
+import { takeReport } from './take.ts'
 
 export const smtpHookRoutes: readonly PublicRoute[] = [
   {

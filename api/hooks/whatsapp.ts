@@ -7,9 +7,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
+import { sameSecret } from '../auth.ts'
 import { readRawBody } from '../input.ts'
 import type { PublicRoute } from '../route.ts'
-import { sameSecret, takeReport } from './take.ts'
+import { takeReport } from './take.ts'
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/

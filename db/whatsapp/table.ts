@@ -149,6 +149,8 @@ const outgoingRow = object({
   recipient: string().defined(),
   created_at: string().defined(),
   requeued_at: string().defined().nullable(),
+  /** How often it has been put off so far. */
+  deferrals: number().defined(),
   parameters: stringMap.defined(),
   template_id: string().defined(),
   name: string().defined(),
@@ -165,7 +167,9 @@ export async function messagesToDeliver(
 ): Promise<readonly OutgoingRow[]> {
   return await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
     select m.team_id, m.id as message_id, m.recipient, m.created_at, m.requeued_at, r.parameters, r.template_id,
-      t.name, t.language, t.slots, t.url_buttons
+      t.name, t.language, t.slots, t.url_buttons, (
+        select count(*) from whatsapp_events e
+        where e.team_id = m.team_id and e.message_id = m.id and e.kind = 'deferred') as deferrals
     from ${messageTables} join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
     where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id))
       and m.status = 'queued' and m.accepted_at is null`)

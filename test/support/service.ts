@@ -14,6 +14,7 @@ import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/table.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
+import { createMetrics } from '../../db/metrics.ts'
 import { createCatalog } from '../../db/plans/cached.ts'
 import { type Database, openDatabase } from '../../db/pool.ts'
 import { openProducer } from '../../db/queue.ts'
@@ -25,6 +26,7 @@ import { createVersions } from '../../db/templates/versions.ts'
 import { createWaker } from '../../db/wake.ts'
 import { testDatabase } from './database.ts'
 
+export const METRICS_TOKEN = 'a-token-for-figures'
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
@@ -113,6 +115,8 @@ export async function startService(
     },
     replies,
     upsertWait,
+    metrics: createMetrics(),
+    metricsToken: METRICS_TOKEN,
     sns: createSns({ topics: [] }),
     log: pino({ level: 'silent' }),
     clock,

@@ -1,5 +1,7 @@
 /** What WhatsApp tests begin with: template objects as the provider gives them, stored templates, sends, rows. */
 
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
 import { messagesOfTeam } from '../../db/whatsapp/table.ts'
 import { createWhatsappTemplate, setWhatsappTemplateStatus } from '../../db/whatsapp/templates/save.ts'
 import type { Service } from './service.ts'
@@ -66,3 +68,34 @@ export const numbers = (count: number, from = 0): string[] =>
 /** The team's rows, oldest first. */
 export const rowsOf = async ({ database }: Place, teamId: string) =>
   (await messagesOfTeam(database, teamId, { limit: 100_000 })).toReversed()
+
+const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
+
+/** The row's delivery job: its state, the seconds until it is due, and how many attempts were counted; null without one. */
+export const jobOf = async ({ database }: Place, id: string) =>
+  await database.maybeOne(sql.type(jobRow)`
+    select state::text, extract(epoch from start_after - now())::float8 as wait, retry_count as attempts
+    from pgboss.job where name = 'deliver-whatsapp' and id = ${id}`)
+
+/** Makes the waiting jobs of these rows due at once. */
+export const setDue = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now()
+    where name = 'deliver-whatsapp' and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
+}
+
+/** Takes every delivery job away, so that a test's worker finds only its own. */
+export const loseJobs = async ({ database }: Place): Promise<void> => {
+  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp'`)
+}
+
+/** Ends every pause and slowness of the sending number. */
+export const freeSender = async ({ database }: Place): Promise<void> => {
+  await database.query(sql.unsafe`delete from senders`)
+}
+
+const templateRow = object({ status: string().defined(), fault: string().defined().nullable() })
+
+/** A template's state, and the provider's last complaint about it. */
+export const templateOf = async ({ database }: Place, id: string) =>
+  await database.one(sql.type(templateRow)`select status, fault from whatsapp_templates where id = ${id}`)

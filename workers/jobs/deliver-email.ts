@@ -20,10 +20,10 @@ import {
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
 import type { Sender } from '../../db/senders/pace.ts'
+import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
 import { applyPace, paceBatch, runPaced } from '../pace.ts'
 import type { EmailDelivery, Outcome, OutgoingEmail } from '../providers/provider.ts'
-import type { WorkerDeps } from '../registry.ts'
 import { renderEmail } from '../render.ts'
 
 type DeliveryJob = FetchedJob<'deliver-email'>
@@ -159,7 +159,7 @@ type Batch = {
 /** Stores what a batch brought, and settles the jobs that are done with or put off, in one transaction. */
 async function record(
   { attempts, overdue, done, snoozed, sender, booked_at, now }: Batch,
-  { database, queue }: WorkerDeps,
+  { database, queue, log }: WorkerDeps,
 ): Promise<void> {
   const outcomes = attempts.flatMap(({ delivery }) => [...delivery.outcomes.values()])
   await database.transaction(async (tx) => {
@@ -174,7 +174,7 @@ async function record(
       const put_off = again.map(({ job }) => job)
       if (seconds !== undefined) await queue.snooze(tx, 'deliver-email', put_off, seconds)
     }
-    await applyPace(tx, sender, outcomes, { booked_at, now })
+    await applyPace(tx, sender, outcomes, { booked_at, now, log })
   })
 }
 

@@ -13,16 +13,13 @@ import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/report
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/table.ts'
 import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates/table.ts'
+import type { WorkerDeps } from '../deps.ts'
 import { applyPace, paceBatch, runPaced } from '../pace.ts'
-import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from '../providers/whatsapp.ts'
-import type { WorkerDeps } from '../registry.ts'
+import type { OutgoingWhatsapp, WhatsappDelivery, WhatsappOutcome } from '../providers/whatsapp.ts'
 
 type DeliveryJob = FetchedJob<'deliver-whatsapp'>
 type Ready = { job: DeliveryJob; row: OutgoingRow }
 type Attempt = Ready & { outcome: WhatsappOutcome }
-
-/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
-export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }
 
 /** A job's end: over, to be tried again with a growing pause, given up, or put off without counting an attempt. */
 type Verdict = { job: DeliveryJob } & (
@@ -41,6 +38,8 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind> = {
 }
 /** What a slowed number's message waits; its pace then decides. In seconds. */
 const SLOWED_WAIT = 5
+/** The longest that messages to one recipient are put off at a time, in seconds. */
+const LONGEST_PAIR_WAIT = 1_800
 /** A pause may be lifted early: its messages look again this often, in seconds. */
 const LONGEST_WAIT = 60
 
@@ -101,9 +100,10 @@ function verdictOf({ job, row, outcome }: Attempt, unknown_wait: number, now: Da
     return snoozed(job, outcome.wait_seconds ?? SLOWED_WAIT)
   const age = now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime()
   if (age > DELIVERY_DEADLINE) return { job, end: 'deadletter', reason }
-  return outcome.kind === 'unknown'
-    ? { job, end: 'snoozed', seconds: unknown_wait }
-    : { job, end: 'failed', reason }
+  if (outcome.kind === 'unknown') return { job, end: 'snoozed', seconds: unknown_wait }
+  if (outcome.wait_seconds === undefined) return { job, end: 'failed', reason }
+  const growing = outcome.wait_seconds * 2 ** Math.min(row.deferrals, 16)
+  return { job, end: 'snoozed', seconds: Math.min(growing, LONGEST_PAIR_WAIT) }
 }
 
 function settlement(verdict: Verdict): Settlement {
@@ -154,7 +154,7 @@ async function record(
     await applyWhatsappEvents(tx, events)
     if (findings.length > 0) await recordFindings(tx, findings, now)
     await settleJobs(tx, verdicts, deps)
-    await applyPace(tx, provider.sender, deferred, { booked_at, now })
+    await applyPace(tx, provider.sender, deferred, { booked_at, now, log: deps.log })
   })
   for (const { template_id, status, fault } of findings) {
     deps.log.warn({ template_id, status, fault }, 'the provider finds fault with a template')

@@ -10,8 +10,8 @@ import type { Fate } from '../../db/reports/fate.ts'
 import { type PendingReport, pendingReports, reportBodies, settleReports } from '../../db/reports/table.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { applyEvents } from '../channels.ts'
+import type { WorkerDeps } from '../deps.ts'
 import type { ReportedEvent } from '../providers/report.ts'
-import type { WorkerDeps } from '../registry.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 

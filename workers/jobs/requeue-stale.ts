@@ -10,7 +10,7 @@ import { JOBS, type JobName } from '../../db/jobs.ts'
 import { staleReports } from '../../db/reports/table.ts'
 import { requeueMessages } from '../../db/whatsapp/requeue.ts'
 import { staleMessages } from '../../db/whatsapp/table.ts'
-import type { WorkerDeps } from '../registry.ts'
+import type { WorkerDeps } from '../deps.ts'
 
 const LOT = 1_000
 

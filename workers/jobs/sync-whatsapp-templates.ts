@@ -5,7 +5,7 @@
  */
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
 import { applyListing } from '../../db/whatsapp/templates/sync.ts'
-import type { WorkerDeps } from '../registry.ts'
+import type { WorkerDeps } from '../deps.ts'
 
 export async function syncWhatsappTemplates(
   jobs: FetchedJob<'sync-whatsapp-templates'>[],

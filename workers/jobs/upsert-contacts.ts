@@ -7,7 +7,7 @@ import { readItems, upsertContacts } from '../../db/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/contacts/upserts/table.ts'
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
 import { announce } from '../../db/replies.ts'
-import type { WorkerDeps } from '../registry.ts'
+import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>
 

@@ -18,8 +18,11 @@ const SPAM_RATE = 131048
 const SPAM_PAUSE = 60 * MINUTES
 /** Of the number, the app, the business account. */
 const TOO_FAST = new Set([4, 80007, 130429])
-/** 131056: too fast to this recipient; the others: a passing fault of theirs. The job's own pauses grow. */
-const FOR_NOW = new Set([1, 2, 131000, 131016, 131056, 131057, 133004])
+/** Too fast to this recipient: it takes about one message in 6 s. */
+const PAIR_RATE = 131056
+const PAIR_PAUSE = 6
+/** A passing fault of theirs. */
+const FOR_NOW = new Set([1, 2, 131000, 131016, 131057, 133004])
 /** The recipient, the window, the content, an experiment: no second try changes it. */
 const FOR_GOOD = new Set([
   ...[100, 130472, 130497, 131005, 131008, 131009, 131021, 131026],
@@ -40,6 +43,7 @@ export function judgeError(error: CloudError): WhatsappOutcome {
   if (isAccount(error)) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
   if (code === SPAM_RATE) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: SPAM_PAUSE }
   if (TOO_FAST.has(code)) return { kind: 'deferred', detail, sender_wide: true }
+  if (code === PAIR_RATE) return { kind: 'deferred', detail, wait_seconds: PAIR_PAUSE }
   if (FOR_NOW.has(code)) return { kind: 'deferred', detail }
   if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
   if (code === TEMPLATE_DISABLED) return { kind: 'refused', detail, template: { status: 'disabled' } }

@@ -22,7 +22,8 @@ export type OutgoingWhatsapp = {
 
 /**
  * What became of one message at one attempt, in the words of provider.ts. `accepted` without an id: taken, but the
- * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one.
+ * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one. A
+ * deferral with `wait_seconds` of one message alone: at least so long, and longer each time.
  */
 export type WhatsappOutcome =
   | { kind: 'accepted'; detail: string; provider_message_id: string | null }
@@ -39,3 +40,6 @@ export type WhatsappProvider = {
   /** Waits for the sends in flight. */
   close(): Promise<void>
 }
+
+/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
+export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }

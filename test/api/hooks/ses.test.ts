@@ -307,6 +307,11 @@ t.test('an expired certificate proves nothing, also when it was valid at first',
   t.equal((await hook.post(signed(short, aNotification()))).status, 200)
   now += 61_000
   t.equal((await hook.post(signed(short, aNotification()))).status, 401)
+  hook.sns.onRequest((_request, response) => {
+    response.end(OTHER.pem)
+    return true
+  })
+  t.equal((await hook.post(signed(OTHER, aNotification()))).status, 200, 'its successor does')
 })
 
 t.test(

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { returnPath } from '../../../db/emails/return-path.ts'
 import { replayReport } from '../../../db/reports/replay.ts'
 import { storeReport } from '../../../db/reports/store.ts'
-import type { WorkerDeps } from '../../../workers/registry.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'
 import {
   committed,

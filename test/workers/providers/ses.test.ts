@@ -165,8 +165,8 @@ t.test('the pace is that of the account, asked for now and then, a tenth below',
   const warnings: string[] = []
   const warn = (words: string) => void warnings.push(words)
   const { api, provider } = await start(t, { account: () => rate }, { refresh_ms: 100, warn })
-  t.same(await provider.sender(), { key: 'ses:eu-west-1', ceiling: 45, saved_seconds: 0.1 })
-  await Promise.all(Array.from({ length: 20 }, () => provider.sender()))
+  const senders = await Promise.all(Array.from({ length: 20 }, () => provider.sender()))
+  for (const sender of senders) t.same(sender, { key: 'ses:eu-west-1', ceiling: 45, saved_seconds: 0.1 })
   t.equal(api.asked(), 1)
   rate = 100
   await new Promise((resolve) => setTimeout(resolve, 150))

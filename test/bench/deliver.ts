@@ -1,0 +1,96 @@
+/**
+ * How fast workers deliver: mails a second from the queue through one and two worker processes to an SMTP server that
+ * takes 5 ms a message. Prints figures and their ratio from one run; asserts nothing.
+ * Run: DATABASE_URL=postgres://… node test/bench/deliver.ts (an empty database; it is migrated).
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { acceptEmails } from '../../db/emails/accept.ts'
+import { migrate } from '../../db/migrate.ts'
+import { openDatabase } from '../../db/pool.ts'
+import { openProducer } from '../../db/queue.ts'
+import { createSecrets } from '../../db/secrets.ts'
+import { startSmtpSandbox } from '../sandbox/smtp.ts'
+import { makeTeam, SECRET_KEY, type Service } from '../support/service.ts'
+
+const MAILS = 4_000
+const LOT = 100
+
+const url = process.env.DATABASE_URL
+if (!url) throw new Error('set DATABASE_URL to an empty database')
+await migrate(url)
+const database = await openDatabase(url)
+const queue = await openProducer(url, () => {})
+const deps = { secrets: createSecrets(SECRET_KEY), clock: () => new Date(), log: pino({ level: 'silent' }) }
+const limits = { email_limit: 100_000_000, rate: 1_000_000 }
+const team = await makeTeam({ database, deps } as unknown as Pick<Service, 'database' | 'deps'>, limits)
+let arrived = 0
+const sink = await startSmtpSandbox({
+  port: 0,
+  keep_messages: 1,
+  script: {
+    onMessage: async () => {
+      await sleep(5)
+      arrived += 1
+      return undefined
+    },
+  },
+})
+
+const item = {
+  from: { name: 'Acme', address: 'hello@example.com', domain: 'example.com' },
+  to: ['someone@example.org'],
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+  ...{
+    template_id: null,
+    variables: null,
+    text: null,
+    headers: null,
+    reply_to: '',
+    tags: [],
+    idempotency_key: null,
+  },
+}
+
+async function enqueue(): Promise<void> {
+  for (let lot = 0; lot < MAILS / LOT; lot++) {
+    const items = Array.from({ length: LOT }, () => item)
+    await database.transaction(
+      async (tx) =>
+        await acceptEmails({ tx, queue, now: new Date() }, { team_id: team.id, domain: null }, items),
+    )
+  }
+}
+
+async function startWorkers(count: number): Promise<ChildProcess[]> {
+  const env = { ...process.env, SECRET_KEY, LOG_LEVEL: 'warn', SMTP_URL: `smtp://127.0.0.1:${sink.port}` }
+  const workers = Array.from({ length: count }, () =>
+    fork(join(import.meta.dirname, '../../workers/main.ts'), { env }),
+  )
+  await Promise.all(workers.map(async (worker) => await once(worker, 'message')))
+  return workers
+}
+
+/** Mails a second, from the first worker's word that it is up until the last mail has arrived. */
+async function measure(count: number): Promise<number> {
+  await enqueue()
+  arrived = 0
+  const workers = await startWorkers(count)
+  const started = performance.now()
+  while (arrived < MAILS) await sleep(20)
+  const seconds = (performance.now() - started) / 1_000
+  for (const worker of workers) worker.kill('SIGTERM')
+  await Promise.all(workers.map(async (worker) => await once(worker, 'exit')))
+  return Math.round(MAILS / seconds)
+}
+
+const one = await measure(1)
+const two = await measure(2)
+process.stdout.write(`one worker ${one} mails/s, two ${two} mails/s: ${(two / one).toFixed(2)} ×\n`)
+await sink.close()
+await queue.stop()
+await database.end()

@@ -1,0 +1,57 @@
+/** The stand-in Cloud API for tests, with a real provider over it; closes with the test. */
+import { randomUUID } from 'node:crypto'
+import type { Test } from 'tap'
+import type { OutgoingWhatsapp, WhatsappDelivery } from '../../workers/providers/whatsapp.ts'
+import { createWhatsappProvider, type WhatsappCloudOptions } from '../../workers/providers/whatsapp-cloud.ts'
+import {
+  startWhatsappSandbox,
+  type WhatsappSandbox,
+  type WhatsappSandboxOptions,
+} from '../sandbox/whatsapp.ts'
+
+export const PHONE_NUMBER_ID = '100000000000002'
+export const ACCESS_TOKEN = 'EAA-token-of-the-tests'
+export const BUSINESS_ACCOUNT_ID = '100000000000001'
+
+export type Cloud = WhatsappSandbox & {
+  /** What a worker sends with. */
+  delivery: WhatsappDelivery
+  /** The settings of a worker process. */
+  env: Record<string, string>
+}
+
+export async function startCloud(
+  t: Test,
+  options: Partial<WhatsappSandboxOptions> = {},
+  { unknown_wait = 600, ...provider }: Partial<WhatsappCloudOptions> & { unknown_wait?: number } = {},
+): Promise<Cloud> {
+  const sandbox = await startWhatsappSandbox({ port: 0, keep: Number.POSITIVE_INFINITY, ...options })
+  t.teardown(() => sandbox.close())
+  const { url } = sandbox
+  const settings = {
+    ...{ url, access_token: ACCESS_TOKEN, phone_number_id: PHONE_NUMBER_ID },
+    ...{ business_account_id: BUSINESS_ACCOUNT_ID, messages_per_second: 1_000, ...provider },
+  }
+  return {
+    ...sandbox,
+    delivery: { provider: createWhatsappProvider(settings), unknown_wait },
+    env: {
+      WHATSAPP_API_URL: url,
+      WHATSAPP_ACCESS_TOKEN: ACCESS_TOKEN,
+      WHATSAPP_PHONE_NUMBER_ID: PHONE_NUMBER_ID,
+      WHATSAPP_MESSAGES_PER_SECOND: '1000',
+    },
+  }
+}
+
+/** A message for provider tests: complete and plain; a test states only what it is about. */
+export const outgoingWhatsapp = (changes: Partial<OutgoingWhatsapp> = {}): OutgoingWhatsapp => ({
+  team_id: randomUUID(),
+  message_id: randomUUID(),
+  to: '+15555550101',
+  template: { name: 'order_ready', language: 'en_US' },
+  header: [],
+  body: ['Ana'],
+  url_buttons: [],
+  ...changes,
+})

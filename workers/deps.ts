@@ -1,0 +1,25 @@
+/** What every handler works with. Beneath the handlers and the registry, so that neither imports the other in a circle. */
+import type { Log } from '../db/log.ts'
+import type { Database } from '../db/pool.ts'
+import type { Consumer } from '../db/queue.ts'
+import type { Secrets } from '../db/secrets.ts'
+import type { Versions } from '../db/templates/versions.ts'
+import type { EmailProvider } from './providers/provider.ts'
+import type { Readers } from './providers/readers.ts'
+import type { WhatsappDelivery } from './providers/whatsapp.ts'
+
+/** What handlers work with; made once by main.ts, passed down. */
+export type WorkerDeps = {
+  database: Database
+  queue: Consumer
+  secrets: Secrets
+  versions: Versions
+  email: EmailProvider
+  /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
+  whatsapp: WhatsappDelivery | null
+  readers: Readers
+  /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
+  return_domain: string | null
+  log: Log
+  clock: () => Date
+}
