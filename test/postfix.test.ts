@@ -1,0 +1,62 @@
+/**
+ * With a real Postfix between us and the world: it bounces a mail to a bad recipient, and its notification, piped to
+ * the hook, marks email and contact. Skipped, and said so, only where Postfix cannot run.
+ */
+import t from 'tap'
+import { postfixMissing, startPostfix } from './support/postfix.ts'
+import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'
+import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
+import { startSmtpSink } from './support/smtp-sink.ts'
+import { startWorker, until } from './support/worker.ts'
+
+const missing = await postfixMissing()
+
+t.test(
+  'Postfix bounces a mail, and its report marks the email and the contact bounced',
+  {
+    skip: missing ?? false,
+  },
+  async (t) => {
+    const service = await startService(t)
+    const team = await makeTeam(service)
+    const world = await startSmtpSink(t, {
+      onRcpt: (recipient) =>
+        recipient.startsWith('gone@') ? '550 5.1.1 There is no such mailbox' : undefined,
+    })
+    const return_domain = 'bounces.example.com'
+    const postfix = await startPostfix(t, {
+      relay_port: world.port,
+      return_domain,
+      hook: `${service.base}/hooks/smtp`,
+      token: SMTP_REPORT_TOKEN,
+    })
+    await startWorker(t, service, { smtp_url: postfix.url, return_domain })
+
+    const ids: string[] = []
+    for (const to of ['gone@example.org', 'ana@example.org']) {
+      await storeContact(service, team.id, to)
+      const { body } = await service.call('POST', '/v1/emails', {
+        key: team.key,
+        body: anEmail({ to: [to] }),
+      })
+      ids.push(body.id)
+    }
+    const [gone = '', fine = ''] = ids
+    const status = async () => await emailStatus(service, gone)
+    await until('it is bounced', async () => (await status()) === 'bounced', 30).catch(async (error) => {
+      throw new Error(`${String(error)}\n${await postfix.log()}`)
+    })
+    t.match(await contactState(service, team.id, 'gone@example.org'), {
+      status: 'bounced',
+      suppression: 'bounced',
+    })
+    t.match(
+      (await eventsOf(service, gone)).find(({ kind }) => kind === 'bounced'),
+      { recipient: 'gone@example.org', detail: /550 5\.1\.1 There is no such mailbox/ },
+    )
+    t.match(await storedReports(service), [{ provider: 'smtp', state: 'done', reason: null }])
+    t.match(world.messages()[0]?.rcpt_to, ['ana@example.org'], 'the other mail went through')
+    t.equal(await emailStatus(service, fine), 'sent')
+    t.match(await contactState(service, team.id, 'ana@example.org'), { status: 'subscribed' })
+  },
+)

@@ -1,0 +1,114 @@
+/**
+ * A real Postfix of the test's own: it takes mail on a free port, hands everything to one relay, and pipes what comes
+ * to the return domain to the service's hook, with the very lines that README shows.
+ * Promises: nothing of the machine's own Postfix is read or changed; it stops and is removed with the test.
+ */
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Teardown } from './smtp-sink.ts'
+
+const run = promisify(execFile)
+
+export type Postfix = { url: string; log(): Promise<string> }
+
+/** Why there can be no Postfix here, or null when there can. */
+export async function postfixMissing(): Promise<string | null> {
+  if (process.platform !== 'linux') return 'Postfix runs on Linux'
+  if (process.getuid?.() !== 0) return 'Postfix must be started by root'
+  for (const program of ['postfix', 'curl']) {
+    const found = await run('/bin/sh', ['-c', `command -v ${program}`]).then(
+      () => true,
+      () => false,
+    )
+    if (!found) return `${program} is not installed (Debian: apt-get install -y postfix curl)`
+  }
+  return null
+}
+
+/** How Postfix hands reports over. curl's own exit codes would make it bounce them: 75 asks it to try again. */
+const pipeLines = (token_file: string, hook: string): string =>
+  `heliograph unix - n n - 10 pipe
+  flags=DORq user=nobody argv=/bin/sh -c
+  {curl -sSf -o /dev/null -H @${token_file} -H Content-Type:message/rfc822 --data-binary @- ${hook} || exit 75}`
+
+const service = (name: string, program: string): string => `${name} unix - - n - 0 ${program}`
+
+const masterCf = (port: number, pipe: string): string =>
+  [
+    `127.0.0.1:${port} inet n - n - - smtpd`,
+    ...['rewrite:trivial-rewrite', 'bounce', 'defer:bounce', 'trace:bounce', 'smtp', 'error']
+      .map((pair) => pair.split(':'))
+      .map(([name = '', program = name]) => service(name, program)),
+    'cleanup unix n - n - 0 cleanup',
+    'qmgr unix n - n 300 1 qmgr',
+    'retry unix - - n - - error',
+    'proxymap unix - - n - - proxymap',
+    'anvil unix - - n - 1 anvil',
+    'postlog unix-dgram n - n - 1 postlogd',
+    pipe,
+    '',
+  ].join('\n')
+
+const mainCf = (home: string, { relay_port, return_domain }: PostfixOptions): string =>
+  `compatibility_level = 3.6
+queue_directory = ${home}/queue
+data_directory = ${home}/data
+maillog_file = ${home}/log
+maillog_file_prefixes = ${home}
+myhostname = postfix.test
+mydestination =
+mynetworks = 127.0.0.0/8
+inet_interfaces = loopback-only
+inet_protocols = ipv4
+alias_maps =
+local_recipient_maps =
+disable_dns_lookups = yes
+default_transport = smtp:[127.0.0.1]:${relay_port}
+relay_domains = ${return_domain}
+transport_maps = inline:{ ${return_domain}=heliograph: }
+`
+
+type PostfixOptions = {
+  /** Where it delivers to. */
+  relay_port: number
+  return_domain: string
+  hook: string
+  token: string
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** Starts one. @throws Error with Postfix's own words when it cannot. */
+export async function startPostfix(t: Teardown, options: PostfixOptions): Promise<Postfix> {
+  const home = await mkdtemp(join(tmpdir(), 'postfix-'))
+  // Its daemons run as users of their own.
+  await chmod(home, 0o755)
+  const [config, token_file] = [join(home, 'etc'), join(home, 'token')]
+  for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
+  await run('chown', ['postfix', join(home, 'data')])
+  const port = await freePort()
+  await writeFile(token_file, `Authorization: Bearer ${options.token}\n`)
+  await writeFile(join(config, 'main.cf'), mainCf(home, options))
+  await writeFile(join(config, 'master.cf'), masterCf(port, pipeLines(token_file, options.hook)))
+  const log = async (): Promise<string> => await readFile(join(home, 'log'), 'utf8').catch(() => '')
+  t.teardown(async () => {
+    await run('postfix', ['-c', config, 'stop']).catch(() => {})
+    await rm(home, { recursive: true, force: true })
+  })
+  try {
+    await run('postfix', ['-c', config, 'start'])
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : ''}\n${await log()}`)
+  }
+  return { url: `smtp://127.0.0.1:${port}`, log }
+}
