@@ -108,3 +108,8 @@ export const statusCounts = async ({ database }: Place, teamId: string) =>
     select count(*) filter (where status = 'delivered') as delivered,
       count(*) filter (where accepted_at is null) as untaken
     from whatsapp_messages where team_id = ${teamId}`)
+
+/** The provider has taken this message. */
+export const setTaken = async ({ database }: Place, id: string): Promise<void> => {
+  await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now() where id = ${id}`)
+}
