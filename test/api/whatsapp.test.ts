@@ -316,7 +316,7 @@ t.test('hostile strings are a 4xx or are stored as they are, never a fault of ou
       async (value, name) => {
         const parameters = { 'body:1': value, [name]: value }
         const reply = await send(key, aMessage(template.id, { parameters, to: ['+15555550101', value] }))
-        return reply.status === 400
+        return t.equal(reply.status, 400, JSON.stringify(reply.body))
       },
     ),
     { numRuns: 40 },
@@ -324,7 +324,7 @@ t.test('hostile strings are a 4xx or are stored as they are, never a fault of ou
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }), async (value) => {
       const reply = await send(key, aMessage(template.id, { parameters: { 'body:1': value } }))
-      if (reply.status !== 201) return reply.status === 400
+      if (reply.status !== 201) return t.equal(reply.status, 400, JSON.stringify(reply.body))
       const row = await messageById(database, team.id, reply.body.data[0].id)
       return row?.parameters['body:1'] === value
     }),

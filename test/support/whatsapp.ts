@@ -116,6 +116,11 @@ export const setTaken = async ({ database }: Place, id: string): Promise<void> =
   await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now() where id = ${id}`)
 }
 
+/** The message has failed, though nobody has taken it. */
+export const setFailed = async ({ database }: Place, id: string): Promise<void> => {
+  await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
+}
+
 const deliveryJob = object({
   id: string().defined(),
   team_id: string().defined(),
