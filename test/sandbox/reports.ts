@@ -141,13 +141,14 @@ const BOUNCED: Fate = {
 }
 const TRIES = 5
 
-/** What happens to a magic recipient, in order; nothing to anyone else. */
-function reportsOf(about: About): Buffer[] {
+/** What makes the reports about a magic recipient, in order; nothing about anyone else. */
+function reportsOf(about: About): (() => Buffer)[] {
   const local = /^[^@+]*/.exec(about.recipient.toLowerCase())?.[0]
-  const status = (fate: Fate): Buffer => deliveryStatus(about, [{ recipient: about.recipient, ...fate }])
+  const status = (fate: Fate) => (): Buffer =>
+    deliveryStatus(about, [{ recipient: about.recipient, ...fate }])
   if (local === 'delivered') return [status(DELIVERED)]
   if (local === 'bounced') return [status(BOUNCED)]
-  return local === 'complained' ? [status(DELIVERED), feedbackReport(about)] : []
+  return local === 'complained' ? [status(DELIVERED), () => feedbackReport(about)] : []
 }
 
 /** Makes what the sandbox calls for each accepted recipient: it reports of the magic ones, a moment later. */
@@ -159,9 +160,9 @@ export function createReporter(
     // A message without an envelope sender is a report itself: nobody is told.
     if (mail_from === '') return
     const report = async (): Promise<void> => {
-      for (const body of reportsOf({ mail_from, recipient, raw })) {
+      for (const make of reportsOf({ mail_from, recipient, raw })) {
         await sleep(delay_ms)
-        await post(options, body)
+        await post(options, make())
       }
     }
     report().catch((error: unknown) => warn(`cannot report of ${recipient}: ${String(error)}`))

@@ -90,12 +90,15 @@ const isSame = (one: string, other: string): boolean =>
   parseAddress(other) !== null &&
   addressIdentity(one) === addressIdentity(other)
 
-/** The first of the dates that can be read and lies before `latest`; else `latest`, when the report came. */
+/**
+ * The first of the dates that can be read and lies before `latest`; else `latest`, when the report came. Dates in mail
+ * leave out the fraction: the end of the second is meant, so that nothing seems to come before what led to it.
+ */
 export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {
     // Date.parse takes RFC 5322 dates but not the comments after them.
     const time = Date.parse(text.slice(0, 100).replace(/\([^()]*\)/g, ''))
-    if (time > EARLIEST && time <= latest.getTime()) return new Date(time)
+    if (time > EARLIEST && time <= latest.getTime()) return new Date(Math.min(time + 999, latest.getTime()))
   }
   return latest
 }
