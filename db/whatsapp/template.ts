@@ -3,6 +3,7 @@
  * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons; whatever we
  * cannot send is named in words, never guessed at. Contract §4.3; decisions: template states, parameters.
  */
+import { isObject } from '../fields.ts'
 import { codePoints } from '../text/strings.ts'
 
 /** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */
@@ -13,9 +14,6 @@ type Part = { slots: string[]; url_buttons?: number[] }
 
 /** Why a template can't be sent; thrown and caught in this file only. */
 class Unsupported extends Error {}
-
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A word of the object, upper case, for comparison. */
 const word = (value: unknown): string => (typeof value === 'string' ? value.toUpperCase() : '')

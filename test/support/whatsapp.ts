@@ -1,10 +1,12 @@
 /** What WhatsApp tests begin with: template objects as the provider gives them, stored templates, sends, rows. */
 
 import { sql } from 'slonik'
+import type { Test } from 'tap'
 import { number, object, string } from 'yup'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { messagesOfTeam } from '../../db/whatsapp/table.ts'
 import { createWhatsappTemplate, setWhatsappTemplateStatus } from '../../db/whatsapp/templates/save.ts'
-import type { Service } from './service.ts'
+import type { Reply, Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
 export type Json = Record<string, unknown>
@@ -112,4 +114,41 @@ export const statusCounts = async ({ database }: Place, teamId: string) =>
 /** The provider has taken this message. */
 export const setTaken = async ({ database }: Place, id: string): Promise<void> => {
   await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now() where id = ${id}`)
+}
+
+/** The message has failed, though nobody has taken it. */
+export const setFailed = async ({ database }: Place, id: string): Promise<void> => {
+  await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
+}
+
+const deliveryJob = object({
+  id: string().defined(),
+  team_id: string().defined(),
+  message_id: string().defined(),
+})
+
+/** The team's delivery jobs, in the order of their rows. */
+export const deliveryJobs = async ({ database }: Place, teamId: string) =>
+  await database.any(sql.type(deliveryJob)`
+    select id, data ->> 'team_id' as team_id, data ->> 'message_id' as message_id from pgboss.job
+    where name = 'deliver-whatsapp' and data ->> 'team_id' = ${teamId} order by data ->> 'message_id'`)
+
+/** Sets how many messages the team may send in a period. */
+export const setLimit = async (
+  { database }: Place,
+  teamId: string,
+  whatsapp_limit: number,
+): Promise<void> => {
+  await database.transaction(
+    async (tx) => await subscribeTeam({ tx, now: new Date() }, teamId, { plan: 'pro', whatsapp_limit }),
+  )
+}
+
+/** Asserts that a call was refused like this, with nothing but the envelope in its body. */
+export const isRefused = (t: Test, reply: Reply, status: number, code: string, message = /./): void => {
+  t.equal(reply.status, status, JSON.stringify(reply.body))
+  t.same(Object.keys(reply.body), ['error'])
+  t.same(Object.keys(reply.body.error).sort(), ['code', 'message'])
+  t.equal(reply.body.error.code, code)
+  t.match(reply.body.error.message, message)
 }

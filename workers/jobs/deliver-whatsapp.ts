@@ -159,8 +159,6 @@ async function record(
   for (const { template_id, status, fault } of findings) {
     deps.log.warn({ template_id, status, fault }, 'the provider finds fault with a template')
   }
-  const wide = deferred.find((outcome) => outcome.sender_wide)
-  if (wide) deps.log.warn({ sender: provider.sender.key, detail: wide.detail }, 'the number has to wait')
 }
 
 async function settleJobs(tx: Tx, verdicts: readonly Verdict[], { queue }: WorkerDeps): Promise<void> {

@@ -3,6 +3,7 @@
  * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (whatsapp-faults.ts).
  */
+import { isObject } from '../../db/fields.ts'
 import { createDescribe, type Describe } from './smtp-replies.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './whatsapp.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
@@ -108,9 +109,6 @@ async function readAnswer(response: Response): Promise<unknown> {
     return null
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function judge(response: Response, answer: unknown, describe: Describe): WhatsappOutcome {
   if (response.ok) return takenAs(answer, describe)

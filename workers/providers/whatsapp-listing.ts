@@ -3,7 +3,9 @@
  * Promises: follows the API's cursors, never a URL that an answer names; a template that cannot be read holds up no
  * other. providers.md §1.5.
  */
+
 import { Refusal } from '../../db/errors.ts'
+import { isObject } from '../../db/fields.ts'
 import { readTemplate } from '../../db/whatsapp/templates/save.ts'
 import type { TemplateContent } from '../../db/whatsapp/templates/table.ts'
 import { templateStateOf } from './whatsapp-reports.ts'
@@ -12,11 +14,7 @@ const PAGE = 100
 const MOST_PAGES = 200
 const TIMEOUT = 20_000
 
-type Json = Readonly<Record<string, unknown>>
 type Options = { url: string; access_token: string; business_account_id?: string | undefined }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** One page, and the cursor of the next; null after the last. @throws Error with the API's words. */
 async function page({ url, access_token, business_account_id }: Options, after: string | null) {

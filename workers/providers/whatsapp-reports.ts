@@ -3,6 +3,7 @@
  * Promises: pure; one that cannot be read holds up no other of its body; what says nothing about our messages or
  * templates is left out. providers.md §1.3, §1.5.
  */
+import { isObject } from '../../db/fields.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
 import type {
   MessageRef,
@@ -38,8 +39,6 @@ export const templateStateOf = (word: unknown): TemplateState | null =>
     ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
     : null
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 /** A string that can be stored as it is; undefined for anything else. */

@@ -5,11 +5,12 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
+import { isObject } from '../../fields.ts'
 import type { Tx } from '../../pool.ts'
 import { teamOrRefusal } from '../../teams/view.ts'
 import { codePoints, textFault } from '../../text/strings.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from '../status.ts'
-import { isObject, shapeOf } from '../template.ts'
+import { shapeOf } from '../template.ts'
 import { insertTemplate, setTemplateStatus, type TemplateContent, type WhatsappTemplateRow } from './table.ts'
 
 type At = { tx: Tx; now: Date }

@@ -22,7 +22,9 @@ import {
   makeTemplate,
   numbers,
   setDue,
+  setFailed,
   setStatus,
+  setTaken,
   templateOf,
 } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -299,6 +301,23 @@ t.test('a 2xx that cannot be read counts as taken: never a second message', asyn
   t.match(await row(id), { status: 'queued', provider_message_id: null })
   t.equal((await jobOf(service, id))?.state, 'completed')
   t.equal(cloud.messages().length, 1)
+})
+
+t.test('what is taken, or has its fate, is not sent again, whatever job names it', async (t) => {
+  const { cloud, send, work } = await begin(t)
+  const [taken = '', failed = '', waiting = ''] = await send({ to: numbers(3) })
+  await setTaken(service, taken)
+  await setFailed(service, failed)
+  await work()
+  await until('all jobs are done', async () =>
+    (await Promise.all([taken, failed, waiting].map(async (id) => (await jobOf(service, id))?.state))).every(
+      (state) => state === 'completed',
+    ),
+  )
+  t.same(
+    cloud.messages().map(({ body }) => body.to),
+    [numbers(3)[2]],
+  )
 })
 
 t.test('a message whose report came first is not sent at all', async (t) => {

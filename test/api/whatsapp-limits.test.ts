@@ -1,0 +1,138 @@
+// POST /v1/whatsapp/messages, again and again: replays, keys and the allowance. Contract §4.3, §8; decisions: replay, allowance.
+
+import { sql } from 'slonik'
+import t from 'tap'
+import { subscribeTeam } from '../../db/teams/subscribe.ts'
+import { showTeam } from '../../db/teams/view.ts'
+import { makeTeam, type Reply, startService } from '../support/service.ts'
+import {
+  aMessage,
+  deliveryJobs,
+  isRefused,
+  type Json,
+  makeTemplate,
+  numbers,
+  rowsOf,
+  setLimit,
+  setStatus,
+} from '../support/whatsapp.ts'
+
+const PATH = '/v1/whatsapp/messages'
+const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const { call, database } = service
+
+const send = async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
+  await call('POST', PATH, { key, body, headers })
+
+const usedBy = async (teamId: string): Promise<number> =>
+  (await showTeam(database, teamId, new Date())).used.whatsapp
+
+/** A team with a template of one body slot. */
+async function sender(plan = 'pro') {
+  const team = await makeTeam(service, { plan })
+  const template = await makeTemplate(service, team.id)
+  return { team, key: team.key, template }
+}
+
+t.test('a replay answers 200 with the original rows as they stand now, and charges nothing', async (t) => {
+  const { team, key, template } = await sender()
+  const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'order 17' })
+  const first = await send(key, body)
+  t.equal(first.status, 201)
+  const again = await send(key, body)
+  t.equal(again.status, 200)
+  t.same(again.body, first.body)
+  await database.query(sql.unsafe`
+    update whatsapp_messages set status = 'read' where id = ${first.body.data[1].id}`)
+  t.same(
+    (await send(key, body)).body.data.map((row: Json) => row.status),
+    ['queued', 'read'],
+  )
+  t.equal(await usedBy(team.id), 2)
+  t.equal((await deliveryJobs(service, team.id)).length, 2)
+})
+
+t.test('a replay wins over another body, a disabled template and an exhausted allowance', async (t) => {
+  const { team, key, template } = await sender()
+  const first = await send(key, aMessage(template.id, { idempotency_key: 'k' }))
+  await setStatus(service, team.id, template.id, 'disabled')
+  await setLimit(service, team.id, 0)
+  for (const other of [template.id, UNKNOWN]) {
+    const reply = await send(
+      key,
+      aMessage(other, { to: ['+33612345678'], parameters: {}, idempotency_key: 'k' }),
+    )
+    t.equal(reply.status, 200)
+    t.same(reply.body, first.body)
+  }
+  isRefused(
+    t,
+    await send(key, aMessage(template.id, { to: ['x'], idempotency_key: 'k' })),
+    400,
+    'invalid_phone',
+  )
+})
+
+t.test('a key is a team’s own, and binds only when its send was stored', async (t) => {
+  const one = await sender()
+  const two = await sender()
+  const keyed = { idempotency_key: 'shared' }
+  isRefused(t, await send(one.key, aMessage(UNKNOWN, keyed)), 404, 'not_found')
+  t.equal((await send(one.key, aMessage(one.template.id, keyed))).status, 201)
+  t.equal((await send(two.key, aMessage(two.template.id, keyed))).status, 201)
+})
+
+t.test('one key, 40 sends at once: one row, one 201, the same rows for all', async (t) => {
+  const { team, key, template } = await sender()
+  const body = aMessage(template.id, { to: numbers(2), idempotency_key: 'at once' })
+  const replies = await Promise.all(Array.from({ length: 40 }, () => send(key, body)))
+  t.equal(replies.filter(({ status }) => status === 201).length, 1)
+  t.equal(replies.filter(({ status }) => status === 200).length, 39)
+  t.equal(new Set(replies.map((reply) => JSON.stringify(reply.body))).size, 1)
+  t.equal(await usedBy(team.id), 2)
+  t.equal((await rowsOf(service, team.id)).length, 2)
+})
+
+t.test('the allowance counts rows and is never exceeded by one, under any concurrency', async (t) => {
+  const { team, key, template } = await sender()
+  await setLimit(service, team.id, 20)
+  const replies = await Promise.all(
+    Array.from({ length: 15 }, (_, index) => send(key, aMessage(template.id, { to: numbers(3, index * 3) }))),
+  )
+  t.equal(replies.filter(({ status }) => status === 201).length, 6)
+  for (const reply of replies.filter(({ status }) => status !== 201))
+    isRefused(t, reply, 402, 'quota_exceeded')
+  t.equal(await usedBy(team.id), 18)
+  t.equal((await rowsOf(service, team.id)).length, 18)
+  t.equal((await send(key, aMessage(template.id, { to: numbers(2, 90) }))).status, 201, 'what fits is taken')
+  isRefused(t, await send(key, aMessage(template.id)), 402, 'quota_exceeded')
+})
+
+t.test('the free plan allows 250 WhatsApp messages a month, a paid one 10,000', async (t) => {
+  const free = await sender('free')
+  const paid = await sender('pro')
+  t.equal((await showTeam(database, free.team.id, new Date())).limits.whatsapp, 250)
+  t.equal((await showTeam(database, paid.team.id, new Date())).limits.whatsapp, 10_000)
+  for (let at = 0; at < 250; at += 50) {
+    t.equal((await send(free.key, aMessage(free.template.id, { to: numbers(50, at) }))).status, 201)
+  }
+  isRefused(t, await send(free.key, aMessage(free.template.id)), 402, 'quota_exceeded')
+})
+
+t.test('a period that moves recounts the messages stored in it', async (t) => {
+  const { team, key, template } = await sender()
+  await send(key, aMessage(template.id, { to: numbers(3) }))
+  const period = { start: new Date(Date.now() - 86_400_000), end: new Date(Date.now() + 86_400_000) }
+  const move = async (change: { start: Date; end: Date }) =>
+    await database.transaction(
+      async (tx) => await subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'pro', period: change }),
+    )
+  t.equal((await move(period)).used.whatsapp, 3)
+  await database.query(sql.unsafe`
+    update whatsapp_messages set created_at = created_at - interval '2 days'
+    where team_id = ${team.id} and recipient = ${numbers(1)[0] ?? ''}`)
+  const later = { ...period, start: new Date(period.start.getTime() + 1000) }
+  t.equal((await move(later)).used.whatsapp, 2)
+})
