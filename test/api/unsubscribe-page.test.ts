@@ -78,7 +78,11 @@ t.test('an address that HTML would read otherwise is shown as it is', async (t) 
 t.test('unknown tokens are 404, with the envelope', async (t) => {
   const { email, contact, sent } = await mailed()
   const token: string = sent.unsubscribe_token
-  const { body: stranger } = await call('POST', '/v1/emails', { key, body: anEmail() })
+  const [stranger, both] = await Promise.all(
+    [['stranger@example.org'], [email, 'stranger@example.org']].map(
+      async (to) => (await call('POST', '/v1/emails', { key, body: anEmail({ to }) })).body,
+    ),
+  )
   const other = await makeTeam(service)
   for (const bad of [
     'x',
@@ -90,6 +94,7 @@ t.test('unknown tokens are 404, with the envelope', async (t) => {
     unsubscribeToken(deps.secrets, team.id, UNKNOWN),
     unsubscribeToken(deps.secrets, other.id, sent.id),
     unsubscribeToken(deps.secrets, team.id, stranger.id),
+    unsubscribeToken(deps.secrets, team.id, both.id),
   ]) {
     for (const method of ['GET', 'POST']) {
       const reply = await call(method, `/u/${bad}`)

@@ -3,9 +3,10 @@
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { number, object, string } from 'yup'
+import { object, string } from 'yup'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
+import { messageById } from '../../db/whatsapp/table.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
 import {
   aMessage,
@@ -193,18 +194,10 @@ t.test('every declared slot is required, unknown keys are rejected: 400 invalid_
     const reply = await send(key, aMessage(template.id, { parameters: rest }))
     isRefused(t, reply, 400, 'invalid_params', new RegExp(`${slot} missing`))
   }
-  for (const odd of ['body:3', 'footer:1', 'body', 'url:2', '__proto__', 'constructor', '']) {
-    const parameters = JSON.parse(`{${JSON.stringify(odd)}: "x"}`)
-    const reply = await send(
-      key,
-      aMessage(template.id, { parameters: Object.assign(Object.create(null), full, { [odd]: 'x' }) }),
-    )
-    isRefused(
-      t,
-      odd === '__proto__' ? await send(key, aMessage(template.id, { parameters })) : reply,
-      400,
-      'invalid_params',
-    )
+  for (const odd of ['body:3', 'footer:1', 'body', 'url:2', 'Body:1', '__proto__', 'constructor', '']) {
+    // Computed in a literal, __proto__ is an own key like any other.
+    const parameters = { ...full, [odd]: 'x' }
+    isRefused(t, await send(key, aMessage(template.id, { parameters })), 400, 'invalid_params', /unknown key/)
   }
   isRefused(t, await send(key, aMessage(template.id, { parameters: undefined })), 400, 'invalid_params')
   isRefused(t, await send(key, aMessage(template.id, { parameters: null })), 400, 'invalid_params')
@@ -441,23 +434,20 @@ t.test('hostile strings are a 4xx or are stored as they are, never a fault of ou
       fc.string({ unit: 'binary', maxLength: 40 }),
       fc.string({ unit: 'binary' }),
       async (value, name) => {
-        const parameters = Object.assign(Object.create(null), { 'body:1': value, [name]: value })
+        const parameters = { 'body:1': value, [name]: value }
         const reply = await send(key, aMessage(template.id, { parameters, to: ['+15555550101', value] }))
         return reply.status === 400
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }), async (value) => {
       const reply = await send(key, aMessage(template.id, { parameters: { 'body:1': value } }))
       if (reply.status !== 201) return reply.status === 400
-      const rows = await rowsOf(service, team.id)
-      return rows.at(-1)?.parameters['body:1'] === value
+      const row = await messageById(database, team.id, reply.body.data[0].id)
+      return row?.parameters['body:1'] === value
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
-  const numberRow = object({ polluted: number().defined().nullable() })
-  t.equal(({} as { polluted?: unknown }).polluted, undefined)
-  t.ok(numberRow)
 })

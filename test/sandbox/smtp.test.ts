@@ -167,7 +167,7 @@ const run = (t: Test, env: Record<string, string>): ChildProcess => {
 }
 
 t.test('the sandbox process says when it is ready, takes mail, and SIGTERM ends it with 0', async (t) => {
-  const child = run(t, { SANDBOX_SMTP_PORT: '0', SANDBOX_HTTP_PORT: '0' })
+  const child = run(t, { SANDBOX_SMTP_PORT: '0', SANDBOX_HTTP_PORT: '0', SANDBOX_WHATSAPP_PORT: '0' })
   const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
   const [, smtp = '', http = ''] =
     /^sandbox ready: (smtp:\S+) (http:\S+) http:\S+\n$/.exec(line.toString()) ?? []

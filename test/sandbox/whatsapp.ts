@@ -73,6 +73,7 @@ export type WhatsappSandbox = {
 const KEEP = 1_000
 const REPORT_PAUSE = 200
 const REPEATS = 10
+const MOST_STATUSES = 100
 const BUSINESS_ACCOUNT = '100000000000001'
 
 export const cloudError = (code: number, message: string, details = ''): Json => ({
@@ -124,11 +125,17 @@ type State = {
   kept: CloudMessage[]
   tries: Map<string, number>
   closing: AbortController
+  /** Statuses for the next webhook, and the sending of webhooks that is under way. */
+  waiting: Json[]
+  posting: Promise<void> | null
 }
 
 /** Listens, and resolves once it takes connections; rejects when the port is taken. */
 export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Promise<WhatsappSandbox> {
-  const state: State = { options, kept: [], tries: new Map(), closing: new AbortController() }
+  const state: State = {
+    ...{ options, kept: [], tries: new Map(), closing: new AbortController() },
+    ...{ waiting: [], posting: null },
+  }
   let connections = 0
   const server: Server = createServer((request, response) => {
     handle(state, request, response).catch((error: unknown) =>
@@ -234,19 +241,28 @@ function templatePage(
   }
 }
 
+/** Reports statuses one by one, each in the next webhook that leaves. */
 async function report(
   state: State,
   phone_number_id: string,
   message: CloudMessage,
   statuses: readonly CloudStatus[],
 ): Promise<void> {
+  const { signal } = state.closing
   for (const one of statuses) {
-    await sleep(state.options.report_pause ?? REPORT_PAUSE, undefined, {
-      signal: state.closing.signal,
-      ref: false,
-    })
+    await sleep(state.options.report_pause ?? REPORT_PAUSE, undefined, { signal, ref: false })
     message.status = one.status
-    await post(state, statusWebhook(phone_number_id, [statusOf(message, one)]))
+    state.waiting.push(statusOf(message, one))
+    state.posting ??= postWaiting(state, phone_number_id).finally(() => {
+      state.posting = null
+    })
+  }
+}
+
+/** One webhook at a time, with whatever has come together meanwhile. */
+async function postWaiting(state: State, phone_number_id: string): Promise<void> {
+  while (state.waiting.length > 0) {
+    await post(state, statusWebhook(phone_number_id, state.waiting.splice(0, MOST_STATUSES)))
   }
 }
 

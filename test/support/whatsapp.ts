@@ -99,3 +99,17 @@ const templateRow = object({ status: string().defined(), fault: string().defined
 /** A template's state, and the provider's last complaint about it. */
 export const templateOf = async ({ database }: Place, id: string) =>
   await database.one(sql.type(templateRow)`select status, fault from whatsapp_templates where id = ${id}`)
+
+const countsRow = object({ delivered: number().defined(), untaken: number().defined() })
+
+/** How many of the team's rows are delivered, and how many do not know that the provider has taken them. */
+export const statusCounts = async ({ database }: Place, teamId: string) =>
+  await database.one(sql.type(countsRow)`
+    select count(*) filter (where status = 'delivered') as delivered,
+      count(*) filter (where accepted_at is null) as untaken
+    from whatsapp_messages where team_id = ${teamId}`)
+
+/** The provider has taken this message. */
+export const setTaken = async ({ database }: Place, id: string): Promise<void> => {
+  await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now() where id = ${id}`)
+}

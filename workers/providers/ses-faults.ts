@@ -1,7 +1,7 @@
 /**
  * Judges why SES did not take a message: SDK errors → outcomes.
- * Promises: pure; by the error's name, with two exceptions where SES gives one name to two things; `detail` is
- * printable, short and free of secrets; an operator's fault never ends a message. providers.md §2.1.
+ * Promises: pure; by the error's name, with one exception where SES gives one name to two things; `detail` is
+ * printable, short and free of secrets. providers.md §2.1.
  */
 import type { Outcome } from './provider.ts'
 import { createDescribe } from './smtp-replies.ts'
@@ -72,8 +72,6 @@ function verdictOf({ name, message }: SesFault): Verdict | undefined {
   const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
   // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
-  // "Email address is not verified. The following identities failed the check in region …": the operator's to mend.
-  if (name === 'MessageRejected' && /^email address is not verified/i.test(message)) return 'wait'
   return verdict
 }
 

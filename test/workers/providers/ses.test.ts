@@ -80,9 +80,9 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
     { kind: 'deferred', wait_seconds: 600, sender_wide: undefined },
   ],
   [
-    'an identity that is not verified',
+    'rejected, whatever the words',
     error('MessageRejected', 400, 'Email address is not verified. The following identities failed …'),
-    { kind: 'deferred', wait_seconds: 600, sender_wide: undefined },
+    { kind: 'refused', suppress: false },
   ],
   ['a policy', error('AccessDeniedException', 403), { kind: 'deferred', wait_seconds: 600 }],
   [

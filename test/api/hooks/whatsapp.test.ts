@@ -1,0 +1,120 @@
+// GET and POST /hooks/whatsapp: the handshake, who may post, and that nothing is stored until it is proved genuine. providers.md §1.4.
+
+import t from 'tap'
+import { hubSignature } from '../../sandbox/whatsapp.ts'
+import { jobsIn, storedReports } from '../../support/reports.ts'
+import { startService, WHATSAPP_APP_SECRET, WHATSAPP_VERIFY_TOKEN } from '../../support/service.ts'
+
+const PATH = '/hooks/whatsapp'
+// Spacing, escapes and order that a re-serialised body would not keep.
+const RAW = Buffer.from('{ "object":"whatsapp_business_account",\n "entry" : [ ], "x":"\\u00e9\\/é" }')
+
+const service = await startService(t)
+const { call } = service
+
+const post = async (raw: Uint8Array, headers: Record<string, string>) =>
+  await call('POST', PATH, { raw, headers: { 'Content-Type': 'application/json', ...headers } })
+const signed = (raw: Buffer, secret = WHATSAPP_APP_SECRET) => ({
+  'X-Hub-Signature-256': hubSignature(secret, raw),
+})
+
+const shake = async (query: Record<string, string>) =>
+  await call('GET', `${PATH}?${new URLSearchParams(query)}`)
+const HANDSHAKE = {
+  'hub.mode': 'subscribe',
+  'hub.verify_token': WHATSAPP_VERIFY_TOKEN,
+  'hub.challenge': '1158201444',
+}
+
+t.test('the handshake answers 200 with the bare challenge when the token fits', async (t) => {
+  const { status, body, headers } = await shake(HANDSHAKE)
+  t.equal(status, 200)
+  t.equal(body, '1158201444')
+  t.match(headers.get('content-type'), /^text\/plain/)
+})
+
+t.test('a handshake that does not fit is 403', async (t) => {
+  const odd: Record<string, string>[] = [
+    {},
+    { ...HANDSHAKE, 'hub.verify_token': `${WHATSAPP_VERIFY_TOKEN}x` },
+    { ...HANDSHAKE, 'hub.verify_token': '' },
+    { ...HANDSHAKE, 'hub.mode': 'unsubscribe' },
+    { ...HANDSHAKE, 'hub.challenge': '' },
+    { ...HANDSHAKE, 'hub.challenge': '<script>alert(1)</script> \n' },
+    { 'hub.mode': 'subscribe', 'hub.challenge': '1' },
+  ]
+  for (const query of odd) {
+    const reply = await shake(query)
+    t.equal(reply.status, 403, JSON.stringify(query))
+    t.same(Object.keys(reply.body), ['error'])
+  }
+  const twice = `${PATH}?${new URLSearchParams(HANDSHAKE)}&hub.verify_token=x`
+  t.equal((await call('GET', twice)).status, 403)
+  service.deps.hooks.whatsapp_verify_token = null
+  t.equal((await shake(HANDSHAKE)).status, 403, 'not configured')
+  service.deps.hooks.whatsapp_verify_token = WHATSAPP_VERIFY_TOKEN
+})
+
+t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
+  const genuine = hubSignature(WHATSAPP_APP_SECRET, RAW)
+  const forged: Record<string, string>[] = [
+    {},
+    ...[
+      '',
+      'sha256=',
+      genuine.slice(0, -1),
+      `${genuine}0`,
+      genuine.replace('sha256', 'sha1'),
+      genuine.slice(7),
+    ].map((value) => ({ 'X-Hub-Signature-256': value })),
+    { 'X-Hub-Signature-256': `${genuine}, ${genuine}` },
+    { 'X-Hub-Signature-256': `sha256=${'é'.repeat(32)}` },
+    { 'X-Hub-Signature': genuine },
+    signed(RAW, 'another secret'),
+    signed(RAW, ''),
+    signed(Buffer.from(JSON.stringify(JSON.parse(RAW.toString())))),
+  ]
+  for (const headers of forged) {
+    const { status, body } = await post(
+      RAW,
+      Object.fromEntries(Object.entries(headers).map(([k, v]) => [k, encodeURI(v)])),
+    )
+    t.equal(status, 401, JSON.stringify(headers))
+    t.match(body, { error: { code: 'unauthorized' } })
+  }
+  const changed = Buffer.from(RAW)
+  changed[2] = (changed[2] ?? 0) ^ 1
+  t.equal((await post(changed, signed(RAW))).status, 401, 'one bit of the body')
+  service.deps.hooks.whatsapp_app_secret = null
+  t.equal((await post(RAW, signed(RAW))).status, 401, 'not configured')
+  t.equal((await post(RAW, signed(RAW, 'null'))).status, 401, 'not configured')
+  service.deps.hooks.whatsapp_app_secret = WHATSAPP_APP_SECRET
+  t.same(await storedReports(service), [])
+  t.same(await jobsIn(service, 'ingest-report'), [])
+})
+
+t.test(
+  'a signed report is stored byte for byte, with its job, before the answer; a repeat once',
+  async (t) => {
+    const statuses = await Promise.all(
+      Array.from({ length: 10 }, async () => (await post(RAW, signed(RAW))).status),
+    )
+    t.same(new Set(statuses), new Set([200]))
+    const [report, ...others] = await storedReports(service)
+    t.same(others, [])
+    t.match(report, { provider: 'whatsapp', state: 'pending' })
+    t.ok(report?.body.equals(RAW), 'the very bytes')
+    t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
+  },
+)
+
+t.test('the hook never looks into a report: broken JSON that is signed is taken', async (t) => {
+  const broken = Buffer.from('{"object":')
+  t.equal((await post(broken, signed(broken))).status, 200)
+})
+
+t.test('a body may have 10 MiB and not a byte more', async (t) => {
+  const large = Buffer.alloc(10 * 1024 * 1024 + 1, 'x')
+  t.equal((await post(large, signed(large))).status, 413)
+  t.equal((await call('PUT', PATH)).status, 405)
+})

@@ -1,0 +1,148 @@
+/** The CLI's verbs about WhatsApp templates and messages (design §4). */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { showMessage } from '../../../db/whatsapp/show.ts'
+import { cloudError } from '../../sandbox/whatsapp.ts'
+import { adminCli } from '../../support/admin.ts'
+import { startCloud } from '../../support/cloud.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import {
+  aMessage,
+  aTemplate,
+  type Json,
+  makeTemplate,
+  numbers,
+  rowsOf,
+  setStatus,
+  templateOf,
+} from '../../support/whatsapp.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const cli = adminCli({ DATABASE_URL: service.url })
+const directory = t.testdir()
+
+const file = async (content: unknown): Promise<string> => {
+  await mkdir(directory, { recursive: true })
+  const name = join(directory, `${Math.random().toString(36).slice(2)}.json`)
+  await writeFile(name, typeof content === 'string' ? content : JSON.stringify(content))
+  return name
+}
+
+t.test(
+  'whatsapp-template create answers with id, slots and status; list shows what can be sent',
+  async (t) => {
+    const team = await makeTeam(service)
+    const create = ['whatsapp-template', 'create', team.id, '--file']
+    const definition = aTemplate({
+      header: { format: 'TEXT', text: '{{1}}' },
+      body: 2,
+      buttons: [{ type: 'QUICK_REPLY' }, { type: 'URL', url: 'https://a.b/{{1}}' }],
+    })
+    const made = await cli.json([...create, await file(definition)])
+    t.match(made, { slots: ['header:1', 'body:1', 'body:2', 'url:1'], status: 'approved', supported: true })
+    const piped = await cli.json([...create, '-'], {
+      input: JSON.stringify(aTemplate({ header: { format: 'IMAGE' } })),
+    })
+    t.match(piped, { supported: false, unsupported: /image/, slots: [] })
+    const { status: _, ...unsaid } = aTemplate()
+    t.match(await cli.json([...create, await file(unsaid)]), { status: 'pending' })
+    t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
+  },
+)
+
+t.test('whatsapp-template create says what is wrong with a file', async (t) => {
+  const team = await makeTeam(service)
+  const create = ['whatsapp-template', 'create', team.id, '--file', '-']
+  t.match(await cli.fault(create, { input: '{' }), /not JSON/)
+  const fault = async (content: unknown, id = team.id): Promise<string> =>
+    await makeTemplate(service, id, content as Json).then(
+      () => 'none',
+      (error: Error) => error.message,
+    )
+  const twice = aTemplate()
+  await makeTemplate(service, team.id, twice)
+  t.match(await fault(twice), /has a template order_ready_\w+ \(en_US\) already/)
+  const odd: [unknown, RegExp][] = [
+    [[], /must be an object/],
+    [aTemplate({}, { name: '' }), /name must be/],
+    [aTemplate({}, { language: { code: 'en' } }), /language must be/],
+    [aTemplate({}, { components: 'x' }), /components must be an array/],
+    [aTemplate({}, { status: 'ODD' }), /status must be one of approved, pending/],
+    [aTemplate({}, { name: 'a\0b' }), /NUL/],
+    [aTemplate({}, { padding: 'x'.repeat(300_000) }), /256 KiB/],
+  ]
+  for (const [content, words] of odd) t.match(await fault(content), words)
+  t.match(await fault(aTemplate(), UNKNOWN), /no team/)
+})
+
+t.test('whatsapp-template status sets the state, in either case', async (t) => {
+  const team = await makeTeam(service)
+  const { id } = await makeTemplate(service, team.id)
+  const set = async (word: string) => await cli.json(['whatsapp-template', 'status', team.id, id, word])
+  t.match(await set('PAUSED'), { id, status: 'paused' })
+  t.match(await set('approved'), { id, status: 'approved' })
+  t.match(await cli.fault(['whatsapp-template', 'status', team.id, id, 'odd']), /must be one of/)
+  await t.rejects(setStatus(service, team.id, UNKNOWN, 'paused'), /no template/)
+})
+
+t.test(
+  'whatsapp list and show print a team’s messages, with their events and what they wait for',
+  async (t) => {
+    const team = await makeTeam(service)
+    const { id: template_id } = await makeTemplate(service, team.id)
+    const body = aMessage(template_id, { to: numbers(2), idempotency_key: 'k' })
+    const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+    const [first, second] = sent.data.map(({ id }: { id: string }) => id)
+    const list = await cli.json(['whatsapp', 'list', team.id])
+    t.match(list, [
+      { id: second },
+      { id: first, to: numbers(1)[0], status: 'queued', template_id, idempotency_key: 'k' },
+    ])
+    t.same(await cli.json(['whatsapp', 'list', team.id, '--status', 'read']), [])
+    const show = async () => await cli.json(['whatsapp', 'show', team.id, first])
+    t.match(await show(), {
+      ...{ id: first, team_id: team.id, to: numbers(1)[0], parameters: { 'body:1': 'Ana' } },
+      ...{ provider_message_id: null, events: [], waiting: { attempts: 0, last_refusal: null } },
+    })
+    const cloud = await startCloud(t, {
+      script: { onMessage: () => ({ status: 400, body: cloudError(131026, 'No') }) },
+    })
+    await startWorker(t, service, { whatsapp: cloud.delivery })
+    await until('it failed', async () => (await rowsOf(service, team.id))[0]?.status === 'failed')
+    const shown = await show()
+    t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/ }])
+    t.notOk('waiting' in shown)
+    await t.rejects(showMessage(service.database, team.id, UNKNOWN), /no WhatsApp message/)
+  },
+)
+
+t.test('whatsapp-template sync brings templates up to what the provider lists', async (t) => {
+  const team = await makeTeam(service)
+  const other = await makeTeam(service)
+  const definition = aTemplate({ body: 1 }, { name: 'listed', language: 'en' })
+  const listed = await makeTemplate(service, team.id, definition)
+  await makeTemplate(service, team.id, aTemplate({}, { name: 'away', language: 'en' }))
+  const foreign = await makeTemplate(service, other.id, definition)
+  const now: Json = { ...definition, status: 'PAUSED', components: [{ type: 'BODY', text: '{{1}} {{2}}' }] }
+  const fillers = Array.from({ length: 30 }, (_, index) => aTemplate({}, { name: `filler${index}` }))
+  const cloud = await startCloud(t, { templates: [...fillers, now], page_size: 10 })
+  await startWorker(t, service, { whatsapp: cloud.delivery })
+  const { templates, missing } = await cli.json(['whatsapp-template', 'sync', team.id])
+  t.match(templates, [
+    { id: listed.id, status: 'paused', slots: ['body:1', 'body:2'] },
+    { name: 'away', status: 'approved' },
+  ])
+  t.same(missing, ['away (en)'])
+  t.match(await templateOf(service, foreign.id), { status: 'approved' })
+})
+
+t.test('whatsapp-template sync says why the provider’s list could not be read', async (t) => {
+  const team = await makeTeam(service)
+  const cloud = await startCloud(t, {}, { access_token: 'with a blank' })
+  await startWorker(t, service, { whatsapp: cloud.delivery })
+  t.match(await cli.fault(['whatsapp-template', 'sync', team.id]), /the sync failed: .*401 \(#190\)/)
+})

@@ -1,0 +1,68 @@
+/**
+ * WhatsApp messages through two worker processes that are killed with SIGKILL again and again, with the provider's
+ * reports coming in all the while. Shared by the suite's small run and the full-size one in test/bench/.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Test } from 'tap'
+import { startCloud } from './cloud.ts'
+import { makeTeam, startService, WHATSAPP_APP_SECRET } from './service.ts'
+import { aMessage, makeTemplate, numbers, statusCounts } from './whatsapp.ts'
+import { type OurProcess, startProcess, until } from './worker.ts'
+
+/** How many messages a worker has in flight at most: its WORKER_CONCURRENCY. */
+const IN_FLIGHT = 20
+
+export type Run = {
+  rows: number
+  kills: number
+  /** Milliseconds between kills. */
+  every: number
+  /** How long all of it may take, in seconds. */
+  seconds: number
+}
+
+/**
+ * Accepts the rows, then kills workers while they deliver. Asserts: none lost, repeats only for what was in flight.
+ * @returns the figures.
+ */
+export async function deliverThroughKills(t: Test, { rows, kills, every, seconds }: Run): Promise<string> {
+  const service = await startService(t)
+  const team = await makeTeam(service, { whatsapp_limit: rows })
+  const { id: template } = await makeTemplate(service, team.id)
+  const cloud = await startCloud(t, {
+    script: {
+      onMessage: async () => void (await sleep(20)),
+      reports: () => [{ status: 'sent' }, { status: 'delivered' }],
+    },
+    report_pause: 50,
+    webhook: { url: `${service.base}/hooks/whatsapp`, app_secret: WHATSAPP_APP_SECRET },
+  })
+  for (let from = 0; from < rows; from += 5_000) {
+    const messages = Array.from({ length: Math.ceil(Math.min(5_000, rows - from) / 50) }, (_, item) =>
+      aMessage(template, { to: numbers(Math.min(50, rows - from - item * 50), from + item * 50) }),
+    )
+    const { body } = await service.call('POST', '/v1/whatsapp/messages/batch', {
+      key: team.key,
+      body: { messages },
+    })
+    if (body.data.some((item: { error?: unknown }) => item.error)) throw new Error(JSON.stringify(body))
+  }
+  const began = Date.now()
+  const env = { DATABASE_URL: service.url, SMTP_URL: 'smtp://127.0.0.1:9', ...cloud.env }
+  const start = async (): Promise<OurProcess> => await startProcess(t, 'workers/main.ts', env)
+  const workers = [await start(), await start()]
+  for (let kill = 0; kill < kills; kill++) {
+    await sleep(every)
+    const victim = workers.shift()
+    victim?.kill('SIGKILL')
+    workers.push(await start())
+  }
+  const counts = async () => await statusCounts(service, team.id)
+  await until('all are delivered', async () => (await counts()).delivered === rows, seconds)
+  const arrived = cloud.messages().map(({ body }) => String(body.biz_opaque_callback_data))
+  const repeats = arrived.length - new Set(arrived).size
+  t.equal(new Set(arrived).size, rows, 'none lost')
+  t.ok(repeats <= kills * IN_FLIGHT, `${repeats} repeats after ${kills} kills`)
+  t.equal((await counts()).untaken, 0, 'every row knows that it was taken')
+  return `${rows} rows, ${kills} kills, ${repeats} repeats, ${Math.round((Date.now() - began) / 1_000)} s`
+}

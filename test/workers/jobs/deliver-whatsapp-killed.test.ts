@@ -1,0 +1,11 @@
+// Promises 1 and 2 of design §8 for WhatsApp, small; the full-size run is test/bench/killed-whatsapp.ts.
+
+import t from 'tap'
+import { deliverThroughKills } from '../../support/killed-whatsapp.ts'
+
+t.test(
+  'kill -9 of workers in mid-delivery loses no message, and repeats only what was in flight',
+  async (t) => {
+    await deliverThroughKills(t, { rows: 600, kills: 3, every: 1_500, seconds: 60 })
+  },
+)
