@@ -51,9 +51,8 @@ function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
   return new Refusal('internal_error', `something went wrong on our side; request id ${requestId}`)
 }
 
-/** The answer for anything thrown while a request was handled. */
-export function renderError(error: unknown, requestId: string, log: Log): Answer {
-  const refusal = refusalOf(error, requestId, log)
+/** A refusal as an answer, with the headers that its code asks for. */
+export function refusalAnswer(refusal: Refusal): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
@@ -61,3 +60,7 @@ export function renderError(error: unknown, requestId: string, log: Log): Answer
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   return { status: STATUS[refusal.code], body: { error: envelope(refusal) }, headers }
 }
+
+/** The answer for anything thrown while a request was handled. */
+export const renderError = (error: unknown, requestId: string, log: Log): Answer =>
+  refusalAnswer(refusalOf(error, requestId, log))

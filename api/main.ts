@@ -3,8 +3,10 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { SettingsFault } from '../db/config.ts'
+import { Refusal } from '../db/errors.ts'
 import { createLog, type Log } from '../db/log.ts'
 import { createMetrics } from '../db/metrics.ts'
 import { createCatalog } from '../db/plans/cached.ts'
@@ -17,6 +19,7 @@ import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import { refusalAnswer } from './errors.ts'
 import { createSns } from './hooks/sns.ts'
 
 // In milliseconds: a slow upload may take a minute, slow headers may not.
@@ -48,6 +51,7 @@ async function start(settings: ApiSettings, log: Log) {
   })
   const { handle, idle } = trackRequests(app.callback())
   const server = createServer(TIMEOUTS, handle)
+  server.on('clientError', refuseUnreadable)
   await listenOn(server, settings.PORT)
   const stop = async (): Promise<void> => {
     await drain(server)
@@ -80,6 +84,19 @@ const listenOn = async (server: Server, port: number): Promise<void> =>
     )
     server.listen(port, () => resolve())
   })
+
+/** Answers what is no HTTP, which never reaches the application, in the envelope like any other failure. */
+function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return
+  const { status, body } = refusalAnswer(new Refusal('bad_request', 'the request could not be read'))
+  const json = JSON.stringify(body)
+  const headers = [
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${json.length}`,
+  ]
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, '', json].join('\r\n'))
+}
 
 /** Stops taking connections, waits for the requests in flight. */
 async function drain(server: Server): Promise<void> {

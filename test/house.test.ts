@@ -78,6 +78,17 @@ t.test('only pool, queue, migrate and table modules speak SQL; only the queue im
   )
 })
 
+t.test('prepared statements have names of their own', async (t) => {
+  const names = all.flatMap(({ text }) =>
+    [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),
+  )
+  t.ok(names.length > 20)
+  t.strictSame(
+    names.filter((name, index) => names.indexOf(name) !== index),
+    [],
+  )
+})
+
 t.test('process.env is read in the three config modules only', async (t) => {
   t.strictSame(
     breaking(

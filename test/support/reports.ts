@@ -135,6 +135,14 @@ export const tries = async ({ database }: Place): Promise<number> =>
       where name = 'ingest-report' and state < 'active' and start_after > created_on`)
   ).count
 
+/** How many ingested reports needed more than one try. */
+export const retried = async ({ database }: Place): Promise<number> =>
+  (
+    await database.one(sql.type(countRow)`
+      select count(*) as count from pgboss.job
+      where name = 'ingest-report' and state = 'completed' and retry_count > 0`)
+  ).count
+
 /** Loses rows' jobs, as a queue might. */
 export const loseJobs = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array(ids, 'uuid')})`)

@@ -11,6 +11,7 @@ import {
   emailStatus,
   eventsOf,
   jobsIn,
+  retried,
   setDue,
   setProviderId,
   storeContact,
@@ -168,6 +169,7 @@ t.test('an event that the database refuses fails its own report only', async (t)
     [{ report_id: (await storedReports(service))[0]?.id }],
     'tried again later',
   )
+  t.equal(await retried(service), 0, 'the others needed no second try')
 })
 
 t.test(
