@@ -4,6 +4,7 @@ import type { FetchedJob, Settlement } from '../db/queue.ts'
 import type { WorkerDeps } from './deps.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
+import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
@@ -29,4 +30,5 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
+  'forget-reports': forgetReports,
 }
