@@ -163,7 +163,8 @@ const refuseUnmatched =
 /** Makes the application over its dependencies. Holds no state of its own. */
 export function createApp(deps: Deps, routes: readonly Route[] = ROUTES): Koa {
   const app = new Koa()
-  const router = new Router()
+  // A path is known to the letter.
+  const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps))
   app.use(identify)
   app.use(logRequests(deps))

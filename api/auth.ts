@@ -38,7 +38,7 @@ export async function authenticate(tx: Tx, authorization: string | undefined, no
     const principal = await find(tx, credentialHash(token), now)
     if (principal) return { kind, ...principal }
   }
-  throw new Refusal('unauthorized', 'an API key is required: Authorization: Bearer <API_KEY>')
+  throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
 }
 
 /** @throws Refusal insufficient_scope when the principal may not use a route with this access. */

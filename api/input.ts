@@ -8,25 +8,46 @@ import { Refusal } from '../db/errors.ts'
 import { isObject, parse, text } from '../db/fields.ts'
 
 const BODY_LIMIT = 10 * 1024 * 1024
+/** How much of an oversized body is read to its end, in bytes, and for how long, in milliseconds. */
+const DISCARD_LIMIT = 64 * 1024 * 1024
+const DISCARD_TIME = 10_000
 const JSON_TYPE = /^application\/json *(;|$)/i
+const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
+
+/** The body's chunks; leaving the loop early leaves the connection open. */
+const chunksOf = (request: IncomingMessage) =>
+  request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+
+/** Reads on and throws away, within bounds, so that a client in mid-upload lives to see the answer. */
+async function discard(request: IncomingMessage): Promise<void> {
+  const until = performance.now() + DISCARD_TIME
+  let left = DISCARD_LIMIT
+  for await (const chunk of chunksOf(request)) {
+    left -= chunk.length
+    if (left < 0 || performance.now() > until) return
+  }
+}
 
 async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const tooLarge = () =>
-    new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge()
   const chunks: Buffer[] = []
   let size = 0
+  let tooLarge = Number(request.headers['content-length'] ?? 0) > limit
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length
-      if (size > limit) throw tooLarge()
-      chunks.push(chunk)
+    if (!tooLarge) {
+      for await (const chunk of chunksOf(request)) {
+        size += chunk.length
+        tooLarge = size > limit
+        if (tooLarge) break
+        chunks.push(chunk)
+      }
     }
-  } catch (error) {
+    if (tooLarge) await discard(request)
+  } catch {
     // Nobody is left to read this answer.
-    throw error instanceof Refusal ? error : new Refusal('bad_request', 'the body broke off')
+    throw new Refusal('bad_request', 'the body broke off')
   }
-  return Buffer.concat(chunks)
+  if (!tooLarge) return Buffer.concat(chunks)
+  throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
 }
 
 /** The raw body. @throws Refusal payload_too_large, bad_request when there is none. */
@@ -43,8 +64,9 @@ export async function readRawBody(request: IncomingMessage, limit = BODY_LIMIT):
 export async function readJsonText(request: IncomingMessage): Promise<{ value: unknown; text: string }> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
-  if (hasBody && !JSON_TYPE.test(headers['content-type'] ?? '')) {
-    throw new Refusal('unsupported_media_type', 'the body must be application/json')
+  const type = headers['content-type'] ?? ''
+  if (hasBody && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
+    throw new Refusal('unsupported_media_type', 'the body must be application/json in UTF-8')
   }
   if (hasBody && (headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Refusal('unsupported_media_type', 'the body must not be compressed')
@@ -71,8 +93,27 @@ export function parseBatch(body: unknown, field: string, limit: number): unknown
   return items
 }
 
-/** Query parameters as strings; one that is repeated counts as malformed. @throws Refusal bad_request */
-export function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, query: URLSearchParams): T {
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Query parameters as strings; one that is repeated, or is no percent-encoded UTF-8, counts as malformed.
+ * @param url the request's own, with its query as it came. @throws Refusal bad_request
+ */
+export function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
+  const search = url.slice(url.indexOf('?') + 1 || url.length)
+  for (const pair of search.split('&')) {
+    const [name = ''] = new URLSearchParams(pair).keys()
+    if (!(name in schema.fields) || isDecodable(pair)) continue
+    throw new Refusal('bad_request', `${name} must be percent-encoded UTF-8`)
+  }
+  const query = new URLSearchParams(search)
   const repeated = Object.keys(schema.fields).find((name) => query.getAll(name).length > 1)
   if (repeated !== undefined) throw new Refusal('bad_request', `${repeated} must be given once`)
   return parse(schema, Object.fromEntries(query))

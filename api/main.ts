@@ -24,6 +24,8 @@ import { createSns } from './hooks/sns.ts'
 
 // In milliseconds: a slow upload may take a minute, slow headers may not.
 const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
+// A missing Host is no matter to us, and Node would refuse it without our envelope.
+const SERVER = { ...TIMEOUTS, requireHostHeader: false }
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
@@ -50,8 +52,8 @@ async function start(settings: ApiSettings, log: Log) {
     clock: () => new Date(),
   })
   const { handle, idle } = trackRequests(app.callback())
-  const server = createServer(TIMEOUTS, handle)
-  server.on('clientError', refuseUnreadable)
+  const server = createServer(SERVER, handle)
+  answerOutsiders(server, handle)
   await listenOn(server, settings.PORT)
   const stop = async (): Promise<void> => {
     await drain(server)
@@ -85,17 +87,31 @@ const listenOn = async (server: Server, port: number): Promise<void> =>
     server.listen(port, () => resolve())
   })
 
-/** Answers what is no HTTP, which never reaches the application, in the envelope like any other failure. */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return
-  const { status, body } = refusalAnswer(new Refusal('bad_request', 'the request could not be read'))
+function endWith(socket: Duplex, refusal: Refusal): void {
+  const { status, body } = refusalAnswer(refusal)
   const json = JSON.stringify(body)
-  const headers = [
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${json.length}`,
   ]
-  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, '', json].join('\r\n'))
+  socket.end([...head, `Content-Length: ${json.length}`, '', json].join('\r\n'))
+}
+
+/** What never reaches the application is answered in the envelope like any other failure. */
+function answerOutsiders(
+  server: Server,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return
+    endWith(socket, new Refusal('bad_request', 'the request could not be read'))
+  })
+  server.on('connect', (_request, socket) =>
+    endWith(socket, new Refusal('method_not_allowed', 'this is no proxy')),
+  )
+  // An expectation that we do not know is no reason to refuse.
+  server.on('checkExpectation', handle)
 }
 
 /** Stops taking connections, waits for the requests in flight. */

@@ -42,7 +42,7 @@ const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// UR
 
 const secretKey = string()
   .min(16, '${path} must be at least 16 characters long')
-  .required('${path} is missing: 32 random characters or more, the same in every process')
+  .required('${path} is missing: 16 random characters or more, 32 for choice, the same in every process')
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 

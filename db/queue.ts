@@ -159,6 +159,9 @@ export async function openProducer(url: string, onError: (error: Error) => void)
   return { ...createProducer(boss), stop: async () => await boss.stop({ graceful: false }) }
 }
 
+/** So many loops of a queue look for work every second; the others are for when these are busy, and are woken. */
+const PROMPT_LOOPS = 2
+
 /** One fetching loop: pg-boss's id of it, and whether its handler runs just now. */
 type Loop = { id: string; busy: boolean }
 
@@ -195,7 +198,7 @@ export async function openConsumer(
             batchSize,
             perJobResults: true,
             burstWhenBatchFull: true,
-            pollingIntervalSeconds: 1,
+            pollingIntervalSeconds: index < PROMPT_LOOPS ? 1 : 5,
             heartbeatRefreshSeconds: 3,
           },
           async (jobs) => {

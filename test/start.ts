@@ -138,7 +138,11 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
 function greet({ key, email, whatsapp }: Demo, url: string, inbox: string): void {
   say('')
   say(`API      ${url}/v1`)
-  say(`inbox    ${inbox}   what the sandbox received`)
+  say(
+    process.env.SMTP_URL
+      ? 'email    goes to SMTP_URL, not to the sandbox'
+      : `inbox    ${inbox}   what the sandbox received`,
+  )
   say(`API key  ${key}`)
   say('')
   say('Send an email:')

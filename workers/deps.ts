@@ -7,6 +7,7 @@ import type { Versions } from '../db/templates/versions.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
 import type { WhatsappDelivery } from './providers/whatsapp.ts'
+import type { Slots } from './slots.ts'
 
 /** What handlers work with; made once by main.ts, passed down. */
 export type WorkerDeps = {
@@ -17,6 +18,8 @@ export type WorkerDeps = {
   email: EmailProvider
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
+  /** How many provider calls run at once, of whatever batch or channel. */
+  slots: Slots
   readers: Readers
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null

@@ -20,6 +20,7 @@ import { createSmtpProvider } from './providers/smtp.ts'
 import type { WhatsappDelivery } from './providers/whatsapp.ts'
 import { createWhatsappProvider } from './providers/whatsapp-cloud.ts'
 import { startWork } from './run.ts'
+import { createSlots } from './slots.ts'
 
 /** The adapter behind each name that EMAIL_PROVIDER may have. */
 const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log: Log) => EmailProvider> = {
@@ -62,13 +63,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
   const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
   const whatsapp = whatsappDelivery(settings)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
-  await startWork(jobs, concurrency, {
+  await startWork(jobs, {
     database,
     queue,
     secrets,
     versions: createVersions(),
     email,
     whatsapp,
+    slots: createSlots(concurrency),
     readers: createReaders({ secrets }),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,

@@ -8,11 +8,15 @@ import type { Log } from '../db/log.ts'
 import type { Database, Tx } from '../db/pool.ts'
 import { bookSends, pauseSender, type Sender, slowSender } from '../db/senders/pace.ts'
 import type { Outcome } from './providers/provider.ts'
+import type { Slots } from './slots.ts'
 
 /** How far ahead sends are booked, in seconds: what is booked goes at the pace of its booking. */
 const HORIZON = 5
 /** A loop that was granted nothing fetches again only after this, in milliseconds. */
 const BRAKE = 1_000
+
+/** With the booking's horizon and a provider's own timeouts well within the expiry of a job, in milliseconds. */
+const PATIENCE = 15_000
 
 /** A batch, split: what may go, with its wait in seconds, and what has to be put off. */
 export type Paced<T> = {
@@ -39,15 +43,27 @@ export async function paceBatch<T>(
   return { going, held: items.slice(delays.length), wait_seconds, reason, booked_at: now }
 }
 
-/** Runs the sends that may go, each at its time. A batch that may not go at all is a pause instead. */
-export async function runPaced<T, R>({ going, held }: Paced<T>, send: (item: T) => Promise<R>): Promise<R[]> {
+/**
+ * Runs the sends that may go, each at its time and in a slot of its own; one whose claim is lost, or that finds no
+ * slot in time, is not begun. A batch that may not go at all is a pause instead.
+ * @returns what was sent, and what was not begun.
+ */
+export async function runPaced<T extends { job: { signal: AbortSignal } }, R>(
+  { going, held }: Paced<T>,
+  slots: Slots,
+  send: (item: T) => Promise<R>,
+): Promise<{ sent: R[]; late: T[] }> {
   if (going.length === 0 && held.length > 0) await sleep(BRAKE)
-  return await Promise.all(
+  const late: T[] = []
+  const sent = await Promise.all(
     going.map(async ({ item, delay }) => {
       if (delay > 0) await sleep(delay * 1_000)
-      return await send(item)
+      const done = await slots.run(async () => (item.job.signal.aborted ? null : await send(item)), PATIENCE)
+      if (done === null) late.push(item)
+      return done
     }),
   )
+  return { sent: sent.filter((done) => done !== null), late }
 }
 
 /** Slows or pauses the sender, and says so, when an outcome is about more than its message. Last in its transaction. */

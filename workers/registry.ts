@@ -4,6 +4,7 @@ import type { FetchedJob, Settlement } from '../db/queue.ts'
 import type { WorkerDeps } from './deps.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
+import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
@@ -13,14 +14,14 @@ import { runUpserts } from './jobs/upsert-contacts.ts'
 export type Handler<J extends JobName> = (jobs: FetchedJob<J>[], deps: WorkerDeps) => Promise<Settlement[]>
 
 /**
- * How a process works on a queue: batches of `batchSize`, in as many loops as the concurrency allows; in `loops` when
- * given, for a job that calls no provider and so has no part in that limit.
+ * How a process works on a queue: batches of `batchSize` in so many loops. A batch ends with its slowest message, so
+ * delivery has more loops than the provider calls at once (slots.ts) fill: two slow servers hold up two batches only.
  */
-type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number; loops?: number }
+type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number; loops: number }
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
-  'deliver-email': { handle: deliverEmails, batchSize: 10 },
-  'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10 },
+  'deliver-email': { handle: deliverEmails, batchSize: 10, loops: 10 },
+  'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10, loops: 10 },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 5, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
@@ -29,4 +30,5 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
+  'forget-reports': forgetReports,
 }

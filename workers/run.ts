@@ -46,13 +46,9 @@ async function runBatch<J extends JobName>(
   }
 }
 
-/** Starts working on these queues. @param concurrency how many jobs to have in hand at once, for each queue. */
-export async function startWork(
-  jobs: readonly JobName[],
-  concurrency: number,
-  deps: WorkerDeps,
-): Promise<void> {
-  for (const job of jobs) await startQueue(job, concurrency, deps)
+/** Starts working on these queues, and on what runs by the clock. */
+export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<void> {
+  for (const job of jobs) await startQueue(job, deps)
   for (const [name, run] of Object.entries(SCHEDULED)) {
     await deps.queue.schedule(name as keyof typeof SCHEDULED, async () => {
       try {
@@ -64,9 +60,11 @@ export async function startWork(
   }
 }
 
-async function startQueue<J extends JobName>(job: J, concurrency: number, deps: WorkerDeps): Promise<void> {
+async function startQueue<J extends JobName>(job: J, deps: WorkerDeps): Promise<void> {
   const { handle, batchSize, loops } = HANDLERS[job]
-  const size = loops === undefined ? Math.min(batchSize, concurrency) : batchSize
-  const options = { batchSize: size, concurrency: loops ?? Math.max(1, Math.floor(concurrency / size)) }
-  await deps.queue.work(job, options, async (fetched) => await runBatch(job, handle, fetched, deps))
+  await deps.queue.work(
+    job,
+    { batchSize, concurrency: loops },
+    async (fetched) => await runBatch(job, handle, fetched, deps),
+  )
 }

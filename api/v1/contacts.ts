@@ -44,8 +44,8 @@ export const contactRoutes: readonly PrivateRoute[] = [
     method: 'GET',
     path: '/v1/contacts',
     access: keyOnly('contacts:read'),
-    async handle({ query, principal }, { database }) {
-      const { limit: size, cursor, ...filter } = parseQuery(listSchema, query)
+    async handle({ raw, principal }, { database }) {
+      const { limit: size, cursor, ...filter } = parseQuery(listSchema, raw.url ?? '')
       const limit = Number(size ?? DEFAULT_LIMIT)
       const offset = Number(cursor ?? 0)
       // One more than is shown tells whether a page follows.

@@ -7,8 +7,9 @@ import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails
 import { type EmailRow, emailById } from '../../db/emails/table.ts'
 import { Refusal } from '../../db/errors.ts'
 import { address, bytes, parse, stringMap, text, uuid } from '../../db/fields.ts'
-import { parseMailbox } from '../../db/text/address.ts'
+import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
+import { codePoints } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { type BatchItem, presentBatch, settle } from '../batch.ts'
 import { parseBatch, readJson } from '../input.ts'
@@ -17,6 +18,8 @@ import { presentEmail } from './present.ts'
 
 const MIB = 1024 * 1024
 const BATCH_LIMIT = 100
+// A display name that leaves room in a header line.
+const LONGEST_NAME = 256
 
 /** The body of a send, and each item of a batch. */
 export const sendSchema = object({
@@ -43,33 +46,43 @@ export const sendSchema = object({
 
 type SendBody = InferType<typeof sendSchema>
 
-function replyTo(given: string | undefined): string {
+function replyTo(given: string | undefined, path: string): string {
   if (given === undefined || given === '') return ''
   const mailbox = parseMailbox(given)
-  if (!mailbox) throw new Refusal('invalid_reply_to', 'reply_to must be an email address')
+  if (!mailbox) throw new Refusal('invalid_reply_to', `${path}reply_to must be an email address`)
   return mailbox.address
 }
 
-/** An item whose fields are valid by themselves. @throws Refusal in the order of decisions: order of refusals. */
-export function toEmailItem(body: unknown, path = ''): EmailItem {
-  const send: SendBody = parse(sendSchema, body, path)
+function fromOf(given: string, path: string): Mailbox {
+  const mailbox = parseMailbox(given)
+  if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox
+  throw new Refusal('invalid_from', `${path}from must be an address such as a@b.c or Name <a@b.c>`)
+}
+
+/**
+ * An item whose fields are valid by themselves. @param at where it lies in a batch, such as `emails[3]`.
+ * @throws Refusal in the order of decisions: order of refusals.
+ */
+export function toEmailItem(body: unknown, at = ''): EmailItem {
+  const send: SendBody = parse(sendSchema, body, at)
+  const path = at && `${at}.`
   if (send.template_id === undefined && !send.html) {
-    throw new Refusal('bad_request', `${path && `${path}.`}html or template_id is required`)
+    throw new Refusal('bad_request', `${path}html or template_id is required`)
   }
-  const from = parseMailbox(send.from)
-  if (!from) throw new Refusal('invalid_from', 'from must be an address such as a@b.c or Name <a@b.c>')
+  const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
-  if (fault !== null) throw new Refusal('invalid_headers', fault)
+  if (fault !== null) throw new Refusal('invalid_headers', `${path}${fault}`)
   return {
+    path,
     from,
-    to: send.to.map((recipient) => recipient.trim()),
+    to: send.to.map((address) => address.trim()),
     subject: send.subject,
     html: send.html ?? null,
     template_id: send.template_id?.toLowerCase() ?? null,
     variables: send.variables ?? null,
     text: send.text ?? null,
     headers: send.headers ?? null,
-    reply_to: replyTo(send.reply_to),
+    reply_to: replyTo(send.reply_to, path),
     tags: send.tags ?? [],
     idempotency_key: send.idempotency_key ?? null,
   }

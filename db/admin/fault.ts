@@ -18,11 +18,11 @@ const causes = function* (error: unknown): Generator<Error & { code?: unknown }>
 }
 
 /** The innermost words: what the driver or the server itself said. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, url: string | undefined): string {
   const said = [...causes(error)]
     .map((fault) => fault.message || String(fault.code ?? ''))
     .filter((text) => text !== '')
-  return said.at(-1) ?? 'no answer'
+  return withoutPassword(said.at(-1) ?? 'no answer', url)
 }
 
 /** The server's words must not carry the password, however they came by it. */
@@ -45,7 +45,7 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
   const { isDatabaseUnavailable } = await import('../pool.ts')
   if (!isDatabaseUnavailable(error)) return null
   const hint = 'is `npm start` running, or DATABASE_URL set?'
-  return `cannot reach the database${placeOf(url)}: ${reasonOf(error)}; ${hint}`
+  return `cannot reach the database${placeOf(url)}: ${reasonOf(error, url)}; ${hint}`
 }
 
 /** What to print on stderr. `url`: the database that was in use. */
@@ -54,6 +54,5 @@ export async function faultLine(error: unknown, url: string | undefined): Promis
     return oneLine(error.code === 'commander.help' ? NO_VERB : error.message.replace(/^error: /, ''))
   }
   if (error instanceof Refusal || error instanceof SettingsFault) return oneLine(error.message)
-  const told = (await databaseFault(error, url)) ?? `unexpected failure: ${reasonOf(error)}`
-  return oneLine(withoutPassword(told, url))
+  return oneLine((await databaseFault(error, url)) ?? `unexpected failure: ${reasonOf(error, url)}`)
 }

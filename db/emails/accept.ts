@@ -20,6 +20,8 @@ export type Sender = { team_id: string; domain: string | null }
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
 export type EmailItem = {
+  /** Where it lies in the call, such as `emails[3].`, for messages that name its fields; '' for a single send. */
+  path: string
   from: Mailbox
   to: readonly string[]
   subject: string
@@ -74,19 +76,27 @@ async function findReferences(tx: Tx, teamId: string, items: readonly EmailItem[
 
 /** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
 function refusalOf(item: EmailItem, sender: Sender, { domains, templates }: References): Refusal | null {
+  const { path } = item
   const { domain } = item.from
   if (!domains.has(domain)) {
-    return new Refusal('from_domain_not_verified', `from: ${domain} is not a verified domain of this team`)
+    return new Refusal(
+      'from_domain_not_verified',
+      `${path}from: ${domain} is not a verified domain of this team`,
+    )
   }
   if (sender.domain !== null && sender.domain !== domain) {
-    return new Refusal('domain_not_allowed', `this key may send from ${sender.domain} only`)
+    return new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
   }
   if (item.template_id === null) return null
   const template = templates.get(item.template_id)
-  if (!template) return new Refusal('not_found', `template_id: there is no template ${item.template_id}`)
+  if (!template)
+    return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
   const missing = missingSlots(template.slots, item.variables)
   if (missing.length === 0) return null
-  return new Refusal('bad_request', `variables must fill the template's slots: ${missing.join(', ')} missing`)
+  return new Refusal(
+    'bad_request',
+    `${path}variables must fill the template's slots: ${missing.join(', ')} missing`,
+  )
 }
 
 /** Only what the template takes: a surplus variable is ignored, and not stored. */
@@ -150,7 +160,9 @@ function replayOf(
   const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
   if (!original) return null
   if (sender.domain !== null && sender.domain !== original.domain) {
-    return refused(new Refusal('domain_not_allowed', `this key may send from ${sender.domain} only`))
+    return refused(
+      new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`),
+    )
   }
   return { kind: 'replayed', id: original.id }
 }

@@ -1,5 +1,6 @@
 /** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
 
@@ -62,6 +63,19 @@ export async function staleReports(tx: Tx, before: Date, limit: number): Promise
     select id from reports where state = 'pending' and received_at < ${sql.timestamp(before)}
     order by received_at limit ${limit}`)
   return rows.map(({ id }) => id)
+}
+
+const deletedRow = object({ deleted: number().defined() })
+
+/** Deletes up to `limit` reports that came before `before` and are done with, by their ids' time. @returns how many. */
+export async function deleteDoneReports(tx: Tx, before: Date, limit: number): Promise<number> {
+  const oldest = uuidv7({ msecs: before.getTime(), random: new Uint8Array(16), seq: 0 })
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with old as (
+      select id from reports where state = 'done' and id < ${oldest} limit ${limit}),
+    gone as (delete from reports where id in (select id from old) returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
 }
 
 export type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }

@@ -51,7 +51,16 @@ t.test(
       'not_found',
       'accepted',
     ])
-    t.match(body.data[5].error.message, /emails\[5\]\.subject/)
+    const messages = body.data.map((item: { error?: { message: string } }) => item.error?.message ?? '')
+    for (const [index, field] of Object.entries({
+      5: 'subject',
+      6: 'from',
+      7: 'headers',
+      8: 'reply_to',
+      9: 'from',
+    })) {
+      t.ok(messages[Number(index)].startsWith(`emails[${index}].${field}`), messages[Number(index)])
+    }
     for (const item of body.data) t.not('id' in item, 'error' in item)
     t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
   },

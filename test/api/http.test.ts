@@ -143,6 +143,43 @@ t.test('a fault of ours is 500 internal_error, and tells nothing but the request
   t.notMatch(JSON.stringify(body), /secret detail/)
 })
 
+t.test('a body over 10 MiB is 413, and the client lives to read it', async (t) => {
+  const length = 10 * 1024 * 1024 + 1
+  for (let round = 0; round < 5; round++) {
+    const { status, body, headers } = await call('POST', '/v1/emails', {
+      key: team.key,
+      raw: new Uint8Array(length),
+      headers: { 'Content-Type': 'application/json' },
+    })
+    t.equal(`${status} ${body.error?.code}`, '413 payload_too_large')
+    t.equal(headers.get('connection'), 'close')
+  }
+})
+
+t.test('a path is known to the letter', async (t) => {
+  for (const path of ['/v1/Contacts', '/v1/contacts/', '/V1/plans', '/v1/plans/']) {
+    t.equal((await call('GET', path, { key: team.key })).body.error?.code, 'not_found', path)
+  }
+})
+
+t.test('a query that is no UTF-8 is bad_request, where it is read', async (t) => {
+  for (const query of ['email=%ed%a0%80', 'email=%zz', 'status=%ff', 'email=%00', 'limit=1&limit=2']) {
+    t.equal(
+      (await call('GET', `/v1/contacts?${query}`, { key: team.key })).body.error?.code,
+      'bad_request',
+      query,
+    )
+  }
+  t.equal((await call('GET', '/v1/contacts?other=%zz', { key: team.key })).status, 200)
+})
+
+t.test('JSON in another charset than UTF-8 is 415', async (t) => {
+  const post = async (type: string) =>
+    (await call('POST', '/v1/emails', { key: team.key, raw: '{}', headers: { 'Content-Type': type } })).status
+  t.equal(await post('application/json; charset=utf-16'), 415)
+  t.equal(await post('application/json;charset="UTF-8"'), 400)
+})
+
 t.test('GET /metrics takes its own token only, and tells of requests and queues', async (t) => {
   await call('POST', '/v1/emails', { key: team.key, body: {} })
   t.equal((await call('GET', '/metrics')).status, 401)

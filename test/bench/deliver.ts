@@ -41,6 +41,7 @@ const sink = await startSmtpSandbox({
 })
 
 const item = {
+  path: '',
   from: { name: 'Acme', address: 'hello@example.com', domain: 'example.com' },
   to: ['someone@example.org'],
   subject: 'Hello',

@@ -68,6 +68,7 @@ alias_maps =
 local_recipient_maps =
 disable_dns_lookups = yes
 default_transport = smtp:[127.0.0.1]:${relay_port}
+heliograph_destination_recipient_limit = 1
 relay_domains = ${return_domain}
 transport_maps = inline:{ ${return_domain}=heliograph: }
 `

@@ -21,6 +21,7 @@ export type Store = {
 }
 
 const ITEM: EmailItem = {
+  path: '',
   from: { name: null, address: 'hello@demo.test', domain: 'demo.test' },
   to: ['someone@example.com'],
   subject: 'Hello',

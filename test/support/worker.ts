@@ -14,6 +14,7 @@ import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
+import { createSlots } from '../../workers/slots.ts'
 import { SECRET_KEY, type Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -46,12 +47,13 @@ export async function startWorker(
     versions,
     email,
     whatsapp,
+    slots: createSlots(concurrency),
     readers,
     return_domain: null,
     log,
     clock,
   }
-  await startWork(jobs, concurrency, { ...own, ...changes })
+  await startWork(jobs, { ...own, ...changes })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
   let running = true
   const stop = async (): Promise<void> => {

@@ -49,14 +49,17 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
     costOf: ({ email }) => email.recipients.length,
     now: deps.clock(),
   })
-  const attempts = await runPaced(paced, async ({ job, row, email }) => {
+  const { sent: attempts, late } = await runPaced(paced, deps.slots, async ({ job, row, email }) => {
     return { job, row, email, delivery: await deps.email.send(email) }
   })
   const held = paced.held.map(({ job, row }): Unfinished => {
     return { job, row, reason: paced.reason, wait_seconds: paced.wait_seconds }
   })
+  const unbegun = late.map(({ job, row }): Unfinished => {
+    return { job, row, reason: 'the worker was busy', wait_seconds: 1 }
+  })
   const again = new Map(
-    [...broken, ...held, ...attempts.flatMap(unfinishedOf)].map((each) => [each.job.id, each]),
+    [...broken, ...held, ...unbegun, ...attempts.flatMap(unfinishedOf)].map((each) => [each.job.id, each]),
   )
   const now = deps.clock()
   const done = jobs.filter(({ id }) => !again.has(id))

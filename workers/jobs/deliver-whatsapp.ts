@@ -55,7 +55,7 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
     return row ? [{ job, row }] : []
   })
   const paced = await paceBatch(database, provider.sender, ready, { costOf: () => 1, now: deps.clock() })
-  const attempts = await runPaced(paced, async ({ job, row }) => {
+  const { sent: attempts, late } = await runPaced(paced, deps.slots, async ({ job, row }) => {
     return { job, row, outcome: await provider.send(outgoing(row)) }
   })
   const now = deps.clock()
@@ -64,6 +64,7 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
       .filter(({ data }) => !rows.has(data.message_id))
       .map((job): Verdict => ({ job, end: 'completed' })),
     ...paced.held.map(({ job }): Verdict => snoozed(job, paced.wait_seconds)),
+    ...late.map(({ job }): Verdict => snoozed(job, 1)),
     ...attempts.map((attempt) => verdictOf(attempt, whatsapp.unknown_wait, now)),
   ]
   await record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps)

@@ -149,6 +149,41 @@ t.test('after 24 h a message that is still put off is dead-lettered: the row sta
   )
 })
 
+t.test('mails that a slow server holds do not keep the others waiting', async (t) => {
+  const slow = Promise.withResolvers<undefined>()
+  const { service, sink, team, smtp_url } = await begin(t, {
+    onMessage: async ({ rcpt_to }) => (rcpt_to[0]?.startsWith('slow') ? await slow.promise : undefined),
+  })
+  t.teardown(() => slow.resolve(undefined))
+  await startWorker(t, service, { smtp_url })
+  for (let index = 0; index < 4; index++) {
+    const id = await post(service, team, { to: ['slow@example.org'] })
+    await until('it is being sent', async () => (await jobStates(service, id))[0] === 'active')
+  }
+  const quick = [await post(service, team), await post(service, team)]
+  for (const id of quick)
+    await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
+  t.equal(sink.messages().length, 2)
+})
+
+t.test('no more provider calls run at once than the process has slots', async (t) => {
+  const [running, most] = [{ count: 0 }, { count: 0 }]
+  const { service, sink, team, smtp_url } = await begin(t, {
+    onMessage: async () => {
+      running.count += 1
+      most.count = Math.max(most.count, running.count)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      running.count -= 1
+      return undefined
+    },
+  })
+  const emails = Array.from({ length: 60 }, () => anEmail())
+  await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  await startWorker(t, service, { smtp_url, concurrency: 3 })
+  await until('all arrived', () => sink.messages().length === 60)
+  t.equal(most.count, 3)
+})
+
 t.test('an email that cannot be rendered does not hold up the others of its batch', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const { id: template_id } = await service.database.transaction(

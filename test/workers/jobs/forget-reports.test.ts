@@ -1,0 +1,34 @@
+/** Cleaning up raw reports. */
+import t from 'tap'
+import { storeReport } from '../../../db/reports/store.ts'
+import { pendingReports, reportsByState, settleReports } from '../../../db/reports/table.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
+import { startService } from '../../support/service.ts'
+
+t.test('reports that were taken in are forgotten after a month; parked and pending ones stay', async (t) => {
+  const service = await startService(t)
+  const { database, deps } = service
+  const day = 86_400_000
+  const now = new Date()
+  for (const name of ['done', 'parked', 'pending']) {
+    await database.transaction(async (tx) => {
+      const report = { provider: 'smtp' as const, event_key: name, body: Buffer.from(name) }
+      await storeReport({ tx, queue: deps.queue, now }, report)
+    })
+  }
+  const stored = await reportsByState(database, { limit: 10 })
+  const idOf = (name: string) => stored.find(({ event_key }) => event_key === name)?.id ?? ''
+  await settleReports(database, [
+    { id: idOf('done'), state: 'done', reason: null },
+    { id: idOf('parked'), state: 'parked', reason: 'x' },
+  ])
+  const forget = async (days: number) => {
+    const clock = () => new Date(now.getTime() + days * day)
+    await forgetReports({ ...deps, clock } as unknown as WorkerDeps)
+    return (await reportsByState(database, { limit: 10 })).map(({ event_key }) => event_key).sort()
+  }
+  t.strictSame(await forget(29), ['done', 'parked', 'pending'])
+  t.strictSame(await forget(31), ['parked', 'pending'])
+  t.equal((await pendingReports(database, [idOf('pending')])).length, 1)
+})

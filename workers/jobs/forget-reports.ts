@@ -1,0 +1,18 @@
+/** Cleans up raw reports that were taken in a month ago; parked ones stay until someone has looked at them. */
+import { RETENTION } from '../../db/jobs.ts'
+import { deleteDoneReports } from '../../db/reports/table.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+const LOT = 10_000
+
+/** Forgets up to ten thousand reports at a time, until none is left. */
+export async function forgetReports({ database, clock, log }: WorkerDeps): Promise<void> {
+  const before = new Date(clock().getTime() - RETENTION * 1_000)
+  let forgotten = 0
+  for (;;) {
+    const lot = await deleteDoneReports(database, before, LOT)
+    forgotten += lot
+    if (lot < LOT) break
+  }
+  if (forgotten > 0) log.info({ forgotten }, 'forgot reports')
+}

@@ -1,0 +1,50 @@
+/**
+ * How many provider calls may run at once in this process (WORKER_CONCURRENCY), whatever batch they belong to.
+ * Promises: first come, first served; a call that gets no slot within its patience never starts. Holds no job.
+ */
+
+export type Slots = {
+  /** Runs `work` in a slot. @param patience milliseconds to wait for one. @returns null when none came free in time. */
+  run<T>(work: () => Promise<T>, patience: number): Promise<T | null>
+}
+
+/** Makes the slots of a process. */
+export function createSlots(limit: number): Slots {
+  const waiting = new Set<() => void>()
+  let free = limit
+
+  const acquire = async (patience: number): Promise<boolean> => {
+    if (free > 0) {
+      free -= 1
+      return true
+    }
+    return await new Promise((resolve) => {
+      const give = (): void => {
+        clearTimeout(late)
+        waiting.delete(give)
+        resolve(true)
+      }
+      const late = setTimeout(() => {
+        waiting.delete(give)
+        resolve(false)
+      }, patience)
+      waiting.add(give)
+    })
+  }
+  const release = (): void => {
+    const [next] = waiting
+    if (next) next()
+    else free += 1
+  }
+
+  return {
+    async run(work, patience) {
+      if (!(await acquire(patience))) return null
+      try {
+        return await work()
+      } finally {
+        release()
+      }
+    },
+  }
+}
