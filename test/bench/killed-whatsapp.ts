@@ -7,6 +7,12 @@ import { deliverThroughKills } from '../support/killed-whatsapp.ts'
 
 t.setTimeout(600_000)
 t.test('10,000 rows, two workers, a kill every 3 s', async (t) => {
-  const figures = await deliverThroughKills(t, { rows: 10_000, kills: 15, every: 3_000, seconds: 300 })
+  const figures = await deliverThroughKills(t, {
+    rows: 10_000,
+    kills: 15,
+    every: 3_000,
+    pause: 20,
+    seconds: 300,
+  })
   process.stderr.write(`${figures}\n`)
 })

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { startCloud } from './cloud.ts'
-import { makeTeam, startService, WHATSAPP_APP_SECRET } from './service.ts'
+import { makeTeam, type Service, startService, type TestTeam, WHATSAPP_APP_SECRET } from './service.ts'
 import { aMessage, makeTemplate, numbers, statusCounts } from './whatsapp.ts'
 import { type OurProcess, startProcess, until } from './worker.ts'
 
@@ -15,28 +15,17 @@ const IN_FLIGHT = 20
 export type Run = {
   rows: number
   kills: number
-  /** Milliseconds between kills. */
+  /** Milliseconds between kills; 0: by what has arrived, evenly over the rows. */
   every: number
+  /** How long the provider takes for a message, in milliseconds. */
+  pause: number
   /** How long all of it may take, in seconds. */
   seconds: number
 }
 
-/**
- * Accepts the rows, then kills workers while they deliver. Asserts: none lost, repeats only for what was in flight.
- * @returns the figures.
- */
-export async function deliverThroughKills(t: Test, { rows, kills, every, seconds }: Run): Promise<string> {
-  const service = await startService(t)
-  const team = await makeTeam(service, { whatsapp_limit: rows })
+/** Has the API accept so many rows, in batches. */
+async function acceptRows(service: Service, team: TestTeam, rows: number): Promise<void> {
   const { id: template } = await makeTemplate(service, team.id)
-  const cloud = await startCloud(t, {
-    script: {
-      onMessage: async () => void (await sleep(20)),
-      reports: () => [{ status: 'sent' }, { status: 'delivered' }],
-    },
-    report_pause: 50,
-    webhook: { url: `${service.base}/hooks/whatsapp`, app_secret: WHATSAPP_APP_SECRET },
-  })
   for (let from = 0; from < rows; from += 5_000) {
     const messages = Array.from({ length: Math.ceil(Math.min(5_000, rows - from) / 50) }, (_, item) =>
       aMessage(template, { to: numbers(Math.min(50, rows - from - item * 50), from + item * 50) }),
@@ -47,19 +36,51 @@ export async function deliverThroughKills(t: Test, { rows, kills, every, seconds
     })
     if (body.data.some((item: { error?: unknown }) => item.error)) throw new Error(JSON.stringify(body))
   }
-  const began = Date.now()
-  const env = { DATABASE_URL: service.url, SMTP_URL: 'smtp://127.0.0.1:9', ...cloud.env }
+}
+
+/** Keeps two workers running and kills the older one again and again. @returns how many had arrived at each kill. */
+async function killWorkers(
+  t: Test,
+  env: Record<string, string>,
+  { rows, kills, every, seconds }: Run,
+  arrived: () => number,
+): Promise<number[]> {
   const start = async (): Promise<OurProcess> => await startProcess(t, 'workers/main.ts', env)
   const workers = [await start(), await start()]
   const at_kills: number[] = []
   for (let kill = 0; kill < kills; kill++) {
-    await sleep(every)
+    const enough = (rows * (kill + 1)) / (kills + 2)
+    if (every > 0) await sleep(every)
+    else await until('some have arrived', () => arrived() >= enough, seconds)
     const victim = workers.shift()
     victim?.kill('SIGKILL')
     await victim?.exited
-    at_kills.push(cloud.messages().length)
+    at_kills.push(arrived())
     workers.push(await start())
   }
+  return at_kills
+}
+
+/**
+ * Accepts the rows, then kills workers while they deliver. Asserts: none lost, repeats only for what was in flight.
+ * @returns the figures.
+ */
+export async function deliverThroughKills(t: Test, run: Run): Promise<string> {
+  const { rows, kills, pause, seconds } = run
+  const service = await startService(t)
+  const team = await makeTeam(service, { whatsapp_limit: rows })
+  const cloud = await startCloud(t, {
+    script: {
+      onMessage: async () => void (await sleep(pause)),
+      reports: () => [{ status: 'sent' }, { status: 'delivered' }],
+    },
+    report_pause: 50,
+    webhook: { url: `${service.base}/hooks/whatsapp`, app_secret: WHATSAPP_APP_SECRET },
+  })
+  await acceptRows(service, team, rows)
+  const began = Date.now()
+  const env = { DATABASE_URL: service.url, SMTP_URL: 'smtp://127.0.0.1:9', ...cloud.env }
+  const at_kills = await killWorkers(t, env, run, () => cloud.messages().length)
   const counts = async () => await statusCounts(service, team.id)
   await until('all are delivered', async () => (await counts()).delivered === rows, seconds)
   const arrived = cloud.messages().map(({ body }) => String(body.biz_opaque_callback_data))
