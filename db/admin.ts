@@ -4,6 +4,7 @@
  * when it is named, so that a call stays well under a second.
  * To add a noun: a file under db/admin/ and a line in NOUNS.
  */
+import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'
 import { type Admin, createAdmin } from './admin/context.ts'
 import { faultLine } from './admin/fault.ts'
@@ -51,6 +52,8 @@ async function createProgram(admin: Admin, args: readonly string[]) {
 }
 
 async function main(args: readonly string[]): Promise<number> {
+  // Scripts make hundreds of calls: compiled code is kept between them (measured: 0.18 s of CPU a call, not 0.33 s).
+  enableCompileCache()
   let admin: Admin | undefined
   try {
     admin = createAdmin()

@@ -1,24 +1,27 @@
 /** The DKIM keys that a batch of emails is signed with, opened. Read afresh: a removed domain signs nothing more. */
+import { createPrivateKey } from 'node:crypto'
 import { dkimKeysByDomain } from '../db/domains/table.ts'
 import type { Tx } from '../db/pool.ts'
 import type { Secrets } from '../db/secrets.ts'
 import type { DkimKey } from './providers/provider.ts'
 
-/** Keys by domain id, in one query for all the rows. */
+type StoredKey = Awaited<ReturnType<typeof dkimKeysByDomain>>[number]
+
+function open(secrets: Secrets, { name, dkim_selector, dkim_private_key }: StoredKey): DkimKey | Error {
+  try {
+    const private_key = createPrivateKey(secrets.decrypt('dkim', dkim_private_key))
+    return { domain: name, selector: dkim_selector, private_key }
+  } catch {
+    return new Error(`the DKIM key of ${name} cannot be opened: was it stored with another SECRET_KEY?`)
+  }
+}
+
+/** Keys by domain id, in one query for all the rows; an Error for one that cannot be opened, which harms no other. */
 export async function dkimKeysOf(
   tx: Tx,
   secrets: Secrets,
   rows: readonly { team_id: string; domain_id: string }[],
-): Promise<ReadonlyMap<string, DkimKey>> {
+): Promise<ReadonlyMap<string, DkimKey | Error>> {
   const keys = await dkimKeysByDomain(tx, rows)
-  return new Map(
-    keys.map(({ id, name, dkim_selector, dkim_private_key }) => [
-      id,
-      {
-        domain: name,
-        selector: dkim_selector,
-        private_key: secrets.decrypt('dkim', dkim_private_key).toString(),
-      },
-    ]),
-  )
+  return new Map(keys.map((key) => [key.id, open(secrets, key)]))
 }

@@ -99,6 +99,7 @@ async function composeBatch(jobs: readonly DeliveryJob[], deps: WorkerDeps) {
     try {
       const version = compiled.get(row.template_version_id ?? '')
       const dkim = keys.get(row.domain_id) ?? null
+      if (dkim instanceof Error) throw dkim
       const returnPathAt = (domain: string) => returnPath(secrets, row, deps.return_domain ?? domain)
       ready.push({ job, row, email: renderEmail(row, version, { dkim, returnPathAt }) })
     } catch (error) {

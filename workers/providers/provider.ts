@@ -4,10 +4,11 @@
  * Promises: whatever a provider says is turned into one of four outcomes before it leaves an adapter;
  * nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
+import type { KeyObject } from 'node:crypto'
 import type { Sender } from '../../db/senders/pace.ts'
 
-/** A DKIM key as nodemailer signs with it: the domain, the selector and the PEM private key. */
-export type DkimKey = { domain: string; selector: string; private_key: string }
+/** A DKIM key: the domain, the selector, and the private key, opened (or as PEM, which costs each message its parsing). */
+export type DkimKey = { domain: string; selector: string; private_key: KeyObject | string }
 
 /** One email ready for the wire. Recipients are only those that still have to be tried. */
 export type OutgoingEmail = {

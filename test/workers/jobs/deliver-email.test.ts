@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { createSecrets } from '../../../db/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
 import { jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
@@ -198,6 +199,20 @@ t.test('an email that cannot be rendered does not hold up the others of its batc
     await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
   t.equal(sink.messages().length, 2)
   t.equal((await rowOf(service, team, broken)).status, 'queued')
+})
+
+t.test('a DKIM key that cannot be opened holds up its own domain’s emails alone', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const other = await makeTeam(
+    { ...service, deps: { ...service.deps, secrets: createSecrets('another secret key altogether') } },
+    { domain: 'example.net' },
+  )
+  const stuck = await post(service, other, { from: 'a@example.net' })
+  const fine = await post(service, team)
+  await startWorker(t, service, { smtp_url })
+  await until('it is sent', async () => (await rowOf(service, team, fine)).status === 'sent')
+  await until('the other waits', async () => (await jobStates(service, stuck))[0] === 'retry')
+  t.equal(sink.messages().length, 1)
 })
 
 t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async (t) => {
