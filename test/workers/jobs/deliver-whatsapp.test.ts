@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { allSenders } from '../../../db/senders/table.ts'
 import { eventsOfMessage, messageById } from '../../../db/whatsapp/table.ts'
+import { HANDLERS } from '../../../workers/registry.ts'
 import {
   type CloudAnswer,
   type CloudMessage,
@@ -34,6 +35,10 @@ type Options = { onMessage?: Script; provider?: Json; clock?: () => Date; defini
 
 const service = await startService(t)
 let begun = 0
+
+/** How many jobs a worker has in hand at most. */
+const { batchSize, loops } = HANDLERS['deliver-whatsapp']
+const IN_HAND = batchSize * loops
 
 /** A team with a template, a stand-in that answers as scripted and reports to our hook, and a worker. */
 async function begin(t: Test, { onMessage, provider = {}, clock, definition }: Options = {}) {
@@ -220,19 +225,20 @@ t.test(
     const { cloud, send, row, work, kinds, sender } = await begin(t, {
       onMessage: () => (broken ? answering(190, 401) : undefined),
     })
-    const ids = await send({ to: numbers(30) })
+    const sends = [0, 50, 100].map(async (from) => await send({ to: numbers(50, from) }))
+    const ids = (await Promise.all(sends)).flat()
     await work()
     await until('the number is paused', async () => Boolean((await sender())?.paused_until))
     await until('all wait', async () =>
       (await Promise.all(ids.map((id) => jobOf(service, id)))).every((job) => job?.state === 'created'),
     )
     const asked = cloud.messages().length
-    t.ok(asked <= 20, `${asked} were in flight`)
+    t.ok(asked <= IN_HAND, `${asked} of ${ids.length} were in hand`)
     t.match((await sender())?.pause_reason, /^190/)
     for (const id of ids) t.match(await row(id), { status: 'queued', accepted_at: null })
     t.same(
       (await Promise.all(ids.map((id) => jobOf(service, id)))).map((job) => job?.attempts),
-      Array(30).fill(0),
+      Array(ids.length).fill(0),
     )
     await setDue(service, ids)
     await until('they wait again', async () => ((await jobOf(service, ids[0] ?? ''))?.wait ?? 0) > 5)
