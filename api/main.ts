@@ -5,6 +5,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SettingsFault } from '../db/config.ts'
 import { Refusal } from '../db/errors.ts'
 import { createLog, type Log } from '../db/log.ts'
@@ -14,7 +15,7 @@ import { openDatabase } from '../db/pool.ts'
 import { openProducer } from '../db/queue.ts'
 import { createReplies } from '../db/replies.ts'
 import { createSecrets } from '../db/secrets.ts'
-import { GRACE, stopOnSignal } from '../db/shutdown.ts'
+import { failToStart, GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
@@ -26,6 +27,9 @@ import { createSns } from './hooks/sns.ts'
 const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
 // A missing Host is no matter to us, and Node would refuse it without our envelope.
 const SERVER = { ...TIMEOUTS, requireHostHeader: false }
+
+// For the last answers to leave, in milliseconds.
+const FLUSH = 500
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
@@ -51,13 +55,12 @@ async function start(settings: ApiSettings, log: Log) {
     log,
     clock: () => new Date(),
   })
-  const { handle, idle } = trackRequests(app.callback())
-  const server = createServer(SERVER, handle)
-  answerOutsiders(server, handle)
+  const requests = trackRequests(app.callback())
+  const server = createServer(SERVER, requests.handle)
+  answerOutsiders(server, requests.handle)
   await listenOn(server, settings.PORT)
   const stop = async (): Promise<void> => {
-    await drain(server)
-    await idle()
+    await drain(server, requests)
     await Promise.allSettled([replies.close(), queue.stop(), database.end()])
   }
   return { server, stop }
@@ -65,15 +68,24 @@ async function start(settings: ApiSettings, log: Log) {
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
+type Requests = ReturnType<typeof trackRequests>
+
 /** Knows the requests in flight: a client that hangs up does not end the work that it began. */
 function trackRequests(handler: RequestHandler) {
-  const inFlight = new Set<Promise<void>>()
+  const inFlight = new Map<Promise<void>, ServerResponse>()
+  let draining = false
   return {
     handle: (request: IncomingMessage, response: ServerResponse): void => {
+      if (draining) response.shouldKeepAlive = false
       const work = handler(request, response).finally(() => inFlight.delete(work))
-      inFlight.add(work)
+      inFlight.set(work, response)
     },
-    idle: async (): Promise<void> => void (await Promise.allSettled(inFlight)),
+    /** From now on every answer ends its connection. @returns once nothing is in flight. */
+    drain: async (): Promise<void> => {
+      draining = true
+      for (const response of inFlight.values()) response.shouldKeepAlive = false
+      while (inFlight.size > 0) await Promise.allSettled(inFlight.keys())
+    },
   }
 }
 
@@ -114,13 +126,15 @@ function answerOutsiders(
   server.on('checkExpectation', handle)
 }
 
-/** Stops taking connections, waits for the requests in flight. */
-async function drain(server: Server): Promise<void> {
+/** Stops taking connections, lets the requests in flight finish, and cuts off whoever still holds a connection then. */
+async function drain(server: Server, requests: Requests): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
-  const late = setTimeout(() => server.closeAllConnections(), GRACE)
+  await Promise.race([requests.drain(), sleep(GRACE, undefined, { ref: false })])
+  server.closeIdleConnections()
+  await Promise.race([closed, sleep(FLUSH, undefined, { ref: false })])
+  server.closeAllConnections()
   await closed
-  clearTimeout(late)
 }
 
 async function main(): Promise<void> {
@@ -132,8 +146,4 @@ async function main(): Promise<void> {
   stopOnSignal(log, stop)
 }
 
-main().catch((error: unknown) => {
-  const known = error instanceof SettingsFault
-  process.stderr.write(`${known ? error.message : (error as Error).stack}\n`)
-  process.exit(1)
-})
+main().catch(failToStart)

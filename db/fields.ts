@@ -7,7 +7,7 @@
 import { type AnyObject, array, type InferType, mixed, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from './errors.ts'
 import { parseAddress } from './text/address.ts'
-import { codePoints, isPlainMap, isUuid, textFault, utf8Bytes } from './text/strings.ts'
+import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './text/strings.ts'
 
 /** Whether a JSON value is an object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -82,7 +82,15 @@ export const stringMap = () =>
   mixed<Record<string, string>>().test(
     'map',
     '${path} must be an object whose values are strings',
-    (value) => value === undefined || isPlainMap(value),
+    (value, { path, createError }) => {
+      if (value === undefined || isPlainMap(value)) return true
+      const [key] = isObject(value)
+        ? (Object.entries(value).find(([, text]) => typeof text !== 'string') ?? [])
+        : []
+      return key === undefined
+        ? false
+        : createError({ message: () => `${memberPath(path, key)} must be a string` })
+    },
   )
 
 export type Parsed<S extends ObjectSchema<AnyObject>> = InferType<S>

@@ -5,6 +5,7 @@
  */
 import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
+import { SettingsFault } from './config.ts'
 import {
   deadLetterOf,
   JOBS,
@@ -14,7 +15,7 @@ import {
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
-import type { Database, Tx } from './pool.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from './pool.ts'
 import {
   deleteEndedJobs,
   deleteIdleJobs,
@@ -149,7 +150,14 @@ async function start(
   const boss = new PgBoss({ schema: SCHEMA, migrate: false, createSchema: false, ...options })
   // Without a listener a lost connection would end the process (reliability §1, #381).
   boss.on('error', onError)
-  await boss.start()
+  try {
+    await boss.start()
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error
+    throw new SettingsFault([
+      'DATABASE_URL: that database is not migrated to this version; run `node db/migrate.ts`',
+    ])
+  }
   return boss
 }
 

@@ -1,9 +1,11 @@
 /**
- * The end of a process, ordered and time-limited, in one place.
+ * The end of a process, ordered and time-limited, and the start that fails, in one place.
  * Promises: SIGTERM, SIGINT and the loss of the parent that asked for word (`npm start`) stop a process once; it
  * exits 0 when its work is finished, or when the grace is over: whatever is cut off then, a job's heartbeat finds.
  */
+import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
+import { isDatabaseUnavailable } from './pool.ts'
 
 /** How long work in flight may take to finish, in milliseconds. */
 export const GRACE = 25_000
@@ -23,4 +25,16 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>): void {
   process.on('SIGINT', shutdown)
   process.on('disconnect', shutdown)
   process.send?.('ready')
+}
+
+/** Why a process could not start, in one line where we know the cause, and exit code 1. */
+export function failToStart(error: unknown): void {
+  const fault = error instanceof Error ? error : new Error(String(error))
+  const told = isDatabaseUnavailable(fault)
+    ? `cannot start, the database cannot be reached: ${fault.message || 'no answer'}`
+    : fault instanceof SettingsFault
+      ? fault.message
+      : fault.stack
+  process.stderr.write(`${told}\n`)
+  process.exit(1)
 }

@@ -3,12 +3,11 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM stops taking work, finishes what is
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
-import { SettingsFault } from '../db/config.ts'
 import { createLog, type Log } from '../db/log.ts'
 import { openDatabase } from '../db/pool.ts'
 import { openConsumer } from '../db/queue.ts'
 import { createSecrets } from '../db/secrets.ts'
-import { GRACE, stopOnSignal } from '../db/shutdown.ts'
+import { failToStart, GRACE, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { onWake } from '../db/wake.ts'
@@ -94,7 +93,4 @@ async function main(): Promise<void> {
   stopOnSignal(log, stop)
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof SettingsFault ? error.message : (error as Error).stack}\n`)
-  process.exit(1)
-})
+main().catch(failToStart)

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../db/log.ts'
 import type { Database, Tx } from '../db/pool.ts'
 import { bookSends, pauseSender, type Sender, slowSender } from '../db/senders/pace.ts'
+import { pausedSenders } from '../db/senders/table.ts'
 import type { Outcome } from './providers/provider.ts'
 import type { Slots } from './slots.ts'
 
@@ -43,22 +44,36 @@ export async function paceBatch<T>(
   return { going, held: items.slice(delays.length), wait_seconds, reason, booked_at: now }
 }
 
+/** How a batch is sent, and by whom; `outcomesOf` tells what the provider said. */
+type Sending<T, R> = {
+  sender: Sender
+  slots: Slots
+  clock: () => Date
+  send: (item: T) => Promise<R>
+  outcomesOf: (result: R) => Iterable<{ kind: string; sender_wide?: boolean }>
+}
+
 /**
- * Runs the sends that may go, each at its time and in a slot of its own; one whose claim is lost, or that finds no
- * slot in time, is not begun. A batch that may not go at all is a pause instead.
- * @returns what was sent, and what was not begun.
+ * Runs the sends that may go, each at its time and in a slot of its own. Not begun is one whose claim is lost, that
+ * finds no slot in time, or whose sender has been slowed or paused by an answer since. A batch that may not go at all
+ * is a pause instead. @returns what was sent, and what was not begun.
  */
 export async function runPaced<T extends { job: { signal: AbortSignal } }, R>(
-  { going, held }: Paced<T>,
-  slots: Slots,
-  send: (item: T) => Promise<R>,
+  { going, held, booked_at }: Paced<T>,
+  { sender, slots, clock, send, outcomesOf }: Sending<T, R>,
 ): Promise<{ sent: R[]; late: T[] }> {
   if (going.length === 0 && held.length > 0) await sleep(BRAKE)
   const late: T[] = []
+  const begin = async (item: T): Promise<R | null> => {
+    if (item.job.signal.aborted || slots.isHalted(sender.key, booked_at)) return null
+    const result = await send(item)
+    if ([...outcomesOf(result)].some((outcome) => outcome.sender_wide)) slots.halt(sender.key, clock())
+    return result
+  }
   const sent = await Promise.all(
     going.map(async ({ item, delay }) => {
       if (delay > 0) await sleep(delay * 1_000)
-      const done = await slots.run(async () => (item.job.signal.aborted ? null : await send(item)), PATIENCE)
+      const done = await slots.run(async () => await begin(item), PATIENCE)
       if (done === null) late.push(item)
       return done
     }),
@@ -89,5 +104,32 @@ export async function applyPace(
     log.error({ sender: sender.key, ...longest }, 'nothing can be sent for now')
     const until = new Date(now.getTime() + longest.seconds * 1_000)
     await pauseSender(tx, sender, until, longest.words, now)
+  }
+}
+
+/** A pause of something smaller than a sender, such as a number and one recipient. */
+export type Pause = { key: string; seconds: number; reason: string }
+
+/** Splits off the items whose own key is paused, with the seconds that are left. One query. */
+export async function withoutPaused<T>(
+  database: Database,
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  now: Date,
+) {
+  const paused = items.length === 0 ? [] : await pausedSenders(database, now, items.map(keyOf))
+  const ends = new Map(paused.map(({ key, paused_until }) => [key, Date.parse(paused_until)]))
+  const resting = items.flatMap((item) => {
+    const end = ends.get(keyOf(item))
+    return end === undefined ? [] : [{ item, seconds: Math.ceil((end - now.getTime()) / 1_000) }]
+  })
+  return { free: items.filter((item) => !ends.has(keyOf(item))), resting }
+}
+
+/** Sets pauses, in one order for everyone. They are rare: each costs two statements. */
+export async function pauseAll(tx: Tx, pauses: readonly Pause[], now: Date): Promise<void> {
+  const sorted = [...pauses].sort((one, other) => (one.key < other.key ? -1 : 1))
+  for (const { key, seconds, reason } of sorted) {
+    await pauseSender(tx, { key, ceiling: 1 }, new Date(now.getTime() + seconds * 1_000), reason, now)
   }
 }

@@ -4,20 +4,17 @@
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
-import { nextAttempt } from '../queue/table.ts'
+import { type Waiting, waitingOf } from '../queue/waiting.ts'
 import type { Secrets } from '../secrets.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
 import type { EmailStatus } from './status.ts'
-import { type EmailEventRow, type EmailRow, emailById, emailsOfTeam, eventsOfEmail } from './table.ts'
+import { type EmailRow, emailById, emailsOfTeam, eventsOfEmail } from './table.ts'
 import { type EmailView, emailView } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
 export type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
-
-/** What a queued email waits for; null when it has no job: it was given up, or is being sent just now. */
-export type Waiting = { next_attempt_at: string; attempts: number; last_refusal: string | null } | null
 
 export type ShownEmail = EmailView & { events: ShownEvent[]; waiting?: Waiting }
 /** In a list the bodies are left out: html may be a mebibyte each. */
@@ -26,19 +23,10 @@ export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
 // How many rows a list reads at a time: bodies of a mebibyte each must not pile up.
 const PAGE = 100
 
-const REFUSALS = new Set(['deferred', 'unknown', 'gave_up'])
-
 async function viewsOf({ tx, versions, secrets }: Deps, rows: readonly EmailRow[]): Promise<EmailView[]> {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
   const compiled = await versions(tx, refs)
   return rows.map((row) => emailView(row, compiled.get(row.template_version_id ?? ''), secrets))
-}
-
-async function waitingOf(tx: Tx, row: EmailRow, events: readonly EmailEventRow[]): Promise<Waiting> {
-  const next = await nextAttempt(tx, 'deliver-email', row.id)
-  if (!next) return null
-  const refusal = events.findLast((event) => REFUSALS.has(event.kind))
-  return { next_attempt_at: next.at, attempts: next.attempts, last_refusal: refusal?.detail ?? null }
 }
 
 /** The email of this id. @throws Refusal not_found. */
@@ -62,7 +50,11 @@ export async function showEmail(deps: Deps, teamId: string, id: string): Promise
     detail,
   }))
   if (row.status !== 'queued') return { ...view, events: shown }
-  return { ...view, events: shown, waiting: await waitingOf(deps.tx, row, events) }
+  return {
+    ...view,
+    events: shown,
+    waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: new Date() }, events),
+  }
 }
 
 /** A team's emails, newest first, at most `limit`. @throws Refusal not_found. */

@@ -54,6 +54,20 @@ export async function senderByKey(tx: Tx, key: string): Promise<SenderRow | null
     select ${senderColumns} from senders where key = ${key}`)
 }
 
+const pausedRow = object({
+  key: string().defined(),
+  paused_until: string().defined(),
+  pause_reason: string().defined().nullable(),
+})
+
+/** The senders that are paused at `now`; only those of `keys` when given. */
+export async function pausedSenders(tx: Tx, now: Date, keys?: readonly string[]) {
+  const among = keys === undefined ? sql.fragment`true` : sql.fragment`key = any(${sql.array(keys, 'text')})`
+  return await tx.any(sql.type(pausedRow)`
+    select key, paused_until, pause_reason from senders
+    where paused_until > ${sql.timestamp(now)} and ${among} order by key`)
+}
+
 /** Every sender, for people. */
 export async function allSenders(tx: Tx): Promise<readonly SenderRow[]> {
   return await tx.any(sql.type(senderRow)`select ${senderColumns} from senders order by key`)

@@ -4,28 +4,17 @@
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
-import { nextAttempt } from '../queue/table.ts'
+import { type Waiting, waitingOf } from '../queue/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { WhatsappStatus } from './status.ts'
-import {
-  eventsOfMessage,
-  messageById,
-  messagesOfTeam,
-  type WhatsappEventRow,
-  type WhatsappRow,
-} from './table.ts'
+import { eventsOfMessage, messageById, messagesOfTeam, type WhatsappRow } from './table.ts'
 
 export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
-
-/** What a queued message waits for; null when it has no job: it was given up, or is being sent just now. */
-export type Waiting = { next_attempt_at: string; attempts: number; last_refusal: string | null } | null
 
 export type ShownMessage = WhatsappView & {
   events: { time: string; kind: string; detail: string }[]
   waiting?: Waiting
 }
-
-const REFUSALS = new Set(['deferred', 'unknown'])
 
 const view = ({ team_id, id, recipient, ...rest }: WhatsappRow): WhatsappView => ({
   id,
@@ -33,13 +22,6 @@ const view = ({ team_id, id, recipient, ...rest }: WhatsappRow): WhatsappView =>
   to: recipient,
   ...rest,
 })
-
-async function waitingOf(tx: Tx, id: string, events: readonly WhatsappEventRow[]): Promise<Waiting> {
-  const next = await nextAttempt(tx, 'deliver-whatsapp', id)
-  if (!next) return null
-  const refusal = events.findLast((event) => REFUSALS.has(event.kind))
-  return { next_attempt_at: next.at, attempts: next.attempts, last_refusal: refusal?.detail ?? null }
-}
 
 /** @throws Refusal not_found. */
 export async function showMessage(tx: Tx, teamId: string, id: string): Promise<ShownMessage> {
@@ -50,7 +32,11 @@ export async function showMessage(tx: Tx, teamId: string, id: string): Promise<S
   const events = rows.map(({ occurred_at: time, kind, detail }) => ({ time, kind, detail }))
   // Taken, and waiting for its first report: nothing more is tried.
   if (row.status !== 'queued' || row.accepted_at !== null) return { ...view(row), events }
-  return { ...view(row), events, waiting: await waitingOf(tx, id, rows) }
+  return {
+    ...view(row),
+    events,
+    waiting: await waitingOf(tx, { job: 'deliver-whatsapp', id, now: new Date() }, rows),
+  }
 }
 
 /** A team's messages, newest first, at most `limit`. @throws Refusal not_found. */

@@ -86,6 +86,11 @@ export const setDue = async ({ database }: Place, ids: readonly string[]): Promi
     where name = 'deliver-whatsapp' and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
 }
 
+/** Ends every pause, of numbers and of pairs. */
+export const endPauses = async ({ database }: Place): Promise<void> => {
+  await database.query(sql.unsafe`update senders set paused_until = null, pause_reason = null`)
+}
+
 /** Takes every delivery job away, so that a test's worker finds only its own. */
 export const loseJobs = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp'`)

@@ -49,8 +49,12 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
     costOf: ({ email }) => email.recipients.length,
     now: deps.clock(),
   })
-  const { sent: attempts, late } = await runPaced(paced, deps.slots, async ({ job, row, email }) => {
-    return { job, row, email, delivery: await deps.email.send(email) }
+  const { sent: attempts, late } = await runPaced(paced, {
+    sender,
+    slots: deps.slots,
+    clock: deps.clock,
+    send: async ({ job, row, email }) => ({ job, row, email, delivery: await deps.email.send(email) }),
+    outcomesOf: ({ delivery }) => delivery.outcomes.values(),
   })
   const held = paced.held.map(({ job, row }): Unfinished => {
     return { job, row, reason: paced.reason, wait_seconds: paced.wait_seconds }

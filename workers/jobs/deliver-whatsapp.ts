@@ -9,12 +9,13 @@
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { Tx } from '../../db/pool.ts'
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
+import type { Sender } from '../../db/senders/pace.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/report.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/table.ts'
 import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates/table.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { applyPace, paceBatch, runPaced } from '../pace.ts'
+import { applyPace, type Pause, paceBatch, pauseAll, runPaced, withoutPaused } from '../pace.ts'
 import type { OutgoingWhatsapp, WhatsappDelivery, WhatsappOutcome } from '../providers/whatsapp.ts'
 
 type DeliveryJob = FetchedJob<'deliver-whatsapp'>
@@ -54,9 +55,15 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
     const row = rows.get(job.data.message_id)
     return row ? [{ job, row }] : []
   })
-  const paced = await paceBatch(database, provider.sender, ready, { costOf: () => 1, now: deps.clock() })
-  const { sent: attempts, late } = await runPaced(paced, deps.slots, async ({ job, row }) => {
-    return { job, row, outcome: await provider.send(outgoing(row)) }
+  const keyOf = ({ row }: Ready) => pairOf(provider.sender, row)
+  const { free, resting } = await withoutPaused(database, ready, keyOf, deps.clock())
+  const paced = await paceBatch(database, provider.sender, free, { costOf: () => 1, now: deps.clock() })
+  const { sent: attempts, late } = await runPaced(paced, {
+    sender: provider.sender,
+    slots: deps.slots,
+    clock: deps.clock,
+    send: async ({ job, row }) => ({ job, row, outcome: await provider.send(outgoing(row)) }),
+    outcomesOf: ({ outcome }) => [outcome],
   })
   const now = deps.clock()
   const verdicts = [
@@ -65,10 +72,25 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
       .map((job): Verdict => ({ job, end: 'completed' })),
     ...paced.held.map(({ job }): Verdict => snoozed(job, paced.wait_seconds)),
     ...late.map(({ job }): Verdict => snoozed(job, 1)),
+    ...resting.map(({ item, seconds }): Verdict => ({ job: item.job, end: 'snoozed', seconds })),
     ...attempts.map((attempt) => verdictOf(attempt, whatsapp.unknown_wait, now)),
   ]
   await record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps)
   return verdicts.map(settlement)
+}
+
+/** The provider limits what one number sends to one recipient: such a pair has a pause of its own. */
+const pairOf = ({ key }: Sender, { recipient }: OutgoingRow): string => `${key}:${recipient}`
+
+/** The pairs that the provider has put off, each for as long as its message. */
+const pausesOf = (sender: Sender, { attempts, verdicts }: Batch): Pause[] => {
+  const ends = new Map(verdicts.map((verdict) => [verdict.job.id, verdict]))
+  return attempts.flatMap(({ job, row, outcome }) => {
+    const ofPair = outcome.kind === 'deferred' && !outcome.sender_wide && outcome.wait_seconds !== undefined
+    const end = ends.get(job.id)
+    if (!ofPair || end?.end !== 'snoozed') return []
+    return [{ key: pairOf(sender, row), seconds: end.seconds, reason: outcome.detail }]
+  })
 }
 
 /** A row with its template as the message to send. A slot that the template has gained since is left empty. */
@@ -155,6 +177,7 @@ async function record(
     await applyWhatsappEvents(tx, events)
     if (findings.length > 0) await recordFindings(tx, findings, now)
     await settleJobs(tx, verdicts, deps)
+    await pauseAll(tx, pausesOf(provider.sender, { attempts, verdicts, booked_at, now }), now)
     await applyPace(tx, provider.sender, deferred, { booked_at, now, log: deps.log })
   })
   for (const { template_id, status, fault } of findings) {
