@@ -44,9 +44,10 @@ function phonesOf(numbers: readonly string[]): Phone[] {
 }
 
 /** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
-export function toWhatsappItem(body: unknown, path = ''): WhatsappItem {
-  const send: SendBody = parse(sendSchema, body, path)
+export function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
+  const send: SendBody = parse(sendSchema, body, at)
   return {
+    path: at && `${at}.`,
     template_id: send.template_id.toLowerCase(),
     to: phonesOf(send.to),
     parameters: send.parameters ?? {},

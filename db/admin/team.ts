@@ -2,6 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
+import { allTeams } from '../teams/table.ts'
 import { showTeam } from '../teams/view.ts'
 import { count, instant, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -77,6 +78,11 @@ export const verbs: Verbs = (team, admin) => {
         return await admin.transaction((at) => subscribeTeam(at, id, change))
       }),
     )
+
+  team
+    .command('list')
+    .description('every team with its plan, oldest first')
+    .action(answer(async () => await allTeams(await admin.database())))
 
   team
     .command('show')

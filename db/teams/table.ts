@@ -99,6 +99,13 @@ export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
 }
 
+/** Every team, oldest first. */
+export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
+  return await tx.any(sql.type(teamRow)`
+    select t.id, t.name, s.plan_key as plan, t.created_at
+    from teams t join subscriptions s on s.team_id = t.id order by t.id`)
+}
+
 /** What `team plan` changes; an absent figure stays as it is (decisions: team plan). */
 export type SubscriptionChange = {
   plan: string

@@ -17,6 +17,8 @@ import { type SendableTemplate, templatesByIds } from './templates/table.ts'
 
 /** A send whose fields are valid by themselves; each number once. */
 export type WhatsappItem = {
+  /** Where it lies in the call, such as `messages[3].`, for messages that name its fields; '' for a single send. */
+  path: string
   template_id: string
   to: readonly Phone[]
   parameters: Readonly<Record<string, string>>
@@ -37,7 +39,8 @@ type Decision = WhatsappOutcome | { kind: 'new'; item: WhatsappItem }
 /** Why the template can't be sent with these parameters, in the order that decisions.md gives; null when it can. */
 function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
   const template = templates.get(item.template_id)
-  if (!template) return new Refusal('not_found', `template_id: there is no template ${item.template_id}`)
+  if (!template)
+    return new Refusal('not_found', `${item.path}template_id: there is no template ${item.template_id}`)
   if (template.status !== 'approved') {
     return new Refusal(
       'template_disabled',
@@ -48,7 +51,7 @@ function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
     return new Refusal('template_unsupported', `the template can't be sent: ${template.unsupported}`)
   }
   const problem = parametersProblem(template.slots, item.parameters)
-  return problem === null ? null : new Refusal('invalid_params', problem)
+  return problem === null ? null : new Refusal('invalid_params', `${item.path}${problem}`)
 }
 
 type Templates = ReadonlyMap<string, SendableTemplate>
