@@ -10,7 +10,10 @@ t.test('team create makes a team on the free plan, or on the plan given', async 
   t.match(free, { id: /^[\da-f-]{36}$/, name: 'Acme & Söhne', plan: 'free' })
   t.same(Object.keys(free), ['id', 'name', 'plan'])
   t.match(await cli.json(['team', 'create', '--name', 'Big', '--plan', 'pro']), { plan: 'pro' })
-  t.match(await cli.json(['team', 'list']), [{ id: free.id, plan: 'free' }, { name: 'Big', plan: 'pro' }])
+  t.match(await cli.json(['team', 'list']), [
+    { id: free.id, plan: 'free' },
+    { name: 'Big', plan: 'pro' },
+  ])
 })
 
 t.test('team create refuses a name that cannot be stored, and a plan that teams cannot be on', async (t) => {
