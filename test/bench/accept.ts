@@ -39,15 +39,22 @@ async function floor(url: string): Promise<number> {
 }
 
 async function load(base: string, path: string, keys: string[], body: unknown) {
+  const requests = keys.map((key) => ({
+    method: 'POST' as const,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }))
+  let clients = 0
   const result = await autocannon({
     url: base + path,
     connections: CLIENTS,
     duration: SECONDS,
-    requests: keys.map((key) => ({
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })),
+    requests,
+    // Each client begins with another team: in step they would all wait for one team's lock.
+    setupClient: (client) => {
+      const at = (clients++ * 3) % requests.length
+      client.setRequests([...requests.slice(at), ...requests.slice(0, at)])
+    },
   })
   if (result.non2xx > 0) throw new Error(`${result.non2xx} requests failed`)
   return { per_second: result.requests.average, p50: result.latency.p50, p99: result.latency.p99 }
