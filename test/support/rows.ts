@@ -79,3 +79,16 @@ export const sentCount = async ({ database }: Place, teamId: string): Promise<nu
 export const loseVersions = async ({ database }: Place, teamId: string): Promise<void> => {
   await database.query(sql.unsafe`delete from template_versions where team_id = ${teamId}`)
 }
+
+/** Has the database do something at the commit of every transaction that stores an email. @returns how to end that. */
+export const atCommit = async ({ database }: Place, statement: string): Promise<() => Promise<void>> => {
+  const body = `begin ${statement}; return null; end`
+  await database.query(sql.unsafe`
+    create function at_commit() returns trigger language plpgsql as ${sql.literalValue(body)}`)
+  await database.query(sql.unsafe`
+    create constraint trigger at_commit after insert on emails deferrable initially deferred
+    for each row execute function at_commit()`)
+  return async () => {
+    await database.query(sql.unsafe`drop function at_commit cascade`)
+  }
+}
