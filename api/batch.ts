@@ -1,8 +1,6 @@
 /** What the three batch endpoints share: an id or a refusal for each item, in request order (contract §2.4). */
-import { Refusal } from '../db/errors.ts'
+import { Refusal, settle } from '../db/errors.ts'
 import { envelope } from './errors.ts'
-
-export { settle } from '../db/errors.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
 export type BatchItem = string | Refusal
@@ -13,3 +11,24 @@ export const presentBatch = (items: readonly BatchItem[]) => ({
     item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
   ),
 })
+
+/**
+ * Each item's outcome, in request order; items that are malformed by themselves never reach the database.
+ * @param toItem makes an item of a body, or throws its refusal; @param accept takes the valid ones together.
+ */
+export async function acceptEach<T, O>(
+  bodies: readonly unknown[],
+  toItem: (body: unknown, index: number) => T,
+  accept: (items: readonly T[]) => Promise<O[]>,
+  toBatchItem: (outcome: O) => BatchItem,
+): Promise<BatchItem[]> {
+  const items = bodies.map((body, index) => settle(() => toItem(body, index)))
+  const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
+  const outcomes = valid.length === 0 ? [] : await accept(valid)
+  return items.map((item) => {
+    if (item instanceof Refusal) return item
+    const outcome = outcomes.shift()
+    if (outcome === undefined) throw new Error('every item must have an outcome')
+    return toBatchItem(outcome)
+  })
+}

@@ -11,7 +11,7 @@ import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
 import { codePoints } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
-import { type BatchItem, presentBatch, settle } from '../batch.ts'
+import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
 import { parseBatch, readJson } from '../input.ts'
 import type { Deps, PrivateRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
@@ -107,18 +107,9 @@ async function storedRow({ database }: Deps, principal: Principal, outcome: Emai
   return row
 }
 
-/** Each item's outcome, in request order; items that are malformed by themselves never reach the database. */
-async function acceptBatch(deps: Deps, principal: Principal, bodies: readonly unknown[], now: Date) {
-  const items = bodies.map((body, index) => settle(() => toEmailItem(body, `emails[${index}]`)))
-  const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
-  const outcomes = valid.length === 0 ? [] : await accept(deps, principal, valid, now)
-  return items.map((item): BatchItem => {
-    if (item instanceof Refusal) return item
-    const outcome = outcomes.shift()
-    if (!outcome) throw new Error('every item must have an outcome')
-    if (outcome.kind === 'refused') return outcome.refusal
-    return outcome.kind === 'stored' ? outcome.row.id : outcome.id
-  })
+const batchItemOf = (outcome: EmailOutcome): BatchItem => {
+  if (outcome.kind === 'refused') return outcome.refusal
+  return outcome.kind === 'stored' ? outcome.row.id : outcome.id
 }
 
 export const emailRoutes: readonly PrivateRoute[] = [
@@ -140,7 +131,13 @@ export const emailRoutes: readonly PrivateRoute[] = [
     access: keyOnly('emails:send'),
     async handle({ raw, principal, now }, deps) {
       const bodies = parseBatch(await readJson(raw), 'emails', BATCH_LIMIT)
-      return { status: 200, body: presentBatch(await acceptBatch(deps, principal, bodies, now)) }
+      const items = await acceptEach(
+        bodies,
+        (body, index) => toEmailItem(body, `emails[${index}]`),
+        async (valid) => await accept(deps, principal, valid, now),
+        batchItemOf,
+      )
+      return { status: 200, body: presentBatch(items) }
     },
   },
 ]

@@ -9,7 +9,7 @@ import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/table.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
-import { type BatchItem, presentBatch, settle } from '../batch.ts'
+import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
 import { parseBatch, readJson } from '../input.ts'
 import type { Deps, PrivateRoute } from '../route.ts'
 import { presentMessages } from './present.ts'
@@ -75,18 +75,8 @@ async function rowsOf(
   return await messagesOfRequest(database, team_id, outcome.request_id)
 }
 
-/** Each item's outcome, in request order; items that are malformed by themselves never reach the database. */
-async function acceptBatch(deps: Deps, principal: Principal, bodies: readonly unknown[], now: Date) {
-  const items = bodies.map((body, index) => settle(() => toWhatsappItem(body, `messages[${index}]`)))
-  const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
-  const outcomes = valid.length === 0 ? [] : await accept(deps, principal, valid, now)
-  return items.map((item): BatchItem => {
-    if (item instanceof Refusal) return item
-    const outcome = outcomes.shift()
-    if (!outcome) throw new Error('every item must have an outcome')
-    return outcome.kind === 'refused' ? outcome.refusal : outcome.first_id
-  })
-}
+const batchItemOf = (outcome: WhatsappOutcome): BatchItem =>
+  outcome.kind === 'refused' ? outcome.refusal : outcome.first_id
 
 export const whatsappRoutes: readonly PrivateRoute[] = [
   {
@@ -107,7 +97,13 @@ export const whatsappRoutes: readonly PrivateRoute[] = [
     access: keyOnly('whatsapp:send'),
     async handle({ raw, principal, now }, deps) {
       const bodies = parseBatch(await readJson(raw), 'messages', BATCH_LIMIT)
-      return { status: 200, body: presentBatch(await acceptBatch(deps, principal, bodies, now)) }
+      const items = await acceptEach(
+        bodies,
+        (body, index) => toWhatsappItem(body, `messages[${index}]`),
+        async (valid) => await accept(deps, principal, valid, now),
+        batchItemOf,
+      )
+      return { status: 200, body: presentBatch(items) }
     },
   },
 ]
