@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createConnection } from 'node:net'
+import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Outcome } from '../../workers/providers/provider.ts'
@@ -157,7 +158,7 @@ t.test('a mail that cannot be read is still listed', async (t) => {
 })
 
 const run = (t: Test, env: Record<string, string>): ChildProcess => {
-  const file = new URL('./main.ts', import.meta.url).pathname
+  const file = join(import.meta.dirname, 'main.ts')
   const child = spawn(process.execPath, [file], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
