@@ -41,10 +41,6 @@ export async function allPlans(tx: Tx): Promise<readonly PlanRow[]> {
     from plans order by position`)
 }
 
-export async function planByKey(tx: Tx, key: string): Promise<PlanRow | null> {
-  return (await allPlans(tx)).find((plan) => plan.key === key) ?? null
-}
-
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
   await tx.query(sql.unsafe`

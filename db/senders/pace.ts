@@ -19,9 +19,6 @@ export type Pace = {
   pause_reason: string | null
 }
 
-/** What a lease grants: how many may be sent now, and after how many seconds to ask again for the rest. */
-export type Lease = { granted: number; wait_seconds: number }
-
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 
 /** How much of a second's sends may be saved up when the sender does not say. */
@@ -43,21 +40,6 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
     refilled_at: now > refilledAt ? now : refilledAt,
     paused_until: dateOrNull(row.paused_until),
     pause_reason: row.pause_reason,
-  }
-}
-
-/** Takes up to `wanted` sends from the pace. Pure. */
-export function take(pace: Pace, wanted: number, now: Date): { pace: Pace; lease: Lease } {
-  if (pace.paused_until !== null && pace.paused_until > now) {
-    const wait_seconds = Math.ceil((pace.paused_until.getTime() - now.getTime()) / 1_000)
-    return { pace, lease: { granted: 0, wait_seconds } }
-  }
-  const granted = Math.max(0, Math.min(wanted, Math.floor(pace.tokens)))
-  const short = wanted - granted
-  const wait_seconds = short === 0 ? 0 : Math.max(1, Math.ceil(Math.min(short, pace.rate) / pace.rate))
-  return {
-    pace: { ...pace, tokens: pace.tokens - granted, paused_until: null, pause_reason: null },
-    lease: { granted, wait_seconds },
   }
 }
 
@@ -149,22 +131,6 @@ async function isAtFullPace(tx: Tx, { key, ceiling }: Sender, now: Date): Promis
   if (row === null) return true
   const { rate, paused_until } = paceAt(row, ceiling, now)
   return rate >= ceiling && (paused_until === null || paused_until <= now)
-}
-
-/** Leases a block of sends, in a transaction of its own. */
-export async function leaseSends(
-  database: Database,
-  sender: Sender,
-  wanted: number,
-  now: Date,
-): Promise<Lease> {
-  return await database.transaction(
-    async (tx) =>
-      await change(tx, sender, now, (pace) => {
-        const taken = take(pace, wanted, now)
-        return { pace: taken.pace, result: taken.lease }
-      }),
-  )
 }
 
 /**

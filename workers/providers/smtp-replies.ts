@@ -93,12 +93,9 @@ function judgeReply(reply: string, named: boolean, describe: Describe): Outcome 
   return { kind: 'refused', detail, suppress: named && isDeadAddress(reply) }
 }
 
-/**
- * Whether a 5xx reply to RCPT says that the address itself is dead: 5.1.x, or a 550 that gives no enhanced code.
- * 5.1.7 and 5.1.8 are about the sender's address, and some servers say so only at RCPT.
- */
+/** Whether a 5xx reply to RCPT is a permanent bounce: 5.1.x, or a bare 550 (decisions: delivery reports). */
 function isDeadAddress(reply: string): boolean {
   const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1]
   if (enhanced === undefined) return reply.startsWith('550')
-  return enhanced.startsWith('5.1.') && enhanced !== '5.1.7' && enhanced !== '5.1.8'
+  return enhanced.startsWith('5.1.')
 }

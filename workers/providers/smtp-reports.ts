@@ -168,8 +168,8 @@ function meaningOf(action: string, status: string): Meaning {
   }
 }
 
-/** 5.1.7 and 5.1.8 are about the sender's address; size, content, policy and a full mailbox pass. */
-const NOT_THE_ADDRESS = /^5\.(?:1\.[78]|2\.2|3\.4|6\.\d+|7\.\d+)$/
+/** Size, content, policy and a full mailbox say nothing of the address. */
+const NOT_THE_ADDRESS = /^5\.(?:2\.2|3\.4|6\.\d+|7\.\d+)$/
 
 /** decisions: DSN classes. */
 function effectOfFailure(status: string): ContactEffect {

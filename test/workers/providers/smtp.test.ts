@@ -64,7 +64,7 @@ t.test('each recipient has the outcome of its own reply, and the others are stil
   }
 })
 
-t.test('a refusal at RCPT suppresses when the address itself is dead, and only then', async (t) => {
+t.test('a refusal at RCPT suppresses when it is 5.1.x or a bare 550, and only then', async (t) => {
   let reply = ''
   const { provider } = await start(t, { onRcpt: () => reply })
   const cases: [string, boolean][] = [
@@ -72,8 +72,8 @@ t.test('a refusal at RCPT suppresses when the address itself is dead, and only t
     ['550 No such user here', true],
     ['553 5.1.3 Bad syntax', true],
     ['556 5.1.10 Null MX', true],
-    ['550 5.1.8 Sender domain not found', false],
-    ['553 5.1.7 Bad sender syntax', false],
+    ['550 5.1.8 Sender domain not found', true],
+    ['553 5.1.7 Bad sender syntax', true],
     ['552 5.2.2 Mailbox full', false],
     ['550 5.2.2 Mailbox full', false],
     ['552 5.3.4 Too big', false],
