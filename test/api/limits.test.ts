@@ -84,7 +84,8 @@ t.test('two API processes under parallel clients never grant more than capacity 
   const granted = { count: 0 }
   await Promise.all(
     Array.from({ length: 100 }, async (_, index) => {
-      while (Date.now() - started < 1_500) {
+      // Until the burst is used up, however slow the machine, and a while beyond.
+      while (granted.count < 50 || Date.now() - started < 1_500) {
         const { status } = await (index % 2 ? live : other).call('POST', '/v1/emails', {
           key: team.key,
           body: anEmail(),
@@ -95,7 +96,6 @@ t.test('two API processes under parallel clients never grant more than capacity 
   )
   const seconds = (Date.now() - started) / 1_000
   t.ok(granted.count <= 50 + 10 * seconds, `${granted.count} in ${seconds} s`)
-  t.ok(granted.count >= 50)
 })
 
 t.test('free plans count a calendar month in UTC, reset on the first', async (t) => {
