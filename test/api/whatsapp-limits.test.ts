@@ -4,37 +4,25 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
-import { makeTeam, type Reply, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 import {
   aMessage,
   deliveryJobs,
   isRefused,
   type Json,
-  makeTemplate,
   numbers,
   rowsOf,
   setLimit,
   setStatus,
+  whatsappClient,
 } from '../support/whatsapp.ts'
 
-const PATH = '/v1/whatsapp/messages'
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 
 const service = await startService(t)
-const { call, database } = service
+const { database } = service
 
-const send = async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
-  await call('POST', PATH, { key, body, headers })
-
-const usedBy = async (teamId: string): Promise<number> =>
-  (await showTeam(database, teamId, new Date())).used.whatsapp
-
-/** A team with a template of one body slot. */
-async function sender(plan = 'pro') {
-  const team = await makeTeam(service, { plan })
-  const template = await makeTemplate(service, team.id)
-  return { team, key: team.key, template }
-}
+const { send, usedBy, sender } = whatsappClient(service)
 
 t.test('a replay answers 200 with the original rows as they stand now, and charges nothing', async (t) => {
   const { team, key, template } = await sender()

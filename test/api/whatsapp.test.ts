@@ -2,9 +2,8 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { showTeam } from '../../db/teams/view.ts'
 import { messageById } from '../../db/whatsapp/table.ts'
-import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { makeKey, makeSession, startService } from '../support/service.ts'
 import {
   aMessage,
   aTemplate,
@@ -16,6 +15,7 @@ import {
   rowsOf,
   setLimit,
   setStatus,
+  whatsappClient,
 } from '../support/whatsapp.ts'
 
 const PATH = '/v1/whatsapp/messages'
@@ -30,18 +30,7 @@ fc.sample(fc.tuple(binary, grapheme), 1)
 const service = await startService(t)
 const { call, database } = service
 
-const send = async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
-  await call('POST', PATH, { key, body, headers })
-
-const usedBy = async (teamId: string): Promise<number> =>
-  (await showTeam(database, teamId, new Date())).used.whatsapp
-
-/** A team with a template of one body slot. */
-async function sender(plan = 'pro') {
-  const team = await makeTeam(service, { plan })
-  const template = await makeTemplate(service, team.id)
-  return { team, key: team.key, template }
-}
+const { send, usedBy, sender } = whatsappClient(service)
 
 t.test('a send answers 201 with one row per recipient, each with id, to and status queued', async (t) => {
   const { team, key, template } = await sender()

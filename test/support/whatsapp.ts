@@ -6,7 +6,8 @@ import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { messagesOfTeam } from '../../db/whatsapp/table.ts'
 import { createWhatsappTemplate, setWhatsappTemplateStatus } from '../../db/whatsapp/templates/save.ts'
-import type { Reply, Service } from './service.ts'
+import { usedBy } from './rows.ts'
+import { makeTeam, type Reply, type Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
 export type Json = Record<string, unknown>
@@ -157,3 +158,15 @@ export const isRefused = (t: Test, reply: Reply, status: number, code: string, m
   t.equal(reply.body.error.code, code)
   t.match(reply.body.error.message, message)
 }
+
+/** What the tests of the send begin with: teams with a template of one body slot, and sends in their name. */
+export const whatsappClient = (service: Service) => ({
+  send: async (key: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> =>
+    await service.call('POST', '/v1/whatsapp/messages', { key, body, headers }),
+  usedBy: async (teamId: string): Promise<number> => (await usedBy(service, teamId)).whatsapp,
+  async sender(plan = 'pro') {
+    const team = await makeTeam(service, { plan })
+    const template = await makeTemplate(service, team.id)
+    return { team, key: team.key, template }
+  },
+})
