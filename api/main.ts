@@ -4,6 +4,7 @@
  * (within 25 s) and exits 0.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SettingsFault } from '../db/config.ts'
@@ -141,9 +142,9 @@ async function main(): Promise<void> {
   const settings = readApiSettings()
   const log = await createLog({ name: 'api', ...settings })
   const { server, stop } = await start(settings, log)
-  const address = server.address()
-  log.info({ port: typeof address === 'object' ? address?.port : settings.PORT }, 'listening')
-  stopOnSignal(log, stop)
+  const { port } = server.address() as AddressInfo
+  log.info({ port }, 'listening')
+  stopOnSignal(log, stop, { port })
 }
 
 main().catch(failToStart)

@@ -10,8 +10,11 @@ import { isDatabaseUnavailable } from './pool.ts'
 /** How long work in flight may take to finish, in milliseconds. */
 export const GRACE = 25_000
 
+/** What a process tells its parent once it is up: the port it listens on, if any. */
+export type Up = { port?: number }
+
 /** Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. */
-export function stopOnSignal(log: Log, stop: () => Promise<void>): void {
+export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
   let stopping = false
   const shutdown = async (): Promise<void> => {
     if (stopping) return
@@ -24,7 +27,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>): void {
   process.on('SIGTERM', shutdown)
   process.on('SIGINT', shutdown)
   process.on('disconnect', shutdown)
-  process.send?.('ready')
+  process.send?.(up)
 }
 
 /** Why a process could not start, in one line where we know the cause, and exit code 1. */

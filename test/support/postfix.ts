@@ -13,6 +13,8 @@ import type { Teardown } from './smtp-sink.ts'
 
 const run = promisify(execFile)
 
+const ATTEMPTS = 5
+
 export type Postfix = { url: string; log(): Promise<string> }
 
 /** Why there can be no Postfix here, or null when there can. */
@@ -97,19 +99,24 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   const [config, token_file] = [join(home, 'etc'), join(home, 'token')]
   for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
   await run('chown', ['postfix', join(home, 'data')])
-  const port = await freePort()
   await writeFile(token_file, `Authorization: Bearer ${options.token}\n`)
   await writeFile(join(config, 'main.cf'), mainCf(home, options))
-  await writeFile(join(config, 'master.cf'), masterCf(port, pipeLines(token_file, options.hook)))
   const log = async (): Promise<string> => await readFile(join(home, 'log'), 'utf8').catch(() => '')
   t.teardown(async () => {
     await run('postfix', ['-c', config, 'stop']).catch(() => {})
     await rm(home, { recursive: true, force: true })
   })
-  try {
-    await run('postfix', ['-c', config, 'start'])
-  } catch (error) {
-    throw new Error(`${error instanceof Error ? error.message : ''}\n${await log()}`)
+  // Postfix takes no port 0: the one that was free a moment ago may be taken by now.
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    await writeFile(join(config, 'master.cf'), masterCf(port, pipeLines(token_file, options.hook)))
+    try {
+      await run('postfix', ['-c', config, 'start'])
+      return { url: `smtp://127.0.0.1:${port}`, log }
+    } catch (error) {
+      const said = await log()
+      if (attempt < ATTEMPTS && said.includes('Address already in use')) continue
+      throw new Error(`${error instanceof Error ? error.message : ''}\n${said}`)
+    }
   }
-  return { url: `smtp://127.0.0.1:${port}`, log }
 }

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { JOBS, type JobName } from '../../db/jobs.ts'
 import { openConsumer } from '../../db/queue.ts'
+import type { Up } from '../../db/shutdown.ts'
 import { onWake } from '../../db/wake.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
@@ -67,9 +68,10 @@ export async function startWorker(
   return { stop }
 }
 
-/** A process of ours. `exited` resolves with its exit code, or the signal that ended it. */
+/** A process of ours, and what it said when it was up. `exited` resolves with its exit code, or the signal that ended it. */
 export type OurProcess = {
   child: ChildProcess
+  up: Up
   exited: Promise<number | string>
   kill(signal?: NodeJS.Signals): void
 }
@@ -90,9 +92,12 @@ export async function startProcess(
     child.kill('SIGKILL')
     await exited
   })
-  const up = await Promise.race([once(child, 'message').then(() => true), exited.then(() => false)])
+  const up = await Promise.race([
+    once(child, 'message').then(([said]) => said as Up),
+    exited.then(() => null),
+  ])
   if (!up) throw new Error(`${file} could not start`)
-  return { child, exited, kill: (signal = 'SIGKILL') => void child.kill(signal) }
+  return { child, up, exited, kill: (signal = 'SIGKILL') => void child.kill(signal) }
 }
 
 /** Waits until a condition holds. @throws Error with `what` when it does not within `seconds`. */

@@ -5,6 +5,7 @@ import { replayReport } from '../../../db/reports/replay.ts'
 import { storeReport } from '../../../db/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'
+import { startApi } from '../../support/api-process.ts'
 import {
   committed,
   contactState,
@@ -243,18 +244,10 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
 
 t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t) => {
   const { service, ids, status } = await begin(t, 60)
-  const port = 20_000 + Math.floor(Math.random() * 20_000)
-  const env = {
-    DATABASE_URL: service.url,
-    SMTP_URL: 'smtp://127.0.0.1:9',
-    SMTP_REPORT_TOKEN,
-    PORT: String(port),
-  }
-  const api = await startProcess(t, 'api/main.ts', env)
-  const base = `http://127.0.0.1:${port}`
+  const api = await startApi(t, service.url, { SMTP_REPORT_TOKEN })
   const taken = await Promise.all(
     ids.map(async (id) => {
-      const response = await fetch(`${base}/hooks/smtp`, {
+      const response = await fetch(`${api.base}/hooks/smtp`, {
         method: 'POST',
         headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}` },
         body: new Uint8Array(status(id, FAILED)),
@@ -265,6 +258,7 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   api.kill()
   t.same(new Set(taken), new Set([200]))
   t.equal((await storedReports(service)).length, ids.length, 'stored before the answers')
+  const env = { DATABASE_URL: service.url, SMTP_URL: 'smtp://127.0.0.1:9' }
   const doomed = await startProcess(t, 'workers/main.ts', env)
   doomed.kill()
   await doomed.exited
