@@ -12,6 +12,7 @@ import { pino } from 'pino'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/pool.ts'
 import { createSecrets } from '../../db/secrets.ts'
+import type { Up } from '../../db/shutdown.ts'
 import { anEmail, makeTeam, SECRET_KEY, type Service } from '../support/service.ts'
 
 const SECONDS = 8
@@ -72,10 +73,10 @@ await database.end()
 const keys = teams.map((team) => team.key)
 
 const api = fork(join(import.meta.dirname, '../../api/main.ts'), {
-  env: { ...process.env, PORT: '3999', SECRET_KEY, LOG_LEVEL: 'warn' },
+  env: { ...process.env, PORT: '0', SECRET_KEY, LOG_LEVEL: 'warn' },
 })
-await once(api, 'message')
-const base = 'http://127.0.0.1:3999'
+const [{ port }] = (await once(api, 'message')) as [Up]
+const base = `http://127.0.0.1:${port}`
 const figures = {
   floor_commits_per_second: await floor(url),
   singles_of_many_teams: await load(base, '/v1/emails', keys, anEmail()),

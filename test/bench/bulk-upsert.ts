@@ -7,18 +7,20 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { pino } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/pool.ts'
 import { createSecrets } from '../../db/secrets.ts'
+import type { Up } from '../../db/shutdown.ts'
 import { makeTeam, SECRET_KEY, type Service, type TestTeam } from '../support/service.ts'
 
 const ROUNDS = 30
 const WARM_UP = 10
 const ITEMS = 1_000
-const PORT = '3998'
+const IDLE_ROUNDS = 15
 
 type Contact = { email: string; properties: Record<string, string> }
 
@@ -48,14 +50,15 @@ async function byStatement(client: Client, team: TestTeam, items: Contact[]): Pr
   })
 }
 
-async function byApi(team: TestTeam, items: Contact[]): Promise<void> {
-  const response = await fetch(`http://127.0.0.1:${PORT}/v1/contacts/bulk`, {
+async function byApi(base: string, team: TestTeam, items: Contact[]): Promise<void> {
+  const response = await fetch(`${base}/v1/contacts/bulk`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${team.key}`, 'Content-Type': 'application/json' },
     body: JSON.stringify({ contacts: items }),
   })
   const { data } = (await response.json()) as { data: { id?: string }[] }
-  if (data.length !== ITEMS || data.some(({ id }) => id === undefined)) throw new Error('an item was refused')
+  if (data.length !== items.length || data.some(({ id }) => id === undefined))
+    throw new Error('an item was refused')
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {
@@ -69,6 +72,7 @@ const median = (times: number[]): number => times.sort((a, b) => a - b)[times.le
 /** Both ways, turn and turn about; `prefix` makes a round's contacts new, or those of the round before. */
 async function compare(
   client: Client,
+  base: string,
   [one, other]: [TestTeam, TestTeam],
   prefix: (round: number) => string,
 ) {
@@ -77,7 +81,7 @@ async function compare(
     const items = contacts(prefix(round))
     const times = [
       await timed(async () => await byStatement(client, one, items)),
-      await timed(async () => await byApi(other, items)),
+      await timed(async () => await byApi(base, other, items)),
     ] as const
     if (round < WARM_UP) continue
     statement.push(times[0])
@@ -85,6 +89,16 @@ async function compare(
   }
   const [statement_ms, api_ms] = [median(statement), median(api)]
   return { statement_ms, api_ms, ratio: api_ms / statement_ms }
+}
+
+/** One contact at a time, after a pause in which everything comes to rest: what the way through the worker costs. */
+async function idle(base: string, team: TestTeam): Promise<number> {
+  const times: number[] = []
+  for (let round = 0; round < IDLE_ROUNDS; round++) {
+    await sleep(300)
+    times.push(await timed(async () => await byApi(base, team, contacts('idle').slice(0, 1))))
+  }
+  return median(times)
 }
 
 const url = process.env.DATABASE_URL
@@ -99,20 +113,22 @@ await database.end()
 
 const env = { ...process.env, SECRET_KEY, LOG_LEVEL: 'warn' }
 const processes = [
-  fork(join(import.meta.dirname, '../../api/main.ts'), { env: { ...env, PORT } }),
+  fork(join(import.meta.dirname, '../../api/main.ts'), { env: { ...env, PORT: '0' } }),
   fork(join(import.meta.dirname, '../../workers/main.ts'), {
     env: { ...env, SMTP_URL: 'smtp://127.0.0.1:9' },
   }),
 ]
-await Promise.all(processes.map((each) => once(each, 'message')))
+const [[{ port }]] = (await Promise.all(processes.map((each) => once(each, 'message')))) as [[Up], [Up]]
+const base = `http://127.0.0.1:${port}`
 const client = new Client({ connectionString: url })
 await client.connect()
 const figures = {
-  new: await compare(client, teams, (round) => `new${round}`),
-  stored: await compare(client, teams, () => 'stored'),
+  new: await compare(client, base, teams, (round) => `new${round}`),
+  stored: await compare(client, base, teams, () => 'stored'),
 }
+const idle_ms = await idle(base, teams[0])
 await client.end()
 for (const each of processes) each.kill('SIGTERM')
 await Promise.all(processes.map((each) => once(each, 'exit')))
-process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`)
+process.stdout.write(`${JSON.stringify({ ...figures, idle_ms }, null, 2)}\n`)
 process.exitCode = Math.max(figures.new.ratio, figures.stored.ratio) < 3 ? 0 : 1

