@@ -1,0 +1,166 @@
+/**
+ * `npm start` as a newcomer meets it, in a checkout of its own: the printed requests go all the way, a second one and a
+ * taken port do as README says, kill -9 loses nothing, and the end leaves nothing behind.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { runningPostgres } from '../db/dev/postgres.ts'
+import { until } from './support/worker.ts'
+
+const ROOT = join(import.meta.dirname, '..')
+const SOURCES = ['api', 'workers', 'db', 'test', 'package.json']
+// Beneath the range that systems hand out by themselves, so that nobody takes one in passing.
+const port = (): string => String(randomInt(20_000, 30_000))
+
+type Started = {
+  npm: ChildProcess
+  ended: Promise<number | string>
+  said(): string
+  kill(signal: NodeJS.Signals): void
+}
+
+const checkout = await mkdtemp(join(tmpdir(), 'check out-'))
+await chmod(checkout, 0o711)
+const DATA = join(checkout, '.data')
+for (const name of SOURCES) await cp(join(ROOT, name), join(checkout, name), { recursive: true })
+await symlink(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
+const ENVIRONMENT = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR }
+const started = new Set<Started>()
+t.teardown(async () => {
+  for (const each of started) each.kill('SIGTERM')
+  await Promise.all([...started].map((each) => each.ended))
+  await rm(checkout, { recursive: true, force: true })
+})
+
+function npmStart(env: Record<string, string>): Started {
+  let said = ''
+  const npm = spawn('npm', ['start'], {
+    cwd: checkout,
+    env: { ...ENVIRONMENT, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  for (const stream of [npm.stdout, npm.stderr])
+    stream.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  const ended = once(npm, 'close').then(([code, signal]) => (signal ?? code) as number | string)
+  const kill = (signal: NodeJS.Signals): void => void process.kill(-(npm.pid ?? 0), signal)
+  const service = { npm, ended, said: () => said, kill }
+  started.add(service)
+  void ended.then(() => started.delete(service))
+  return service
+}
+
+/** Starts it and waits for its last line. */
+async function ready(env: Record<string, string> = {}): Promise<Started> {
+  const service = npmStart({ PORT: port(), SANDBOX_SMTP_PORT: port(), SANDBOX_HTTP_PORT: port(), ...env })
+  const over = service.ended.then((how) => {
+    throw new Error(`npm start ended (${how}): ${service.said()}`)
+  })
+  await Promise.race([until('npm start is ready', () => /^ready$/m.test(service.said()), 90), over])
+  over.catch(() => {})
+  return service
+}
+
+/** What pasting the printed requests does. @returns their answers. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
+async function paste({ said }: Started): Promise<any[]> {
+  const requests = [...said().matchAll(/^curl -s (\S+) \\\n((?: {2}-H '[^']+' \\\n)+) {2}-d '([^']+)'$/gm)]
+  return await Promise.all(
+    requests.map(async ([, url = '', headers = '', body = '']) => {
+      const pairs = [...headers.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
+        name,
+        value,
+      ])
+      const answer = await fetch(url, { method: 'POST', headers: Object.fromEntries(pairs), body })
+      return { status: answer.status, body: await answer.json() }
+    }),
+  )
+}
+
+const base = ({ said }: Started): string => /^API {6}(\S+)\/v1$/m.exec(said())?.[1] ?? 'none printed'
+const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())?.[1] ?? 'none printed'
+
+/** `npm run -s admin -- …`, which finds the running service by itself. */
+// biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
+async function admin(...args: string[]): Promise<any> {
+  const { stdout } = await promisify(execFile)('npm', ['run', '-s', 'admin', '--', ...args], {
+    cwd: checkout,
+    env: ENVIRONMENT,
+  })
+  return JSON.parse(stdout)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
+const read = async (url: string): Promise<any> => await (await fetch(url)).json()
+
+const status = async (noun: 'email' | 'whatsapp', id: string): Promise<string> =>
+  (await admin(noun, 'show', sent.team_id, id)).status
+
+let service: Started
+let sent: { team_id: string; id: string }
+const inbox = port()
+
+t.test('the printed requests go all the way, and the CLI shows how', async (t) => {
+  service = await ready({ SANDBOX_HTTP_PORT: inbox })
+  t.equal(service.said().trimEnd().split('\n').at(-1), 'ready')
+  const [email, whatsapp] = await paste(service)
+  t.match(email, {
+    status: 201,
+    body: { status: 'queued', from_address: 'Heliograph Demo <hello@demo.test>' },
+  })
+  t.match(whatsapp, { status: 201, body: { data: [{ status: 'queued' }] } })
+  sent = email.body
+  const { team_id, id } = sent
+  const [message] = whatsapp.body.data
+  await until('the email is delivered', async () => (await status('email', id)) === 'delivered')
+  await until('the message is read', async () => (await status('whatsapp', message.id)) === 'read')
+  const shown = await admin('email', 'show', team_id, id)
+  t.match(shown, { id, provider_message_id: /./, events: [{ kind: 'sent' }, { kind: 'delivered' }] })
+  const [{ id: arrived }] = await read(`http://localhost:${inbox}/messages`)
+  t.match(await read(`http://localhost:${inbox}/messages/${arrived}`), {
+    subject: 'Hello from Heliograph',
+    html: /<h1>It works/,
+    text: /It works/,
+  })
+})
+
+t.test('a taken port ends it with one clear line', async (t) => {
+  const taken = npmStart({ PORT: new URL(base(service)).port })
+  t.equal(await taken.ended, 1)
+  t.match(taken.said(), /port \d+ is taken by another program: stop it, or set PORT to another port$/m)
+})
+
+t.test('a second one shares the PostgreSQL of the first, and ends without it', async (t) => {
+  const second = await ready()
+  t.match(second.said(), /using the PostgreSQL that another npm start of this checkout keeps running/)
+  t.equal(key(second), key(service), 'it is the same service')
+  t.equal((await paste(second))[0].status, 201)
+  second.kill('SIGTERM')
+  t.equal(await second.ended, 0)
+  t.equal((await paste(service))[0].status, 201)
+})
+
+t.test('after kill -9 it starts again with its data', async (t) => {
+  service.kill('SIGKILL')
+  await service.ended
+  const before = key(service)
+  service = await ready()
+  t.equal(key(service), before)
+  t.equal(await status('email', sent.id), 'delivered')
+  t.equal((await admin('email', 'list', sent.team_id)).length, 3)
+})
+
+t.test('SIGTERM to npm alone ends everything', async (t) => {
+  t.ok(await runningPostgres(DATA))
+  process.kill(service.npm.pid ?? 0, 'SIGTERM')
+  // Its pipes close when the last process that holds them is gone.
+  await service.ended
+  t.equal(await runningPostgres(DATA), null)
+  await t.rejects(fetch(base(service)))
+})
