@@ -9,6 +9,7 @@ import type { FetchedJob, Settlement } from '../../db/queue.ts'
 import type { Fate } from '../../db/reports/fate.ts'
 import { type PendingReport, pendingReports, reportBodies, settleReports } from '../../db/reports/table.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
+import { storableWords } from '../../db/text/words.ts'
 import { applyEvents } from '../channels.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { ReportedEvent } from '../providers/report.ts'
@@ -26,7 +27,6 @@ type Verdict = { id: string } & (
 
 /** How many bytes of reports are in memory at a time; one beyond it is read alone. */
 const LOT_BYTES = 16 * 1024 * 1024
-const LONGEST_REASON = 500
 /** Seconds between tries, by the seconds since the report came: most are only a moment early. */
 const PAUSES: readonly [age: number, wait: number][] = [
   [30, 5],
@@ -112,7 +112,7 @@ async function readOne(report: PendingReport, body: Buffer | undefined, deps: Wo
     events.forEach(assertStorable)
     return { report, events, fault: null }
   } catch (error) {
-    const fault = plain(error instanceof Error ? error.message : String(error))
+    const fault = storableWords(error instanceof Error ? error.message : String(error))
     deps.log.warn({ report_id: report.id, provider: report.provider, fault }, 'unreadable report')
     return { report, events: [], fault }
   }
@@ -126,14 +126,6 @@ function assertStorable(event: ReportedEvent): void {
   if (!('ref' in event) || 'provider_message_id' in event.ref) return
   if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')
 }
-
-/** Words that PostgreSQL can store, whatever a report said. */
-const plain = (words: string): string =>
-  words
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
-    .slice(0, LONGEST_REASON)
-    .toWellFormed()
 
 function verdictOf(
   { report, events, fault }: Reading,
@@ -151,7 +143,7 @@ function verdictOf(
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }
   }
   const reasons = own.flatMap((fate) => (fate?.kind === 'ignored' ? [fate.reason] : []))
-  const reason = reasons.length === 0 ? null : plain([...new Set(reasons)].join('; '))
+  const reason = reasons.length === 0 ? null : storableWords([...new Set(reasons)].join('; '))
   return { id, state: 'done', reason }
 }
 

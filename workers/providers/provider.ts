@@ -7,6 +7,9 @@
 import type { KeyObject } from 'node:crypto'
 import type { Sender } from '../../db/senders/pace.ts'
 
+/** An adapter's `storableWords`, which knows its secrets. */
+export type Describe = (words: string) => string
+
 /** A DKIM key: the domain, the selector, and the private key, opened (or as PEM, which costs each message its parsing). */
 export type DkimKey = { domain: string; selector: string; private_key: KeyObject | string }
 

@@ -3,8 +3,8 @@
  * Promises: pure; by the error's name, with one exception where SES gives one name to two things; `detail` is
  * printable, short and free of secrets. providers.md §2.1.
  */
+import { storableWords } from '../../db/text/words.ts'
 import type { Outcome } from './provider.ts'
-import { createDescribe } from './smtp-replies.ts'
 
 /** What the SDK throws, as far as we look at it. */
 export type SesFault = Error & {
@@ -50,22 +50,20 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
   ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'ERR_TLS_CERT_ALTNAME_INVALID'],
 ])
 
-const describe = createDescribe([])
-
 /**
  * The outcome for every recipient of a failed attempt.
  * @param timed_out how it ended by a clock of ours: before a connection stood, or after.
  */
 export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' | null): Outcome {
   const status = fault.$metadata?.httpStatusCode
-  const words = describe(`${fault.name}: ${fault.message}`)
+  const words = storableWords(`${fault.name}: ${fault.message}`)
   // Taken, whatever the rest of the answer looked like: sending it again would be a duplicate.
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
   const verdict = verdictOf(fault)
   if (verdict !== undefined) return outcomeOf(verdict, fault, words)
   const safe = status !== undefined || timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')
   if (safe) return { kind: 'deferred', detail: words }
-  return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
+  return { kind: 'unknown', detail: storableWords(`no answer after the message was handed over: ${words}`) }
 }
 
 function verdictOf({ name, message }: SesFault): Verdict | undefined {
@@ -82,7 +80,7 @@ function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcom
     case 'pause':
       return { kind: 'deferred', detail, sender_wide: true, wait_seconds: PAUSE }
     case 'login': {
-      const told = describe(`${name}: AWS does not take our credentials`)
+      const told = storableWords(`${name}: AWS does not take our credentials`)
       return { kind: 'deferred', detail: told, sender_wide: true, wait_seconds: LOGIN_PAUSE }
     }
     case 'wait':

@@ -10,10 +10,8 @@ import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { isUuid } from '../../db/text/strings.ts'
+import { storableWords } from '../../db/text/words.ts'
 import type { ContactEffect, MessageRef, ReportedEvent, ReportReader } from './report.ts'
-import { createDescribe } from './smtp-replies.ts'
-
-const describe = createDescribe([])
 
 /** SES says this once when a topic is connected; it is about no message. */
 const TOPIC_TEST = /^Successfully validated SNS topic for Amazon SES event publishing/
@@ -168,13 +166,14 @@ const READERS: Record<string, (event: SesEvent) => Finding[]> = {
 /** Reads one report. @throws Error when it is none of SES's. */
 export const readSesReport: ReportReader = async ({ body, received_at }) => {
   const envelope = valid(envelopeSchema, parsed(body.toString('utf8'), 'the report'), 'the report')
-  if (envelope.Type !== 'Notification') throw new Error(`SNS's ${describe(envelope.Type)} is no report`)
+  if (envelope.Type !== 'Notification') throw new Error(`SNS's ${storableWords(envelope.Type)} is no report`)
   if (TOPIC_TEST.test(envelope.Message)) return []
   const raw = parsed(envelope.Message, 'its message')
   const event = valid(eventSchema, raw, 'its message')
   const type = event.eventType ?? event.notificationType ?? ''
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
-  if (!read) throw new Error(`SES tells of something that we do not know: ${describe(type) || 'nothing'}`)
+  if (!read)
+    throw new Error(`SES tells of something that we do not know: ${storableWords(type) || 'nothing'}`)
   const sent_at = timeOf(event.mail.timestamp, received_at)
   return read(event).map((finding): ReportedEvent => {
     const recipient = finding.recipient === null ? null : bareAddress(finding.recipient)
@@ -184,7 +183,7 @@ export const readSesReport: ReportReader = async ({ body, received_at }) => {
       kind: finding.kind,
       recipient,
       occurred_at: timeOf(finding.at, sent_at),
-      detail: describe(finding.detail),
+      detail: storableWords(finding.detail),
       event_key: keyOf(type, { event, finding, recipient }),
       effect: finding.effect,
     }
@@ -203,7 +202,9 @@ function valid<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, wha
   try {
     return schema.validateSync(value, { strict: true }) as T
   } catch (error) {
-    throw new Error(describe(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`))
+    throw new Error(
+      storableWords(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`),
+    )
   }
 }
 

@@ -4,7 +4,7 @@
  * An operator's fault (login, TLS) never ends a message. decisions: delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
-import type { Outcome } from './provider.ts'
+import type { Describe, Outcome } from './provider.ts'
 
 /** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
 export type Attempt = {
@@ -15,26 +15,12 @@ export type Attempt = {
   refusals: () => readonly NodemailerError[]
 }
 
-/** Makes a provider's words fit to be stored. */
-export type Describe = (words: string) => string
-
-const LONGEST_DETAIL = 500
-
 /** 530, 534, 535, 538: the login is missing or wrong. */
 const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
 /** 421: too many connections or closing down; 454: throttled, or relaying put off. Both mean every message. */
 const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
-
-/** Control characters (PostgreSQL cannot store NUL) become blanks; the given secrets are masked. */
-export function createDescribe(secrets: readonly string[]): Describe {
-  return (words) => {
-    const masked = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), words.toWellFormed())
-    const line = masked.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
-    return line.slice(0, LONGEST_DETAIL).toWellFormed()
-  }
-}
 
 /** An outcome for each of the attempt's recipients once the server has taken the message. */
 export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {

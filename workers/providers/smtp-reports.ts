@@ -8,8 +8,8 @@ import { findReturnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
 import type { Secrets } from '../../db/secrets.ts'
+import { storableWords } from '../../db/text/words.ts'
 import type { ContactEffect, RawReport, ReportedEmailEvent, ReportReader } from './report.ts'
-import { createDescribe } from './smtp-replies.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './smtp-report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */
@@ -37,8 +37,6 @@ const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
 
 /** One event of a report before it is tied to its message. */
 type Told = Omit<ReportedEmailEvent, 'channel' | 'ref'>
-
-const describe = createDescribe([])
 
 /** Makes the reader of reports about mail that went out through SMTP. */
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
@@ -122,7 +120,7 @@ function toldByStatus(text: string, email: Email, { received_at }: RawReport): T
       ...meaningOf(action, status),
       recipient,
       occurred_at,
-      detail: describe(wordsOf(group) || `${action} ${status}`),
+      detail: storableWords(wordsOf(group) || `${action} ${status}`),
       event_key: `dsn:${action}:${status}:${recipient?.toLowerCase() ?? ''}${when}`,
     }
   })
@@ -191,7 +189,7 @@ function toldByFeedback(text: string, email: Email, { received_at }: RawReport):
     effect: 'complaint',
     recipient,
     occurred_at: timeOf([dateOf(email)], received_at),
-    detail: describe(by === '' ? type : `${type}: ${by}`),
+    detail: storableWords(by === '' ? type : `${type}: ${by}`),
     event_key: `feedback:${type.slice(0, 40).toWellFormed()}:${recipient?.toLowerCase() ?? ''}`,
   }))
 }

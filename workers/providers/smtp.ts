@@ -6,15 +6,10 @@
  */
 import { pipeline, Transform } from 'node:stream'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
+import { storableWords } from '../../db/text/words.ts'
 import { composeMessage, wireAddress } from './message.ts'
-import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
-import {
-  type Attempt,
-  createDescribe,
-  type Describe,
-  outcomesOfFailure,
-  outcomesOfSuccess,
-} from './smtp-replies.ts'
+import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
+import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
 
 /** Milliseconds. `total_ms` bounds one send from the wait for a connection to the server's last word. */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; socket_ms: number; total_ms: number }
@@ -49,7 +44,8 @@ type TrackedMail = SendMailOptions & { attempt: Attempt }
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
-  const describe = createDescribe(secretsOf(options.url))
+  const secrets = secretsOf(options.url)
+  const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
   const in_flight = new Set<Promise<unknown>>()
   // A relay is not paced until it asks for it: it takes what its connections take.

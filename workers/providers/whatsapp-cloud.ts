@@ -4,7 +4,8 @@
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (whatsapp-faults.ts).
  */
 import { isObject } from '../../db/fields.ts'
-import { createDescribe, type Describe } from './smtp-replies.ts'
+import { storableWords } from '../../db/text/words.ts'
+import type { Describe } from './provider.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './whatsapp.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
 import { listTemplates } from './whatsapp-listing.ts'
@@ -29,7 +30,7 @@ const LARGEST_ANSWER = 256 * 1024
 const LONGEST_ID = 512
 
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
-  const describe = createDescribe([options.access_token])
+  const describe: Describe = (words) => storableWords(words, [options.access_token])
   const in_flight = new Set<Promise<unknown>>()
   return {
     sender: {

@@ -3,6 +3,7 @@
  * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
  * message. Codes: providers.md §1.2, from Meta's error reference of May 2026.
  */
+import type { Describe } from './provider.ts'
 import type { WhatsappOutcome } from './whatsapp.ts'
 
 /** The API's error as far as we read it. `subcode` 0: none. */
@@ -78,7 +79,7 @@ const codesOf = function* (error: unknown): Generator<string> {
 }
 
 /** An outcome for a request that got no answer: safe to repeat only when nothing can have left. */
-export function judgeFailure(error: unknown, describe: (words: string) => string): WhatsappOutcome {
+export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...codesOf(error)]
   const words = codes.join(' ') || (error instanceof Error ? error.message : String(error))
   if (codes.length > 0 && codes.every((code) => UNSENT.has(code))) {

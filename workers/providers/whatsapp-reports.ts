@@ -4,6 +4,7 @@
  * templates is left out. providers.md §1.3, §1.5.
  */
 import { isObject } from '../../db/fields.ts'
+import { storableWords } from '../../db/text/words.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
 import type {
   MessageRef,
@@ -13,11 +14,9 @@ import type {
   ReportedWhatsappEvent,
   ReportReader,
 } from './report.ts'
-import { createDescribe } from './smtp-replies.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-const describe = createDescribe([])
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
 const LONGEST_ID = 512
@@ -43,7 +42,7 @@ const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter
 
 /** A string that can be stored as it is; undefined for anything else. */
 const plain = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && describe(value) === value
+  typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && storableWords(value) === value
     ? value
     : undefined
 
@@ -55,7 +54,7 @@ function timeOf(value: unknown, fallback: Date): Date {
 
 /** Code and words of each error, as Meta advises: code and details. */
 const faultsOf = (errors: unknown): string =>
-  describe(
+  storableWords(
     objects(errors)
       .map(({ code, title, message, error_data }) => {
         const details = isObject(error_data) ? error_data.details : undefined
@@ -93,7 +92,9 @@ function templateEvent(given: Json, time: unknown, received_at: Date): ReportedT
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!status || !name || !language) return []
-  const detail = describe([given.event, given.reason].filter((text) => typeof text === 'string').join(': '))
+  const detail = storableWords(
+    [given.event, given.reason].filter((text) => typeof text === 'string').join(': '),
+  )
   const occurred_at = timeOf(time, received_at)
   return [{ channel: 'whatsapp-template', name, language, status, occurred_at, detail }]
 }

@@ -1,0 +1,16 @@
+/**
+ * Makes words of a stranger (a provider, a server, a fault) fit to be stored, logged and shown. Pure.
+ * Promises: PostgreSQL takes the result in text and in jsonb (no NUL, no lone surrogate, no pair cut in two), it is
+ * one line of at most 500 code units, and none of the given secrets stands in it. reliability §2 D.
+ */
+
+const LONGEST = 500
+
+/** One line of the words: control characters and line ends become blanks, secrets become `***`. */
+export function storableWords(text: string, secrets: readonly string[] = []): string {
+  const known = secrets.filter((secret) => secret !== '')
+  const masked = known.reduce((words, secret) => words.replaceAll(secret, '***'), text.toWellFormed())
+  const line = masked.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
+  const cut = line.slice(0, LONGEST)
+  return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd()
+}

@@ -1,0 +1,39 @@
+/** Words of strangers, made storable: reliability §2 D. */
+import fc from 'fast-check'
+import t from 'tap'
+import { storableWords } from '../../../db/text/words.ts'
+
+t.test(
+  'control characters and line ends become one blank each run; what is left stays as it is',
+  async (t) => {
+    t.equal(storableWords('550 5.1.1 No such user'), '550 5.1.1 No such user')
+    t.equal(storableWords(' a\u0000\u0007b\r\n\u2028\u0085c\t'), 'a b c')
+    t.equal(storableWords('пример 😀'), 'пример 😀')
+    t.equal(storableWords('half \ud83d of a pair'), 'half \ufffd of a pair')
+  },
+)
+
+t.test('at most 500 code units, and never half a pair', async (t) => {
+  t.equal(storableWords('x'.repeat(501)), 'x'.repeat(500))
+  t.equal(storableWords(`${'x'.repeat(498)}😀y`), `${'x'.repeat(498)}😀`)
+  t.equal(storableWords(`${'x'.repeat(499)}😀y`), 'x'.repeat(499))
+})
+
+t.test('secrets are removed wherever they stand; an empty one is none', async (t) => {
+  t.equal(storableWords('535 hunter2, yes hunter2', ['hunter2', '']), '535 ***, yes ***')
+  t.equal(storableWords(`${'x'.repeat(495)}hunter2`, ['hunter2']), `${'x'.repeat(495)}***`)
+})
+
+t.test('whatever is given, the words can be stored, and are left alone the second time', async () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 1_200, size: 'max' }), (text) => {
+      const words = storableWords(text)
+      return (
+        words.isWellFormed() &&
+        words.length <= 500 &&
+        !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(words) &&
+        storableWords(words) === words
+      )
+    }),
+  )
+})
