@@ -1,6 +1,8 @@
 /** For those who run the service: whether the process is up, whether it can work, and its figures for Prometheus. */
+
 import { Refusal } from '../db/errors.ts'
 import { ping } from '../db/pool.ts'
+import { queueStatus } from '../db/queue/table.ts'
 import { assertBearer } from './auth.ts'
 import type { PublicRoute } from './route.ts'
 
@@ -26,10 +28,10 @@ export const opsRoutes: readonly PublicRoute[] = [
     path: '/metrics',
     access: 'public',
     // Its own token, since figures are the operator's; without METRICS_TOKEN the path does not exist.
-    handle: async ({ headers }, { database, queue, metrics, metricsToken }) => {
+    handle: async ({ headers }, { database, metrics, metricsToken }) => {
       if (metricsToken === null) throw new Refusal('not_found', 'there is nothing at this path')
       assertBearer(headers.authorization, metricsToken)
-      const { content_type, text } = await metrics.render(await queue.status(database))
+      const { content_type, text } = await metrics.render(await queueStatus(database))
       return { status: 200, body: text, headers: { 'Content-Type': content_type } }
     },
   },

@@ -18,9 +18,10 @@ export type QueueOptions = {
   partition: boolean
 }
 
-// Pauses begin at 2 to 4 s (decisions: at most 30) and double up to half an hour; a killed worker's jobs wait as long. The give-up time of a message
-// is its own deadline of 24 h, so the limit only has to outlast it.
-const untilDeadline = { retryLimit: 1_000, retryDelay: 2, retryDelayMax: 1_800 }
+// Pauses begin at 2 to 4 s (decisions: at most 30) and double up to half an hour; a killed worker's jobs wait as long.
+// A message is given up at its own deadline of 24 h, which these tries outlast by two hours: one that kills every worker
+// that touches it never gets to that deadline, and ends here.
+const untilDeadline = { retryLimit: 64, retryDelay: 2, retryDelayMax: 1_800 }
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })

@@ -1,7 +1,9 @@
 /**
  * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and what workers need to fetch and settle.
  * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never
- * has two jobs; settling is limited to the attempt that was fetched. The only module that imports pg-boss.
+ * has two jobs; settling is limited to the attempt that was fetched, but for one that was put off: pg-boss counts its
+ * successor's attempts anew, so whoever puts a job off says `completed` of it afterwards, which can do no harm. The only
+ * module that imports pg-boss.
  */
 import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
@@ -16,14 +18,7 @@ import {
   type ScheduleName,
 } from './jobs.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from './pool.ts'
-import {
-  deleteEndedJobs,
-  deleteIdleJobs,
-  nextAttempt,
-  type QueueStatus,
-  queueStatus,
-  withJob,
-} from './queue/table.ts'
+import { deleteEndedJobs, deleteIdleJobs } from './queue/table.ts'
 
 const SCHEMA = 'pgboss'
 
@@ -31,7 +26,13 @@ const SCHEMA = 'pgboss'
 export type FetchedJob<J extends JobName> = Job<Payload<J>>
 
 /** A job's end as its handler sees it: `failed` is tried again later, `deadletter` is given up. */
-export type Settlement = JobResult
+export type Settlement = JobResult & { put_off?: true }
+
+/**
+ * The end of a job that was snoozed. Its successor may run by now, and pg-boss cannot tell the two apart: to complete
+ * that one too early costs a round of the sweep, to fail it would send twice.
+ */
+export const putOff = (id: string): Settlement => ({ id, status: 'completed', put_off: true })
 
 /** What the API and the CLI use. */
 export type Producer = {
@@ -42,17 +43,12 @@ export type Producer = {
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
-  /** Of these rows, those with a job that is waiting, running or a dead letter. */
-  withJob(tx: Tx, job: JobName, ids: readonly string[]): Promise<Set<string>>
-  /** When a row's waiting job will be tried next and how often it was; null when it has none. */
-  nextAttempt(tx: Tx, job: JobName, id: string): Promise<{ at: string; attempts: number } | null>
   /** Moves a queue's dead letters back, a hundred at a time, each lot in one transaction with `moved`. */
   redrive<J extends JobName>(
     database: Database,
     job: J,
     moved?: (tx: Tx, payloads: Payload<J>[]) => Promise<void>,
   ): Promise<number>
-  status(tx: Tx): Promise<QueueStatus[]>
   stop(): Promise<void>
 }
 
@@ -65,8 +61,8 @@ export type Consumer = Omit<Producer, 'stop'> & {
   ): Promise<void>
   /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
   schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>
-  /** Completes jobs in the caller's transaction. @returns the ids whose attempt was still ours. */
-  complete<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[]): Promise<Set<string>>
+  /** Completes jobs in the caller's transaction: those whose attempt is still ours. */
+  complete<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[]): Promise<void>
   /** Puts jobs off in the caller's transaction without counting an attempt. */
   snooze<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[], seconds: number): Promise<void>
   /** Fetches now instead of at the next poll; a hint that costs one fetch when it was wrong. */
@@ -123,8 +119,8 @@ async function redrive<J extends JobName>(
     const payloads = jobs.map(({ data }) => data)
     await database.transaction(async (tx) => {
       await deleteEndedJobs(tx, job, jobIds(job, payloads))
-      await insertJobs(boss, tx, job, payloads)
       await moved(tx, payloads)
+      await insertJobs(boss, tx, job, payloads)
       await boss.complete(dead, jobs, null, on(tx))
     })
     total += jobs.length
@@ -134,13 +130,11 @@ async function redrive<J extends JobName>(
 const createProducer = (boss: PgBoss): Omit<Producer, 'stop'> => ({
   enqueue: async (tx, job, payloads) => await insertJobs(boss, tx, job, payloads),
   reenqueue: async (tx, job, payloads) => {
+    if (payloads.length === 0) return 0
     await deleteIdleJobs(tx, job, jobIds(job, payloads))
     return await insertJobs(boss, tx, job, payloads)
   },
-  withJob,
-  nextAttempt,
   redrive: async (database, job, moved) => await redrive(boss, database, job, moved),
-  status: queueStatus,
 })
 
 async function start(
@@ -226,7 +220,7 @@ export async function openConsumer(
       await boss.schedule(name, SCHEDULES[name].cron)
     },
     async complete(tx, job, jobs) {
-      return settledIds(await boss.complete(job, [...jobs], null, on(tx)))
+      await boss.complete(job, [...jobs], null, on(tx))
     },
     async snooze(tx, job, jobs, seconds) {
       const ours = settledIds(await boss.deleteJob(job, [...jobs], on(tx)))
@@ -263,11 +257,14 @@ export async function migrateQueues(url: string): Promise<void> {
       const dead = deadLetterOf(name as JobName)
       const changing = { ...kept, ...rest, retryBackoff: true, deadLetter: dead }
       await boss.createQueue(dead, kept)
+      await boss.updateQueue(dead, kept)
       await boss.createQueue(name, { partition, ...changing })
       await boss.updateQueue(name, changing)
     }
-    for (const name of Object.keys(SCHEDULES))
-      await boss.createQueue(name, { policy: 'exclusive', retryLimit: 0 })
+    for (const name of Object.keys(SCHEDULES)) {
+      await boss.createQueue(name, { policy: 'exclusive' })
+      await boss.updateQueue(name, { retryLimit: 0 })
+    }
   } finally {
     await boss.stop({ graceful: false })
   }

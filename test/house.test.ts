@@ -141,7 +141,16 @@ t.test('migrations are numbered without gaps, and line one says why', async (t) 
 })
 
 // Read before the team is known, or belonging to none (design §6).
-const DIRECTORIES = ['plans', 'users', 'api_keys', 'sessions', 'schema_migrations', 'senders', 'reports']
+const DIRECTORIES = [
+  'plans',
+  'users',
+  'api_keys',
+  'sessions',
+  'schema_migrations',
+  'senders',
+  'recipient_pauses',
+  'reports',
+]
 
 const keyRow = object({
   table: string().defined(),

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../db/log.ts'
 import type { Database, Tx } from '../db/pool.ts'
 import { bookSends, pauseSender, type Sender, slowSender } from '../db/senders/pace.ts'
-import { pausedSenders } from '../db/senders/table.ts'
+import { recipientPauses } from '../db/senders/table.ts'
 import type { Outcome } from './providers/provider.ts'
 import type { Slots } from './slots.ts'
 
@@ -18,6 +18,9 @@ const BRAKE = 1_000
 
 /** With the booking's horizon and a provider's own timeouts well within the expiry of a job, in milliseconds. */
 const PATIENCE = 15_000
+
+/** Why something that might have gone did not: what a person is told. */
+export const NOT_BEGUN = 'not begun: no send came free in time, or the sender was slowed just then'
 
 /** A batch, split: what may go, with its wait in seconds, and what has to be put off. */
 export type Paced<T> = {
@@ -88,48 +91,36 @@ export async function applyPace(
   outcomes: readonly Outcome[],
   { booked_at, now, log }: { booked_at: Date; now: Date; log: Log },
 ): Promise<void> {
-  const wide = outcomes.filter((outcome) => outcome.kind === 'deferred' && outcome.sender_wide)
-  const [first] = wide
-  if (first === undefined) return
-  const pauses = wide.flatMap((outcome) =>
-    outcome.kind === 'deferred' && outcome.wait_seconds !== undefined
-      ? [{ seconds: outcome.wait_seconds, words: outcome.detail }]
-      : [],
-  )
-  const [longest] = pauses.sort((one, other) => other.seconds - one.seconds)
-  if (longest === undefined) {
-    log.warn({ sender: sender.key, words: first.detail }, 'the provider asks to slow down')
+  const wide = outcomes.flatMap((one) => (one.kind === 'deferred' && one.sender_wide ? [one] : []))
+  const [longest] = wide.toSorted((one, other) => (other.wait_seconds ?? 0) - (one.wait_seconds ?? 0))
+  if (longest === undefined) return
+  const { wait_seconds, detail: words } = longest
+  if (wait_seconds === undefined) {
+    log.warn({ sender: sender.key, words }, 'the provider asks to slow down')
     await slowSender(tx, sender, now, booked_at)
   } else {
-    log.error({ sender: sender.key, ...longest }, 'nothing can be sent for now')
-    const until = new Date(now.getTime() + longest.seconds * 1_000)
-    await pauseSender(tx, sender, until, longest.words, now)
+    log.error({ sender: sender.key, seconds: wait_seconds, words }, 'nothing can be sent for now')
+    await pauseSender(tx, sender, new Date(now.getTime() + wait_seconds * 1_000), words, now)
   }
 }
 
-/** A pause of something smaller than a sender, such as a number and one recipient. */
-export type Pause = { key: string; seconds: number; reason: string }
-
-/** Splits off the items whose own key is paused, with the seconds that are left. One query. */
+/** Splits off the items whose recipient is paused at this sender, with their wait in whole seconds. */
 export async function withoutPaused<T>(
   database: Database,
+  { key }: Sender,
   items: readonly T[],
-  keyOf: (item: T) => string,
-  now: Date,
-) {
-  const paused = items.length === 0 ? [] : await pausedSenders(database, now, items.map(keyOf))
-  const ends = new Map(paused.map(({ key, paused_until }) => [key, Date.parse(paused_until)]))
+  { recipientOf, now }: { recipientOf: (item: T) => string; now: Date },
+): Promise<{ free: T[]; resting: { item: T; seconds: number }[] }> {
+  const recipients = [...new Set(items.map(recipientOf))]
+  const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients, now)
+  const ends = new Map(
+    pauses
+      .filter(({ sender }) => sender === key)
+      .map(({ recipient, paused_until }) => [recipient, Date.parse(paused_until)]),
+  )
   const resting = items.flatMap((item) => {
-    const end = ends.get(keyOf(item))
+    const end = ends.get(recipientOf(item))
     return end === undefined ? [] : [{ item, seconds: Math.ceil((end - now.getTime()) / 1_000) }]
   })
-  return { free: items.filter((item) => !ends.has(keyOf(item))), resting }
-}
-
-/** Sets pauses, in one order for everyone. They are rare: each costs two statements. */
-export async function pauseAll(tx: Tx, pauses: readonly Pause[], now: Date): Promise<void> {
-  const sorted = [...pauses].sort((one, other) => (one.key < other.key ? -1 : 1))
-  for (const { key, seconds, reason } of sorted) {
-    await pauseSender(tx, { key, ceiling: 1 }, new Date(now.getTime() + seconds * 1_000), reason, now)
-  }
+  return { free: items.filter((item) => !ends.has(recipientOf(item))), resting }
 }

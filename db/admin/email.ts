@@ -45,7 +45,9 @@ export const verbs: Verbs = (email, admin) => {
     .action(
       answer(
         async (team: string, id: string) =>
-          await admin.transaction(async (at) => await requeueEmail(at, await admin.queue(), team, id)),
+          await admin.transaction(
+            async (at) => await requeueEmail({ ...at, queue: await admin.queue() }, team, id),
+          ),
       ),
     )
 

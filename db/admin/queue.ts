@@ -1,10 +1,9 @@
 /** Verbs of `queue`: how full the queues are, and their dead letters. */
-import { requeueEmails } from '../emails/requeue.ts'
+import { noteEmailsRequeued } from '../emails/requeue.ts'
 import { JOBS, type JobName, type Payload } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
 import { queueStatus } from '../queue/table.ts'
-import type { Producer } from '../queue.ts'
-import { requeueMessages } from '../whatsapp/requeue.ts'
+import { noteMessagesRequeued } from '../whatsapp/requeue.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -12,17 +11,15 @@ import { answer, type Verbs } from './noun.ts'
 const QUEUES = Object.keys(JOBS) as JobName[]
 
 /** What a queue's rows are told when their dead letters move back. */
-type Moved = {
-  [J in JobName]?: (tx: Tx, queue: Producer, payloads: Payload<J>[], now: Date) => Promise<unknown>
-}
+type Moved = { [J in JobName]?: (at: { tx: Tx; now: Date }, payloads: Payload<J>[]) => Promise<unknown> }
 
-const MOVED: Moved = { 'deliver-email': requeueEmails, 'deliver-whatsapp': requeueMessages }
+const MOVED: Moved = { 'deliver-email': noteEmailsRequeued, 'deliver-whatsapp': noteMessagesRequeued }
 
 async function redrive<J extends JobName>(admin: Admin, job: J) {
   const database = await admin.database()
   const queue = await admin.queue()
   const moved = async (tx: Tx, payloads: Payload<J>[]) =>
-    void (await MOVED[job]?.(tx, queue, payloads, admin.now))
+    void (await MOVED[job]?.({ tx, now: admin.now }, payloads))
   return { queue: job, redriven: await queue.redrive(database, job, moved) }
 }
 

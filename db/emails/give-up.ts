@@ -4,26 +4,30 @@
  */
 import type { Tx } from '../pool.ts'
 import { emailsGivenUp } from './requeue/table.ts'
-import { type EmailEvent, insertEvents } from './table.ts'
-
-const LOT = 1_000
+import { type EmailEvent, type EmailRef, insertEvents } from './table.ts'
 
 /** The event that tells of it. `since`: when the email was accepted, or requeued last. */
-export const gaveUp = (
-  email: { team_id: string; email_id: string; since: string },
+export const emailGaveUp = (
+  { team_id, email_id, since }: EmailRef & { since: string },
   detail: string,
   now: Date,
 ): EmailEvent => ({
-  ...{ team_id: email.team_id, email_id: email.email_id, event_key: `gave_up:${email.since}` },
-  ...{ kind: 'gave_up', recipient: null, occurred_at: now, detail },
+  team_id,
+  email_id,
+  event_key: `gave_up:${since}`,
+  kind: 'gave_up',
+  recipient: null,
+  occurred_at: now,
+  detail,
 })
 
-/** Tells of up to a thousand emails whose job became a dead letter without a word: its workers died over it. */
-export async function noteGivenUp(tx: Tx, now: Date): Promise<number> {
-  const emails = await emailsGivenUp(tx, LOT)
+/** What is said when a job became a dead letter without a word: its workers died over it. */
+export const NO_ANSWER = 'each attempt ended without an answer from its worker'
+
+/** Tells of emails whose job became a dead letter without a word, up to `limit`. @returns how many. */
+export async function noteEmailsGivenUp({ tx, now }: { tx: Tx; now: Date }, limit: number): Promise<number> {
+  const emails = await emailsGivenUp(tx, limit)
   if (emails.length === 0) return 0
-  const events = emails.map(({ reason, ...email }) =>
-    gaveUp(email, reason ?? 'each attempt ended without an answer from its worker', now),
-  )
+  const events = emails.map(({ reason, ...email }) => emailGaveUp(email, reason ?? NO_ANSWER, now))
   return (await insertEvents(tx, events)).length
 }

@@ -11,40 +11,48 @@ import { emailOrRefusal } from './show.ts'
 import type { EmailStatus } from './status.ts'
 import { type EmailRef, insertEvents } from './table.ts'
 
-/** Requeues those of the emails that the provider has not taken. @returns these. */
-export async function requeueEmails(
-  tx: Tx,
-  queue: Pick<Producer, 'reenqueue'>,
+type Requeueing = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
+
+/** Marks those of the emails that the provider has not taken, and tells their timelines. @returns these. */
+export async function noteEmailsRequeued(
+  { tx, now }: { tx: Tx; now: Date },
   refs: readonly EmailRef[],
-  now: Date,
 ): Promise<readonly EmailRef[]> {
   if (refs.length === 0) return []
   const requeued = await markRequeued(tx, refs, now)
-  if (requeued.length === 0) return []
+  const event = {
+    event_key: `requeued:${now.toISOString()}`,
+    kind: 'requeued' as const,
+    recipient: null,
+    occurred_at: now,
+    detail: '',
+  }
+  if (requeued.length > 0)
+    await insertEvents(
+      tx,
+      requeued.map((ref) => ({ ...ref, ...event })),
+    )
+  return requeued
+}
+
+/** Requeues those of the emails that the provider has not taken. @returns these. */
+export async function requeueEmails(
+  { tx, queue, now }: Requeueing,
+  refs: readonly EmailRef[],
+): Promise<readonly EmailRef[]> {
+  const requeued = await noteEmailsRequeued({ tx, now }, refs)
   await queue.reenqueue(tx, 'deliver-email', requeued)
-  await insertEvents(
-    tx,
-    requeued.map((ref) => ({
-      ...ref,
-      event_key: `requeued:${now.toISOString()}`,
-      kind: 'requeued' as const,
-      recipient: null,
-      occurred_at: now,
-      detail: '',
-    })),
-  )
   return requeued
 }
 
 /** One email, at an operator's wish. @throws Refusal not_found, or bad_request when the provider has taken it. */
 export async function requeueEmail(
-  { tx, now }: { tx: Tx; now: Date },
-  queue: Pick<Producer, 'reenqueue'>,
+  { tx, queue, now }: Requeueing,
   teamId: string,
   id: string,
 ): Promise<{ id: string; status: EmailStatus; requeued_at: string }> {
   const { status, provider_message_id } = await emailOrRefusal(tx, teamId, id)
-  const [requeued] = await requeueEmails(tx, queue, [{ team_id: teamId, email_id: id }], now)
+  const [requeued] = await requeueEmails({ tx, queue, now }, [{ team_id: teamId, email_id: id }])
   if (requeued) return { id, status: 'queued', requeued_at: now.toISOString() }
   const reason = status === 'queued' ? `handed over as ${provider_message_id}` : status
   throw new Refusal('bad_request', `the email is ${reason}; only one that is still queued can be requeued`)

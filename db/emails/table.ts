@@ -167,19 +167,23 @@ export const refTuples = (refs: readonly EmailRef[]) =>
     ['uuid', 'uuid'],
   )
 
-/** Those of the emails that still have something to deliver: not handed over yet, or to some recipients only. */
+/** Whether an email still has something to deliver: it is not handed over yet, or to some recipients only. */
+export const undelivered = sql.fragment`
+  (status = 'queued' and provider_message_id is null or pending_recipients is not null)`
+
+/** Those of the emails that still have something to deliver. */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly EmailRow[]> {
   return await tx.any(sql.prepared('emails_to_deliver', emailRow)`
     select ${emailColumns} from emails
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and (status = 'queued' and provider_message_id is null or pending_recipients is not null)`)
+      and ${undelivered}`)
 }
 
 /** What an attempt changes of a row besides its status. */
 export type AttemptRecord = EmailRef & {
   provider_message_id: string | null
   pending_recipients: readonly string[] | null
-  size_kb: number
+  size_kb: number | null
 }
 
 /** Stores what attempts brought, in one statement; a provider id once stored stays. */

@@ -35,7 +35,8 @@ create table emails (
 
 create unique index emails_idempotency_key on emails (team_id, idempotency_key) where idempotency_key is not null;
 -- For the sweep: few rows at any time, those the provider has not taken yet.
-create index emails_queued on emails (created_at) where status = 'queued';
+-- What the sweep looks through: a half-sent email is unfinished too.
+create index emails_unfinished on emails (created_at) where status = 'queued' or pending_recipients is not null;
 -- For reports that carry nothing but the provider's id.
 create index emails_provider_message_id on emails (provider_message_id) where provider_message_id is not null;
 

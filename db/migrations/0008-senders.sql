@@ -10,3 +10,13 @@ create table senders (
   -- The provider's words for the pause, for people.
   pause_reason text
 ) with (fillfactor = 50);
+
+-- Pauses of one recipient at one sender: the provider limits what a number sends to each. Gone when they are over.
+create table recipient_pauses (
+  sender text not null,
+  recipient text not null,
+  paused_until timestamptz not null,
+  reason text not null,
+  primary key (recipient, sender)
+);
+create index recipient_pauses_until on recipient_pauses (paused_until);

@@ -2,23 +2,19 @@
  * pg-boss's rows, as far as we read or delete them ourselves: what needs no pg-boss, so that the CLI need not load it.
  * Must not insert or settle jobs: that is pg-boss's own business (queue.ts).
  */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { deadLetterOf, JOBS, type JobName } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
 
-const idRow = object({ id: string().defined() })
-
-/** Of these rows, those with a job that is waiting, running or a dead letter. */
-export async function withJob(tx: Tx, job: JobName, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.any(sql.type(idRow)`
-    select id from pgboss.job
-    where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state <= 'active'
-    union all
-    select source_id as id from pgboss.job
-    where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state <= 'active'`)
-  return new Set(rows.map((row) => row.id))
-}
+/**
+ * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
+ * @param id the row's id, as a column.
+ */
+export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
+  not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active')
+  and not exists (
+    select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
 
 const attemptRow = object({ at: string().defined(), attempts: number().defined() })
 

@@ -1,7 +1,10 @@
-/** Why a queued message waits, for an operator's eyes: its next attempt, its last refusal, and any sender that is paused. */
+/**
+ * Why a queued message waits, for an operator's eyes: its next attempt, its last refusal, and any pause in its way.
+ * Must not tell of another message's recipient.
+ */
 import type { JobName } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
-import { pausedSenders } from '../senders/table.ts'
+import { pausedSenders, recipientPauses } from '../senders/table.ts'
 import { nextAttempt } from './table.ts'
 
 /** null when it has no job: it was given up, or is being sent just now. */
@@ -11,27 +14,38 @@ export type Waiting = {
   last_refusal: string | null
   /** Numbers, accounts and relays that are paused, until when and why: nothing goes through them, whatever waits. */
   paused_senders: { sender: string; until: string; reason: string | null }[]
+  /** The same, where the pause is only about this message's recipient. */
+  paused_for_recipient: { sender: string; until: string; reason: string | null }[]
 } | null
 
 const REFUSALS = new Set(['deferred', 'unknown', 'gave_up'])
 
-/** @param events the message's timeline, oldest first. */
+/**
+ * @param recipient the message's own, where recipients can be paused.
+ * @param events the message's timeline, oldest first.
+ */
 export async function waitingOf(
   tx: Tx,
-  { job, id, now }: { job: JobName; id: string; now: Date },
+  { job, id, recipient, now }: { job: JobName; id: string; recipient?: string; now: Date },
   events: readonly { kind: string; detail: string }[],
 ): Promise<Waiting> {
   const next = await nextAttempt(tx, job, id)
   if (!next) return null
-  const paused = await pausedSenders(tx, now)
+  const senders = await pausedSenders(tx, now)
+  const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient], now)
   return {
     next_attempt_at: next.at,
     attempts: next.attempts,
     last_refusal: events.findLast(({ kind }) => REFUSALS.has(kind))?.detail ?? null,
-    paused_senders: paused.map(({ key, paused_until, pause_reason }) => ({
-      sender: key,
-      until: paused_until,
-      reason: pause_reason,
+    paused_senders: senders.map(({ key: sender, paused_until: until, pause_reason: reason }) => ({
+      sender,
+      until,
+      reason,
+    })),
+    paused_for_recipient: recipients.map(({ sender, paused_until: until, reason }) => ({
+      sender,
+      until,
+      reason,
     })),
   }
 }

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
+import { withoutJob } from '../queue/table.ts'
 
 export const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
 export type Provider = (typeof PROVIDERS)[number]
@@ -57,10 +58,11 @@ export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<
   return new Map(rows.map(({ id, body }) => [id, body]))
 }
 
-/** Reports that came before `before` and are still pending, oldest first: candidates for the sweep. */
-export async function staleReports(tx: Tx, before: Date, limit: number): Promise<string[]> {
+/** Reports that came before `before`, are still pending and have no job, oldest first. */
+export async function lostReports(tx: Tx, before: Date, limit: number): Promise<string[]> {
   const rows = await tx.any(sql.type(idRow)`
-    select id from reports where state = 'pending' and received_at < ${sql.timestamp(before)}
+    select id from reports r where state = 'pending' and received_at < ${sql.timestamp(before)}
+      and ${withoutJob('ingest-report', sql.fragment`r.id`)}
     order by received_at limit ${limit}`)
   return rows.map(({ id }) => id)
 }

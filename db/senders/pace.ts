@@ -87,8 +87,9 @@ async function change<T>(
   decide: (pace: Pace) => { pace: Pace; result: T },
 ): Promise<T> {
   const row = await lockSender(tx, key, ceiling, now)
-  const { pace, result } = decide(paceAt(row, ceiling, now, saved_seconds))
-  await saveSender(tx, key, pace)
+  const found = paceAt(row, ceiling, now, saved_seconds)
+  const { pace, result } = decide(found)
+  if (pace !== found) await saveSender(tx, key, pace)
   return result
 }
 

@@ -18,11 +18,18 @@ const senderColumns = sql.fragment`key, rate, slowed_at, tokens, refilled_at, pa
 
 /** The sender's row, locked until the transaction ends; made at full pace if there is none. */
 export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date): Promise<SenderRow> {
-  return await tx.one(sql.prepared('lock_sender', senderRow)`
+  const held = async () =>
+    await tx.maybeOne(sql.prepared('lock_sender', senderRow)`
+      select ${senderColumns} from senders where key = ${key} for no key update`)
+  const found = await held()
+  if (found) return found
+  await tx.query(sql.type(object())`
     insert into senders (key, rate, tokens, refilled_at)
     values (${key}, ${ceiling}, ${Math.max(1, ceiling)}, ${sql.timestamp(now)})
-    on conflict (key) do update set key = excluded.key
-    returning ${senderColumns}`)
+    on conflict do nothing`)
+  const made = await held()
+  if (made) return made
+  throw new Error(`the row of sender ${key} was deleted just now`)
 }
 
 // As text: a timestamp's fragment and a null would make two statements under one name.
@@ -60,15 +67,49 @@ const pausedRow = object({
   pause_reason: string().defined().nullable(),
 })
 
-/** The senders that are paused at `now`; only those of `keys` when given. */
-export async function pausedSenders(tx: Tx, now: Date, keys?: readonly string[]) {
-  const among = keys === undefined ? sql.fragment`true` : sql.fragment`key = any(${sql.array(keys, 'text')})`
+/** The senders that are paused at `now`. */
+export async function pausedSenders(tx: Tx, now: Date) {
   return await tx.any(sql.type(pausedRow)`
     select key, paused_until, pause_reason from senders
-    where paused_until > ${sql.timestamp(now)} and ${among} order by key`)
+    where paused_until > ${sql.timestamp(now)} order by key`)
 }
 
-/** Every sender, for people. */
-export async function allSenders(tx: Tx): Promise<readonly SenderRow[]> {
-  return await tx.any(sql.type(senderRow)`select ${senderColumns} from senders order by key`)
+/** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
+export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }
+
+const recipientPauseRow = object({
+  sender: string().defined(),
+  recipient: string().defined(),
+  paused_until: string().defined(),
+  reason: string().defined(),
+})
+
+/** The pauses of these recipients at `now`, at whichever sender. */
+export async function recipientPauses(tx: Tx, recipients: readonly string[], now: Date) {
+  return await tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
+    select sender, recipient, paused_until, reason from recipient_pauses
+    where recipient = any(${sql.array(recipients, 'text')}) and paused_until > ${sql.timestamp(now)}
+    order by sender, recipient`)
+}
+
+/** Sets pauses, in one order for everyone; a longer one that stands already stays. */
+export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[]): Promise<void> {
+  const tuples = pauses.map((pause) => [
+    pause.sender,
+    pause.recipient,
+    pause.paused_until.toISOString(),
+    pause.reason,
+  ])
+  await tx.query(sql.type(object())`
+    insert into recipient_pauses (sender, recipient, paused_until, reason)
+    select distinct on (recipient, sender) sender, recipient, paused_until, reason
+    from ${sql.unnest(tuples, ['text', 'text', 'timestamptz', 'text'])} as p (sender, recipient, paused_until, reason)
+    order by recipient, sender, paused_until desc
+    on conflict (recipient, sender) do update set paused_until = excluded.paused_until, reason = excluded.reason
+    where recipient_pauses.paused_until < excluded.paused_until`)
+}
+
+/** Deletes the pauses that are over at `now`. */
+export async function forgetRecipientPauses(tx: Tx, now: Date): Promise<void> {
+  await tx.query(sql.type(object())`delete from recipient_pauses where paused_until <= ${sql.timestamp(now)}`)
 }

@@ -7,26 +7,33 @@ import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { insertEvents, type MessageRef, markRequeued } from './table.ts'
 
-/** Requeues those of the messages that the provider has not taken. @returns these. */
-export async function requeueMessages(
-  tx: Tx,
-  queue: Pick<Producer, 'reenqueue'>,
+/** Marks those of the messages that the provider has not taken, and tells their timelines. @returns these. */
+export async function noteMessagesRequeued(
+  { tx, now }: { tx: Tx; now: Date },
   refs: readonly MessageRef[],
-  now: Date,
 ): Promise<readonly MessageRef[]> {
   if (refs.length === 0) return []
   const requeued = await markRequeued(tx, refs, now)
-  if (requeued.length === 0) return []
-  await queue.reenqueue(tx, 'deliver-whatsapp', requeued)
   const event = {
     event_key: `requeued:${now.toISOString()}`,
     kind: 'requeued' as const,
     occurred_at: now,
     detail: '',
   }
-  await insertEvents(
-    tx,
-    requeued.map((ref) => ({ ...ref, ...event })),
-  )
+  if (requeued.length > 0)
+    await insertEvents(
+      tx,
+      requeued.map((ref) => ({ ...ref, ...event })),
+    )
+  return requeued
+}
+
+/** Requeues those of the messages that the provider has not taken. @returns these. */
+export async function requeueMessages(
+  { tx, queue, now }: { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date },
+  refs: readonly MessageRef[],
+): Promise<readonly MessageRef[]> {
+  const requeued = await noteMessagesRequeued({ tx, now }, refs)
+  await queue.reenqueue(tx, 'deliver-whatsapp', requeued)
   return requeued
 }

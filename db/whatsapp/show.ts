@@ -35,7 +35,11 @@ export async function showMessage(tx: Tx, teamId: string, id: string): Promise<S
   return {
     ...view(row),
     events,
-    waiting: await waitingOf(tx, { job: 'deliver-whatsapp', id, now: new Date() }, rows),
+    waiting: await waitingOf(
+      tx,
+      { job: 'deliver-whatsapp', id, recipient: row.recipient, now: new Date() },
+      rows,
+    ),
   }
 }
 

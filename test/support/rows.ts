@@ -92,3 +92,16 @@ export const atCommit = async ({ database }: Place, statement: string): Promise<
     await database.query(sql.unsafe`drop function at_commit cascade`)
   }
 }
+
+const senderRow = object({
+  key: string().defined(),
+  rate: number().defined(),
+  slowed_at: string().defined().nullable(),
+  paused_until: string().defined().nullable(),
+  pause_reason: string().defined().nullable(),
+})
+
+/** Every sender that was ever paced, as it is stored. */
+export const sendersOf = async ({ database }: Pick<Service, 'database'>) =>
+  await database.any(sql.type(senderRow)`
+    select key, rate, slowed_at, paused_until, pause_reason from senders order by key`)

@@ -1,57 +1,73 @@
 /**
  * The sweep: what the queue has lost gets a job again, and what it has given up is told.
- * Promises: the queue may lose a job, a row or a report may not be lost (design §7). A dead letter counts as a job:
- * what was given up waits for a person.
+ * Promises: the queue may lose a job, a row or a report may not be lost (design §7). What was given up waits for a
+ * person, however long. One sweep's fault stops no other.
  */
-import { noteGivenUp } from '../../db/emails/give-up.ts'
-import { staleEmails } from '../../db/emails/requeue/table.ts'
+import { noteEmailsGivenUp } from '../../db/emails/give-up.ts'
+import { lostEmails } from '../../db/emails/requeue/table.ts'
 import { requeueEmails } from '../../db/emails/requeue.ts'
 import { JOBS, type JobName } from '../../db/jobs.ts'
-import { staleReports } from '../../db/reports/table.ts'
+import type { Tx } from '../../db/pool.ts'
+import type { Producer } from '../../db/queue.ts'
+import { lostReports } from '../../db/reports/table.ts'
+import { forgetRecipientPauses } from '../../db/senders/table.ts'
+import { noteMessagesGivenUp } from '../../db/whatsapp/give-up.ts'
 import { requeueMessages } from '../../db/whatsapp/requeue.ts'
-import { staleMessages } from '../../db/whatsapp/table.ts'
+import { lostMessages } from '../../db/whatsapp/table.ts'
 import type { WorkerDeps } from '../deps.ts'
 
+/** The most that one round takes of each. */
 const LOT = 1_000
 
-const olderThan = (job: JobName, now: Date): Date =>
+type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
+
+// A row is lost once it has been without a job for longer than any pause between two tries.
+const longAgo = (job: JobName, now: Date): Date =>
   new Date(now.getTime() - (JOBS[job].options.retryDelayMax + 300) * 1_000)
 
-async function sweepEmails({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
-  const candidates = await staleEmails(database, olderThan('deliver-email', now), LOT)
-  const ids = candidates.map(({ email_id }) => email_id)
-  const alive = await queue.withJob(database, 'deliver-email', ids)
-  const lost = candidates.filter(({ email_id }) => !alive.has(email_id))
-  if (lost.length === 0) return
-  const requeued = await database.transaction(async (tx) => await requeueEmails(tx, queue, lost, now))
-  log.warn({ requeued: requeued.length }, 'requeued emails that had lost their job')
+async function requeueLostEmails({ tx, queue, now }: At): Promise<number> {
+  const lost = await lostEmails(tx, longAgo('deliver-email', now), LOT)
+  return (await requeueEmails({ tx, queue, now }, lost)).length
 }
 
-async function sweepMessages({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
-  const candidates = await staleMessages(database, olderThan('deliver-whatsapp', now), LOT)
-  const ids = candidates.map(({ message_id }) => message_id)
-  const alive = await queue.withJob(database, 'deliver-whatsapp', ids)
-  const lost = candidates.filter(({ message_id }) => !alive.has(message_id))
-  if (lost.length === 0) return
-  const requeued = await database.transaction(async (tx) => await requeueMessages(tx, queue, lost, now))
-  log.warn({ requeued: requeued.length }, 'requeued WhatsApp messages that had lost their job')
+async function requeueLostMessages({ tx, queue, now }: At): Promise<number> {
+  const lost = await lostMessages(tx, longAgo('deliver-whatsapp', now), LOT)
+  return (await requeueMessages({ tx, queue, now }, lost)).length
 }
 
-async function sweepReports({ database, queue, log }: WorkerDeps, now: Date): Promise<void> {
-  const ids = await staleReports(database, olderThan('ingest-report', now), LOT)
-  const alive = await queue.withJob(database, 'ingest-report', ids)
-  const lost = ids.filter((id) => !alive.has(id)).map((report_id) => ({ report_id }))
-  if (lost.length === 0) return
-  await database.transaction(async (tx) => await queue.reenqueue(tx, 'ingest-report', lost))
-  log.warn({ requeued: lost.length }, 'requeued reports that had lost their job')
+async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
+  const lost = await lostReports(tx, longAgo('ingest-report', now), LOT)
+  return await queue.reenqueue(
+    tx,
+    'ingest-report',
+    lost.map((report_id) => ({ report_id })),
+  )
 }
 
-/** One round: up to a thousand of each. */
-export async function requeueStale(deps: WorkerDeps): Promise<void> {
-  const now = deps.clock()
-  await sweepEmails(deps, now)
-  await sweepMessages(deps, now)
-  await sweepReports(deps, now)
-  const told = await deps.database.transaction(async (tx) => await noteGivenUp(tx, now))
-  if (told > 0) deps.log.warn({ gave_up: told }, 'emails were given up; see `queue status`')
+/** What a round does, in this order, and what the log says of those it found. */
+const SWEEPS: [words: string, sweep: (at: At) => Promise<number>][] = [
+  ['emails were given up; see `queue status`', async (at) => await noteEmailsGivenUp(at, LOT)],
+  ['WhatsApp messages were given up; see `queue status`', async (at) => await noteMessagesGivenUp(at, LOT)],
+  ['requeued emails that had lost their job', requeueLostEmails],
+  ['requeued WhatsApp messages that had lost their job', requeueLostMessages],
+  ['requeued reports that had lost their job', requeueLostReports],
+]
+
+/** One round: up to a thousand of each, and the pauses that are over. */
+export async function requeueStale({
+  database,
+  queue,
+  log,
+  clock,
+}: Pick<WorkerDeps, 'database' | 'queue' | 'log' | 'clock'>): Promise<void> {
+  const now = clock()
+  for (const [words, sweep] of SWEEPS) {
+    try {
+      const found = await database.transaction(async (tx) => await sweep({ tx, queue, now }))
+      if (found > 0) log.warn({ found }, words)
+    } catch (error) {
+      log.error({ err: error, sweep: words }, 'this sweep failed')
+    }
+  }
+  await forgetRecipientPauses(database, now)
 }

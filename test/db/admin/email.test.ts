@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { raiseStatuses } from '../../../db/emails/report/table.ts'
 import { insertEvents, recordAttempts } from '../../../db/emails/table.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
+import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
 import { adminCli, SECRET_KEY } from '../../support/admin.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -165,10 +166,10 @@ t.test('email show, requeue and delete fault on an email that the team lacks', a
 })
 
 t.test('email requeue gives a queued email its job again and sets requeued_at', async (t) => {
-  const { cli, id, email, database, queue } = await start(t)
+  const { cli, id, email, database } = await start(t)
   const row = await email(id)
   await database.query(sql.unsafe`delete from pgboss.job where id = ${row.id}`)
-  t.equal((await queue.withJob(database, 'deliver-email', [row.id])).size, 0)
+  t.equal(await nextAttempt(database, 'deliver-email', row.id), null)
   t.match(await cli.json(['email', 'show', id, row.id]), { status: 'queued', waiting: null })
   const requeued = await cli.json(['email', 'requeue', id, row.id])
   t.match(requeued, { id: row.id, status: 'queued', requeued_at: /Z$/ })

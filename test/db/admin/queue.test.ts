@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
+import { queueStatus } from '../../../db/queue/table.ts'
 import { openConsumer } from '../../../db/queue.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
@@ -18,7 +19,7 @@ const EMPTY = {
 
 /** Works on the queue until `count` jobs have ended as `status`. */
 async function workOff(
-  { url, database, queue }: Store,
+  { url, database }: Store,
   status: 'deadletter' | 'completed' | 'failed',
   count: number,
 ) {
@@ -28,7 +29,7 @@ async function workOff(
     seen.push(...jobs.map(({ id }) => id))
     return jobs.map(({ id }) => ({ id, status }))
   })
-  const active = async () => (await queue.status(database))[0]?.active ?? 0
+  const active = async () => (await queueStatus(database))[0]?.active ?? 0
   while (seen.length < count || (await active()) > 0) await sleep(50)
   await consumer.stop(5_000)
   return seen.sort()

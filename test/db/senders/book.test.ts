@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { openDatabase } from '../../../db/pool.ts'
 import { book, bookSends, type Pace, paceAt, pauseSender, slowSender } from '../../../db/senders/pace.ts'
-import { allSenders } from '../../../db/senders/table.ts'
 import { testDatabase } from '../../support/database.ts'
+import { sendersOf } from '../../support/rows.ts'
 
 const START = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
@@ -86,7 +86,7 @@ t.test('a halving counts once for all that was let go before it', async (t) => {
   const database = await openDatabase(url, { size: 4 })
   t.teardown(() => database.end())
   const sender = { key: 'ses:test', ceiling: 80, saved_seconds: 0.1 }
-  const rate = async (): Promise<number | undefined> => (await allSenders(database))[0]?.rate
+  const rate = async (): Promise<number | undefined> => (await sendersOf({ database }))[0]?.rate
   await bookSends(database, sender, [1], { horizon: 5, now: START })
   await slowSender(database, sender, after(2), after(1))
   t.equal(await rate(), 40)
@@ -110,7 +110,7 @@ t.test(
       (await bookSends(database, sender, costs, { horizon: 5, now })).delays.filter((delay) => delay === 0)
         .length
     t.equal(await booked(START), 5_000)
-    t.strictSame(await allSenders(database), [])
+    t.strictSame(await sendersOf({ database }), [])
     await slowSender(database, sender, START)
     t.ok((await booked(after(1))) < 200)
     t.equal(await booked(after(600)), 5_000)

@@ -1,14 +1,19 @@
 /** The sweep: what the queue lost is found, what it gave up is told (design §7; reliability §2 A4). */
+import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { emailById } from '../../../db/emails/table.ts'
 import { DELIVERY_DEADLINE } from '../../../db/jobs.ts'
+import { queueStatus } from '../../../db/queue/table.ts'
 import { openConsumer } from '../../../db/queue.ts'
 import { storeReport } from '../../../db/reports/store.ts'
+import { eventsOfMessage } from '../../../db/whatsapp/table.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
-import { eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
+import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 async function begin(t: Test) {
@@ -27,6 +32,17 @@ async function begin(t: Test) {
     team: await makeTeam(service),
     cli: adminCli({ DATABASE_URL: service.url }),
   }
+}
+
+/** As a crash that used up the last attempt: a queue's one job ends in the dead letters and nobody says a word. */
+async function kill({ url, database }: Service, job: 'deliver-email' | 'deliver-whatsapp'): Promise<void> {
+  const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
+  await consumer.work(job, { batchSize: 1, concurrency: 1 }, async (jobs) =>
+    jobs.map(({ id }) => ({ id, status: 'deadletter' as const })),
+  )
+  const dead = async () => (await queueStatus(database)).find(({ queue }) => queue === job)?.dead
+  await until('it is dead', async () => (await dead()) === 1)
+  await consumer.stop(1_000)
 }
 
 const post = async ({ call }: Service, { key }: TestTeam): Promise<string> =>
@@ -56,6 +72,44 @@ t.test(
   },
 )
 
+t.test('a thousand older emails that wait with their jobs do not hide one that lost its own', async (t) => {
+  const { service, sweep, team } = await begin(t)
+  for (let lot = 0; lot < 10; lot++) {
+    const emails = Array.from({ length: 100 }, () => anEmail())
+    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  }
+  const lost = await post(service, team)
+  await loseJobs(service, [lost])
+  await sweep(later(3_600_000))
+  t.match(await eventsOf(service, lost), [{ kind: 'requeued' }])
+  t.equal((await jobsIn(service, 'deliver-email')).length, 1_001)
+})
+
+t.test('an email that lost its job when it was half sent gets one for the rest, and only them', async (t) => {
+  const { service, sweep, team } = await begin(t)
+  let late = true
+  const sink = await startSmtpSink(t, {
+    onRcpt: (recipient) => (recipient.startsWith('later') && late ? '451 4.3.0 Later' : undefined),
+  })
+  const { body } = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['now@example.org', 'later@example.org'] }),
+  })
+  const first = await startWorker(t, service, { smtp_url: sink.url })
+  await until('one has it', async () => (await emailStatus(service, body.id)) === 'sent')
+  await first.stop()
+  await loseJobs(service, [body.id])
+  late = false
+  await sweep(later(3_600_000))
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('both have it', () => sink.messages().length === 2)
+  t.strictSame(
+    sink.messages().map(({ rcpt_to }) => rcpt_to),
+    [['now@example.org'], ['later@example.org']],
+  )
+  t.match(await emailById(service.database, team.id, body.id), { requeued_at: /Z$/ })
+})
+
 t.test('a report that lost its job gets one again', async (t) => {
   const { service, sweep } = await begin(t)
   const { database, queue } = service.deps
@@ -72,20 +126,9 @@ t.test('a report that lost its job gets one again', async (t) => {
 })
 
 t.test('a dead letter is told of once, and again after it was requeued', async (t) => {
-  const { service, queue, sweep, team, cli } = await begin(t)
+  const { service, sweep, team, cli } = await begin(t)
   const id = await post(service, team)
-  /** As a crash that used up the last attempt: the job ends in the dead letters and nobody says a word. */
-  const die = async () => {
-    await queue.work('deliver-email', { batchSize: 1, concurrency: 1 }, async (jobs) =>
-      jobs.map((job) => ({ id: job.id, status: 'deadletter' as const })),
-    )
-    await until(
-      'it is dead',
-      async () => (await queue.status(service.database)).some(({ dead }) => dead === 1),
-      10,
-    )
-  }
-  await die()
+  await kill(service, 'deliver-email')
   await sweep(later(0))
   await sweep(later(1_000))
   t.match(await gaveUps(service, id), [{ recipient: null, detail: /without an answer/ }])
@@ -97,14 +140,32 @@ t.test('a dead letter is told of once, and again after it was requeued', async (
     requeued_at: /Z$/,
     events: [{ kind: 'gave_up' }, { kind: 'requeued' }],
   })
-  await until(
-    'it is dead again',
-    async () => (await queue.status(service.database)).some(({ dead }) => dead === 1),
-    10,
-  )
+  await kill(service, 'deliver-email')
   await sweep(later(2_000))
   await sweep(later(3_000))
   t.equal((await gaveUps(service, id)).length, 2)
+})
+
+t.test('what was given up stays so when the queue has forgotten its dead letter', async (t) => {
+  const { service, sweep, team } = await begin(t)
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const sent = await service.call('POST', '/v1/whatsapp/messages', {
+    key: team.key,
+    body: aMessage(template_id),
+  })
+  const [email, message] = [await post(service, team), sent.body.data[0].id]
+  await kill(service, 'deliver-email')
+  await kill(service, 'deliver-whatsapp')
+  await sweep(later(0))
+  t.equal((await gaveUps(service, email)).length, 1)
+  t.match(await eventsOfMessage(service.database, team.id, message), [
+    { kind: 'gave_up', detail: /without an answer/ },
+  ])
+  // As pg-boss does after its retention.
+  await service.database.query(sql.unsafe`delete from pgboss.job`)
+  await sweep(later(31 * 86_400_000))
+  t.strictSame(await jobsIn(service, 'deliver-email'), [])
+  t.strictSame(await jobsIn(service, 'deliver-whatsapp'), [])
 })
 
 t.test(
@@ -125,7 +186,7 @@ t.test(
     await until('it is given up', async () => (await gaveUps(service, id)).length === 1, 10)
     await until(
       'it is dead',
-      async () => (await service.deps.queue.status(service.database)).some(({ dead }) => dead === 1),
+      async () => (await queueStatus(service.database)).some(({ dead }) => dead === 1),
       10,
     )
     await sweep(later(DELIVERY_DEADLINE + 180_000))
