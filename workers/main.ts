@@ -62,6 +62,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
   const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
   const whatsapp = whatsappDelivery(settings)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
+  const slots = createSlots(concurrency)
   await startWork(jobs, {
     database,
     queue,
@@ -69,7 +70,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     versions: createVersions(),
     email,
     whatsapp,
-    slots: createSlots(concurrency),
+    slots,
     readers: createReaders({ secrets }),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
@@ -77,8 +78,9 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
   })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
   return async () => {
-    await hints.close()
-    await queue.stop(GRACE)
+    // What waits for its turn goes back to the queue, for another worker.
+    slots.close()
+    await Promise.all([hints.close(), queue.stop(GRACE)])
     await email.close()
     await whatsapp?.provider.close()
     await database.end()

@@ -9,7 +9,12 @@ import { parseMailbox } from '../db/text/address.ts'
 import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
 
 /** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
-export type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
+type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
+
+/** The recipients that are still to be tried. The same address twice is one recipient of the envelope. */
+export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
+  ...new Set(pending_recipients ?? to_emails),
+]
 
 /**
  * The message of a row, for the recipients that are still to be tried.
@@ -29,8 +34,7 @@ export function renderEmail(
     message_id: `${row.id}@${from.domain}`,
     from: row.from_address,
     to: row.to_emails,
-    // The same address twice is one recipient of the envelope.
-    recipients: [...new Set(row.pending_recipients ?? row.to_emails)],
+    recipients: recipientsOf(row),
     return_path: returnPathAt(from.domain) ?? from.address,
     subject: row.subject,
     html,

@@ -5,13 +5,9 @@
  */
 import { JOBS, type JobName } from '../db/jobs.ts'
 import type { FetchedJob, Settlement } from '../db/queue.ts'
+import { storableWords } from '../db/text/words.ts'
 import type { WorkerDeps } from './deps.ts'
 import { HANDLERS, type Handler, SCHEDULED } from './registry.ts'
-
-const plain = (error: unknown): string =>
-  String(error instanceof Error ? error.message : error)
-    .replace(/\p{Cc}+/gu, ' ')
-    .slice(0, 500)
 
 async function runBatch<J extends JobName>(
   job: J,
@@ -25,11 +21,12 @@ async function runBatch<J extends JobName>(
   const log = deps.log.child({ job })
   try {
     const settled = readable.length > 0 ? await handle(readable, { ...deps, log }) : []
-    const ended = Object.groupBy(settled, ({ status }) => status)
+    const ended = Object.groupBy(settled, ({ status, put_off }) => (put_off ? 'put_off' : status))
     log.info(
       {
         jobs: jobs.length,
         completed: ended.completed?.length ?? 0,
+        put_off: ended.put_off?.length ?? 0,
         retried: ended.failed?.length ?? 0,
         dead: (ended.deadletter?.length ?? 0) + unreadable.length,
         ms: Math.round(performance.now() - started),
@@ -42,7 +39,11 @@ async function runBatch<J extends JobName>(
     return [...settled, ...lost]
   } catch (error) {
     log.error({ err: error, jobs: jobs.length }, 'batch failed')
-    return jobs.map(({ id }) => ({ id, status: 'failed', output: { reason: plain(error) } }))
+    return jobs.map(({ id }) => ({
+      id,
+      status: 'failed',
+      output: { reason: storableWords(error instanceof Error ? error.message : String(error)) },
+    }))
   }
 }
 

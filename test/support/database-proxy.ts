@@ -32,8 +32,9 @@ export type DatabaseProxy = {
   url: string
   /** How many statements passed while `work` ran. */
   during(work: () => Promise<unknown>): Promise<number>
-  /** Breaks every connection and takes no new one. */
+  /** Breaks every connection and takes no new one, until `restore`. */
   cut(): void
+  restore(): void
 }
 
 /** A way to the database at `url`. */
@@ -41,7 +42,9 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
   const target = new URL(url)
   let count = 0
   const open = new Set<Socket>()
+  let away = false
   const proxy = createServer((client) => {
+    if (away) return void client.destroy()
     open.add(client)
     client.once('close', () => open.delete(client))
     const server = connect(Number(target.port || 5432), target.hostname)
@@ -58,16 +61,22 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   const cut = (): void => {
-    proxy.close()
+    away = true
     for (const client of open) client.destroy()
   }
-  t.teardown(cut)
+  t.teardown(() => {
+    proxy.close()
+    cut()
+  })
   const through = new URL(url)
   through.hostname = '127.0.0.1'
   through.port = String((proxy.address() as AddressInfo).port)
   return {
     url: through.href,
     cut,
+    restore: () => {
+      away = false
+    },
     async during(work) {
       const before = count
       await work()

@@ -3,19 +3,22 @@
  * Promises: reads a batch in one query and holds no connection while it sends; rows, events and finished jobs are
  * settled in one transaction; a message that the provider has taken is not sent again; after an unknown outcome a
  * report may come before any second try; what waits for the number's pace or a pause loses no attempt. Given up after
- * 24 h. The provider's answer only stores its id: the status moves by reports (contract §3.3). Must not know a
+ * 24 h of tries; what waits for a number or an account that is paused waits for as long as that lasts. The provider's answer only stores its id: the status moves by reports (contract §3.3). Must not know a
  * provider's words.
  */
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { Tx } from '../../db/pool.ts'
-import type { FetchedJob, Settlement } from '../../db/queue.ts'
+import { type FetchedJob, putOff, type Settlement } from '../../db/queue.ts'
 import type { Sender } from '../../db/senders/pace.ts'
+import { pauseRecipients, type RecipientPause } from '../../db/senders/table.ts'
+import { messageGaveUp } from '../../db/whatsapp/give-up.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/report.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/table.ts'
 import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates/table.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { applyPace, type Pause, paceBatch, pauseAll, runPaced, withoutPaused } from '../pace.ts'
+import { insist } from '../insist.ts'
+import { applyPace, paceBatch, runPaced, withoutPaused } from '../pace.ts'
 import type { OutgoingWhatsapp, WhatsappDelivery, WhatsappOutcome } from '../providers/whatsapp.ts'
 
 type DeliveryJob = FetchedJob<'deliver-whatsapp'>
@@ -55,8 +58,10 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
     const row = rows.get(job.data.message_id)
     return row ? [{ job, row }] : []
   })
-  const keyOf = ({ row }: Ready) => pairOf(provider.sender, row)
-  const { free, resting } = await withoutPaused(database, ready, keyOf, deps.clock())
+  const { free, resting } = await withoutPaused(database, provider.sender, ready, {
+    recipientOf: ({ row }) => row.recipient,
+    now: deps.clock(),
+  })
   const paced = await paceBatch(database, provider.sender, free, { costOf: () => 1, now: deps.clock() })
   const { sent: attempts, late } = await runPaced(paced, {
     sender: provider.sender,
@@ -75,21 +80,23 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
     ...resting.map(({ item, seconds }): Verdict => ({ job: item.job, end: 'snoozed', seconds })),
     ...attempts.map((attempt) => verdictOf(attempt, whatsapp.unknown_wait, now)),
   ]
-  await record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps)
+  await insist(
+    async () => await record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps),
+    deps.log,
+  )
   return verdicts.map(settlement)
 }
 
-/** The provider limits what one number sends to one recipient: such a pair has a pause of its own. */
-const pairOf = ({ key }: Sender, { recipient }: OutgoingRow): string => `${key}:${recipient}`
-
-/** The pairs that the provider has put off, each for as long as its message. */
-const pausesOf = (sender: Sender, { attempts, verdicts }: Batch): Pause[] => {
+/** The recipients that the provider has put off, each for as long as its message. */
+const pausesOf = (sender: Sender, { attempts, verdicts, now }: Batch): RecipientPause[] => {
   const ends = new Map(verdicts.map((verdict) => [verdict.job.id, verdict]))
   return attempts.flatMap(({ job, row, outcome }) => {
-    const ofPair = outcome.kind === 'deferred' && !outcome.sender_wide && outcome.wait_seconds !== undefined
+    const ofRecipient =
+      outcome.kind === 'deferred' && !outcome.sender_wide && outcome.wait_seconds !== undefined
     const end = ends.get(job.id)
-    if (!ofPair || end?.end !== 'snoozed') return []
-    return [{ key: pairOf(sender, row), seconds: end.seconds, reason: outcome.detail }]
+    if (!ofRecipient || end?.end !== 'snoozed') return []
+    const paused_until = new Date(now.getTime() + end.seconds * 1_000)
+    return [{ sender: sender.key, recipient: row.recipient, paused_until, reason: outcome.detail }]
   })
 }
 
@@ -134,8 +141,7 @@ function settlement(verdict: Verdict): Settlement {
   if (verdict.end === 'failed' || verdict.end === 'deadletter') {
     return { id, status: verdict.end, output: { reason: verdict.reason } }
   }
-  // A snoozed job has ended in the transaction; this settles nothing more of it.
-  return { id, status: 'completed' }
+  return verdict.end === 'snoozed' ? putOff(id) : { id, status: 'completed' }
 }
 
 /** What the timeline says of an attempt; waits for the whole number are told once an hour. */
@@ -149,7 +155,9 @@ function eventsOf({ row, outcome }: Attempt, verdict: Verdict | undefined, now: 
     provider_message_id: outcome.kind === 'accepted' ? outcome.provider_message_id : null,
   }
   if (verdict?.end !== 'deadletter') return [event]
-  return [event, { ...event, event_key: `gave_up:${at}`, kind: 'gave_up', detail: '' }]
+  const since = row.requeued_at ?? row.created_at
+  const end = messageGaveUp({ team_id, message_id, since }, outcome.detail, now)
+  return [event, { ...end, provider_message_id: null }]
 }
 
 const findingsOf = (attempts: readonly Attempt[]): TemplateFinding[] => {
@@ -172,12 +180,13 @@ async function record(
   const verdictBy = new Map(verdicts.map((verdict) => [verdict.job.id, verdict]))
   const events = attempts.flatMap((attempt) => eventsOf(attempt, verdictBy.get(attempt.job.id), now))
   const findings = findingsOf(attempts)
+  const pauses = pausesOf(provider.sender, { attempts, verdicts, booked_at, now })
   const deferred = attempts.flatMap(({ outcome }) => (outcome.kind === 'deferred' ? [outcome] : []))
   await deps.database.transaction(async (tx) => {
     await applyWhatsappEvents(tx, events)
     if (findings.length > 0) await recordFindings(tx, findings, now)
     await settleJobs(tx, verdicts, deps)
-    await pauseAll(tx, pausesOf(provider.sender, { attempts, verdicts, booked_at, now }), now)
+    if (pauses.length > 0) await pauseRecipients(tx, pauses)
     await applyPace(tx, provider.sender, deferred, { booked_at, now, log: deps.log })
   })
   for (const { template_id, status, fault } of findings) {

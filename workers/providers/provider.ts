@@ -53,7 +53,7 @@ export type Outcome =
   | { kind: 'accepted'; detail: string }
   | { kind: 'refused'; detail: string; suppress: boolean }
   | { kind: 'deferred'; detail: string; wait_seconds?: number; sender_wide?: boolean }
-  | { kind: 'unknown'; detail: string }
+  | { kind: 'unknown'; detail: string; wait_seconds?: number }
 
 /** What became of one email at one attempt: an outcome for each of its `recipients`. */
 export type EmailDelivery = {

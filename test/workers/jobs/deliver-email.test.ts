@@ -3,9 +3,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { openDatabase } from '../../../db/pool.ts'
+import { queueStatus } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
+import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -143,7 +146,7 @@ t.test('after 24 h a message that is still put off is dead-lettered: the row sta
   await startWorker(t, service, { smtp_url, clock: () => new Date(Date.now() + 24 * 3_600_000 + 60_000) })
   await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
   t.equal((await rowOf(service, team, id)).status, 'queued')
-  const queues = await service.deps.queue.status(service.database)
+  const queues = await queueStatus(service.database)
   t.match(
     queues.find(({ queue }) => queue === 'deliver-email'),
     { dead: 1 },
@@ -199,6 +202,11 @@ t.test('an email that cannot be rendered does not hold up the others of its batc
     await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
   t.equal(sink.messages().length, 2)
   t.equal((await rowOf(service, team, broken)).status, 'queued')
+  const [event] = await eventsOfEmail(service.database, team.id, broken)
+  t.match(event, {
+    kind: 'deferred',
+    detail: /^the email could not be rendered: template version .* is missing$/,
+  })
 })
 
 t.test('a DKIM key that cannot be opened holds up its own domain’s emails alone', async (t) => {
@@ -213,23 +221,60 @@ t.test('a DKIM key that cannot be opened holds up its own domain’s emails alon
   await until('it is sent', async () => (await rowOf(service, team, fine)).status === 'sent')
   await until('the other waits', async () => (await jobStates(service, stuck))[0] === 'retry')
   t.equal(sink.messages().length, 1)
+  const [event] = await eventsOfEmail(service.database, other.id, stuck)
+  t.match(
+    event,
+    { kind: 'deferred', detail: /DKIM key of example.net cannot be opened/ },
+    'the timeline says why',
+  )
 })
 
 t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async (t) => {
+  const arriving: string[] = []
   const { service, sink, team, smtp_url } = await begin(t, {
-    onMessage: async () => {
+    onMessage: async ({ rcpt_to: [to = ''] }) => {
+      arriving.push(to)
       await new Promise((resolve) => setTimeout(resolve, 1_000))
       return undefined
     },
   })
-  const ids = await Promise.all(Array.from({ length: 5 }, async () => await post(service, team)))
-  const worker = await startProcess(t, 'workers/main.ts', { DATABASE_URL: service.url, SMTP_URL: smtp_url })
-  await until('jobs are in flight', async () => (await jobStates(service, ids[0] ?? ''))[0] === 'active')
+  const to = Array.from({ length: 10 }, (_, index) => `n${index}@example.org`)
+  const ids = await Promise.all(to.map(async (recipient) => await post(service, team, { to: [recipient] })))
+  const env = { DATABASE_URL: service.url, SMTP_URL: smtp_url, WORKER_CONCURRENCY: '2' }
+  const worker = await startProcess(t, 'workers/main.ts', env)
+  await until('two are in flight', () => arriving.length === 2)
   worker.kill('SIGTERM')
   t.equal(await worker.exited, 0)
-  const statuses = await Promise.all(ids.map(async (id) => (await rowOf(service, team, id)).status))
-  t.equal(statuses.filter((status) => status === 'sent').length, sink.messages().length)
-  t.notOk((await Promise.all(ids.map(async (id) => await jobStates(service, id)))).flat().includes('active'))
+  t.equal(sink.messages().length, 2, 'what waited for its turn was not begun')
+  const rows = await Promise.all(ids.map(async (id) => await rowOf(service, team, id)))
+  const sent = rows.filter(({ status }) => status === 'sent').flatMap(({ to_emails }) => to_emails)
+  t.strictSame(sent.sort(), arriving.sort())
+  const states = await Promise.all(ids.map(async (id) => await jobStates(service, id)))
+  t.notOk(states.flat().includes('active'))
+  await startProcess(t, 'workers/main.ts', env)
+  await until('another worker sends the rest', async () => (await sentCount(service, team.id)) === 10)
+  t.equal(sink.messages().length, 10, 'each once')
+})
+
+t.test('a database that is away when a server has taken a message costs no second one', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t, {
+    onMessage: async () => {
+      proxy.cut()
+      return undefined
+    },
+  })
+  const proxy = await startDatabaseProxy(t, service.url)
+  const id = await post(service, team)
+  const database = await openDatabase(proxy.url)
+  t.teardown(async () => await database.end())
+  const { stop } = await startWorker(t, service, { smtp_url, database })
+  await until('it is handed over', () => sink.messages().length === 1)
+  t.equal((await rowOf(service, team, id)).status, 'queued')
+  proxy.restore()
+  await until('it is recorded', async () => (await rowOf(service, team, id)).status === 'sent')
+  await stop()
+  t.strictSame(await jobStates(service, id), ['completed'])
+  t.equal(sink.messages().length, 1)
 })
 
 t.test('kill -9 of the worker in mid-delivery of 1,000 mails loses none', async (t) => {

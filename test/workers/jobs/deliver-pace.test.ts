@@ -1,9 +1,10 @@
 /** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
+import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
-import { allSenders } from '../../../db/senders/table.ts'
+import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
-import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
+import { jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -30,8 +31,8 @@ async function post(service: Service, team: TestTeam, count: number, changes = {
   return body.data.map(({ id }: { id: string }) => id)
 }
 
-const attemptsOf = async ({ database, deps }: Service, id: string): Promise<number | undefined> =>
-  (await deps.queue.nextAttempt(database, 'deliver-email', id))?.attempts
+const attemptsOf = async ({ database }: Service, id: string): Promise<number | undefined> =>
+  (await nextAttempt(database, 'deliver-email', id))?.attempts
 
 /** Seconds from the first of these calls to the last. A busy machine only makes it longer. */
 const span = (calls: readonly SesCall[]): number => ((calls.at(-1)?.at ?? 0) - (calls[0]?.at ?? 0)) / 1_000
@@ -62,7 +63,7 @@ t.test('a throttled sender goes on at half the pace, and loses nothing', async (
   await post(service, team, 60)
   await work(t, service, api)
   await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) === 59)
-  const [sender] = await allSenders(service.database)
+  const [sender] = await sendersOf(service)
   t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
   // What was booked before the refusal still went at the old pace: 20 jobs in hand.
   const late = api.calls.slice(25, 60)
@@ -78,16 +79,13 @@ t.test('a paused account stops everything; what waits loses no attempt and goes 
   const { service, api, team } = await begin(t, { onSend: () => (paused ? PAUSED : undefined) })
   const [first] = await post(service, team, 1)
   const worker = await work(t, service, api)
-  await until(
-    'the sender is paused',
-    async () => (await allSenders(service.database))[0]?.paused_until != null,
-  )
-  t.match((await allSenders(service.database))[0]?.pause_reason, 'SendingPausedException')
+  await until('the sender is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
+  t.match((await sendersOf(service))[0]?.pause_reason, 'SendingPausedException')
   const later = await post(service, team, 30)
   const all = [first ?? '', ...later]
   await until('all are put off', async () => {
     const attempts = await Promise.all(
-      all.map(async (id) => await service.deps.queue.nextAttempt(service.database, 'deliver-email', id)),
+      all.map(async (id) => await nextAttempt(service.database, 'deliver-email', id)),
     )
     return attempts.every((next) => next !== null && new Date(next.at).getTime() > Date.now() + 600_000)
   })
@@ -118,15 +116,23 @@ t.test('a domain that SES does not know waits by itself', async (t) => {
   t.match(await eventsOfEmail(service.database, team.id, waiting), [
     { kind: 'deferred', detail: /^MailFromDomainNotVerifiedException/ },
   ])
-  t.match((await allSenders(service.database))[0], { paused_until: null, slowed_at: null })
+  t.match((await sendersOf(service))[0], { paused_until: null, slowed_at: null })
 })
 
-t.test('what has waited for 24 h behind a pause is given up, and its row stays queued', async (t) => {
+t.test('what has waited for 24 h behind a pause is given up untried, and its row stays queued', async (t) => {
   const { service, api, team } = await begin(t, { onSend: () => PAUSED })
+  await post(service, team, 1)
+  const first = await work(t, service, api)
+  await until('the account is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
+  await first.stop()
   const [id = ''] = await post(service, team, 1)
-  await work(t, service, api, () => new Date(Date.now() + 24 * 3_600_000 + 60_000))
+  await service.database.query(sql.unsafe`
+    update emails set created_at = created_at - interval '24 hours 1 minute' where id = ${id}`)
+  const calls = api.calls.length
+  await work(t, service, api)
   await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
   t.match(await emailById(service.database, team.id, id), { status: 'queued' })
+  t.equal(api.calls.length, calls)
 })
 
 t.test('an SMTP relay is not paced until it asks for it; then all that goes through it is', async (t) => {
@@ -137,11 +143,11 @@ t.test('an SMTP relay is not paced until it asks for it; then all that goes thro
   await startWorker(t, service, { smtp_url: sink.url })
   await post(service, team, 50)
   await until('all are sent', async () => (await sentCount(service, team.id)) === 50)
-  t.strictSame(await allSenders(service.database), [])
+  t.strictSame(await sendersOf(service), [])
   throttled = true
   await post(service, team, 1)
-  await until('the relay is slowed', async () => (await allSenders(service.database)).length === 1)
-  t.match((await allSenders(service.database))[0], { key: `smtp:${new URL(sink.url).host}`, rate: 100 })
+  await until('the relay is slowed', async () => (await sendersOf(service)).length === 1)
+  t.match((await sendersOf(service))[0], { key: `smtp:${new URL(sink.url).host}`, rate: 100 })
 })
 
 t.test('a worker process sends through SES when EMAIL_PROVIDER says so', async (t) => {

@@ -1,7 +1,7 @@
 // Delivery of WhatsApp messages: design §7 (Deliver), §8; decisions: WhatsApp; providers.md §1.2. Real workers, a stand-in Cloud API.
 
 import t, { type Test } from 'tap'
-import { allSenders } from '../../../db/senders/table.ts'
+import { queueStatus } from '../../../db/queue/table.ts'
 import { eventsOfMessage, messageById } from '../../../db/whatsapp/table.ts'
 import { HANDLERS } from '../../../workers/registry.ts'
 import {
@@ -12,6 +12,7 @@ import {
   statusWebhook,
 } from '../../sandbox/whatsapp.ts'
 import { PHONE_NUMBER_ID, startCloud } from '../../support/cloud.ts'
+import { sendersOf } from '../../support/rows.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
 import {
   aMessage,
@@ -68,9 +69,9 @@ async function begin(t: Test, { onMessage, provider = {}, clock, definition }: O
   }
   const kinds = async (id: string) =>
     (await eventsOfMessage(service.database, team.id, id)).map(({ kind }) => kind)
-  /** Whether its job waits after so many tries. */
   const sender = async () =>
-    (await allSenders(service.database)).find(({ key }) => key === cloud.delivery.provider.sender.key)
+    (await sendersOf(service)).find(({ key }) => key === cloud.delivery.provider.sender.key)
+  /** Whether its job waits after so many tries. */
   const waits = async (id: string, tries: number, state = 'retry'): Promise<boolean> =>
     (await kinds(id)).length === tries && (await jobOf(service, id))?.state === state
   const work = async () =>
@@ -353,25 +354,22 @@ t.test('a message whose report came first is not sent at all', async (t) => {
   t.equal(cloud.messages().length, 0)
 })
 
-t.test(
-  'after 24 h a message that is still put off is dead-lettered: the row stays queued, and can be redriven',
-  async (t) => {
-    const { one, row, kinds, work } = await begin(t, {
-      onMessage: () => answering(131000, 500),
-      clock: () => new Date(Date.now() + 25 * 3_600_000),
-    })
-    const id = await one()
-    await work()
-    await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
-    t.equal((await row(id)).status, 'queued')
-    t.same(new Set(await kinds(id)), new Set(['deferred', 'gave_up']))
-    const queues = await service.deps.queue.status(service.database)
-    t.match(
-      queues.find(({ queue }) => queue === 'deliver-whatsapp'),
-      { dead: 1 },
-    )
-  },
-)
+t.test('after 24 h a message that is still put off is dead-lettered: the row stays queued', async (t) => {
+  const { one, row, kinds, work } = await begin(t, {
+    onMessage: () => answering(131000, 500),
+    clock: () => new Date(Date.now() + 25 * 3_600_000),
+  })
+  const id = await one()
+  await work()
+  await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
+  t.equal((await row(id)).status, 'queued')
+  t.same(new Set(await kinds(id)), new Set(['deferred', 'gave_up']))
+  const queues = await queueStatus(service.database)
+  t.match(
+    queues.find(({ queue }) => queue === 'deliver-whatsapp'),
+    { dead: 1 },
+  )
+})
 
 t.test('a number’s pace is kept', async (t) => {
   const { cloud, send, work } = await begin(t, { provider: { messages_per_second: 20 } })

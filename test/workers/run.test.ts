@@ -1,0 +1,45 @@
+/** What a worker does around its handlers: a job that cannot be read, a fault in words that no database takes. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { mixed, object, string } from 'yup'
+import { queueStatus } from '../../db/queue/table.ts'
+import type { EmailProvider } from '../../workers/providers/provider.ts'
+import { sentCount } from '../support/rows.ts'
+import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { startSmtpSink } from '../support/smtp-sink.ts'
+import { startWorker, until } from '../support/worker.ts'
+
+t.test(
+  'a job whose payload cannot be read goes to the dead letters at once, and holds up no other',
+  async (t) => {
+    const service = await startService(t)
+    const team = await makeTeam(service)
+    const { url: smtp_url } = await startSmtpSink(t)
+    const emails = Array.from({ length: 3 }, () => anEmail())
+    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+    await service.database.query(sql.unsafe`
+    update pgboss.job set data = '{"email_id": 5}' where id = (select min(id::text)::uuid from pgboss.job)`)
+    await startWorker(t, service, { smtp_url })
+    await until('the others are sent', async () => (await sentCount(service, team.id)) === 2)
+    await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
+  },
+)
+
+const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
+
+t.test('a fault in words that jsonb refuses is tried again like any other', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const words = `NUL \0, a lone \ud83d, and a pair at the end ${'x'.repeat(460)}`
+  const email = {
+    sender: () => Promise.reject(new Error(`${words}😀`)),
+    close: async () => {},
+  } as unknown as EmailProvider
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await startWorker(t, service, { email })
+  const job = async () =>
+    await service.database.one(sql.type(jobRow)`
+      select state::text, output from pgboss.job where name = 'deliver-email'`)
+  await until('it is to be tried again', async () => (await job()).state === 'retry')
+  t.match((await job()).output?.reason, /^NUL {2}, a lone \ufffd, and a pair at the end x+$/)
+})
