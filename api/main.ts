@@ -16,7 +16,7 @@ import { openDatabase } from '../db/pool.ts'
 import { openProducer } from '../db/queue.ts'
 import { createReplies } from '../db/replies.ts'
 import { createSecrets } from '../db/secrets.ts'
-import { failToStart, GRACE, stopOnSignal } from '../db/shutdown.ts'
+import { DRAIN, failToStart, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
@@ -61,7 +61,10 @@ async function start(settings: ApiSettings, log: Log) {
   answerOutsiders(server, requests.handle)
   await listenOn(server, settings.PORT)
   const stop = async (): Promise<void> => {
+    // Whoever waits for a worker until then gets an answer still.
+    const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await drain(server, requests)
+    clearTimeout(impatience)
     await Promise.allSettled([replies.close(), queue.stop(), database.end()])
   }
   return { server, stop }
@@ -131,7 +134,7 @@ function answerOutsiders(
 async function drain(server: Server, requests: Requests): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
-  await Promise.race([requests.drain(), sleep(GRACE, undefined, { ref: false })])
+  await Promise.race([requests.drain(), sleep(DRAIN, undefined, { ref: false })])
   server.closeIdleConnections()
   await Promise.race([closed, sleep(FLUSH, undefined, { ref: false })])
   server.closeAllConnections()

@@ -137,13 +137,29 @@ const createProducer = (boss: PgBoss): Omit<Producer, 'stop'> => ({
   redrive: async (database, job, moved) => await redrive(boss, database, job, moved),
 })
 
+/** How long the same fault is not told again, in milliseconds: every poll of a lost database says it. */
+const QUIET = 10_000
+
+/** pg-boss tells of faults as plain objects, and over and over. */
+function teller(onError: (error: Error) => void): (fault: unknown) => void {
+  const told = new Map<string, number>()
+  return (fault) => {
+    const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
+    const words = message || code || String(fault)
+    const now = performance.now()
+    if (now - (told.get(words) ?? -QUIET) < QUIET) return
+    told.set(words, now)
+    onError(fault instanceof Error && message ? fault : Object.assign(new Error(words), { code, queue }))
+  }
+}
+
 async function start(
   options: ConstructorParameters<typeof PgBoss>[0] & object,
   onError: (error: Error) => void,
 ) {
   const boss = new PgBoss({ schema: SCHEMA, migrate: false, createSchema: false, ...options })
   // Without a listener a lost connection would end the process (reliability §1, #381).
-  boss.on('error', onError)
+  boss.on('error', teller(onError))
   try {
     await boss.start()
   } catch (error) {

@@ -34,6 +34,7 @@ async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
 /** Starts listening. @param poll how often to look without a notification, in milliseconds. */
 export function createReplies(url: string, { poll = POLL }: { poll?: number } = {}): Replies {
   const bells = new Map<string, () => void>()
+  let closing = false
   const listener = listen(url, CHANNEL, {
     onPayload: (key) => bells.get(key)?.(),
     onReconnect: () => {
@@ -53,13 +54,17 @@ export function createReplies(url: string, { poll = POLL }: { poll?: number } = 
           await rungOrLate(bell.promise, Math.max(0, Math.min(poll, left)))
           bell = Promise.withResolvers()
           const reply = await read()
-          if (reply !== null || performance.now() >= deadline) return reply
+          if (reply !== null || closing || performance.now() >= deadline) return reply
         }
       } finally {
         bells.delete(key)
       }
     },
-    close: async () => await listener.close(),
+    async close() {
+      closing = true
+      for (const ring of bells.values()) ring()
+      await listener.close()
+    },
   }
 }
 

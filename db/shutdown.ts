@@ -7,8 +7,10 @@ import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
 import { isDatabaseUnavailable } from './pool.ts'
 
-/** How long work in flight may take to finish, in milliseconds. */
-export const GRACE = 25_000
+/** How long a process may take to end, in milliseconds (design §8). */
+const GRACE = 25_000
+/** What of it work in flight may take to finish; the rest is for its records and for the connections. */
+export const DRAIN = 23_500
 
 /** What a process tells its parent once it is up: the port it listens on, if any. */
 export type Up = { port?: number }
@@ -20,7 +22,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
     if (stopping) return
     stopping = true
     log.info('draining')
-    setTimeout(() => process.exit(0), GRACE + 3_000).unref()
+    setTimeout(() => process.exit(0), GRACE).unref()
     await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
     process.exit(0)
   }

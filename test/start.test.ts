@@ -5,7 +5,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -83,7 +83,7 @@ async function paste({ said }: Started): Promise<any[]> {
   )
 }
 
-const base = ({ said }: Started): string => /^API {6}(\S+)\/v1$/m.exec(said())?.[1] ?? 'none printed'
+const origin = ({ said }: Started): string => /^API {6}(\S+)\/v1$/m.exec(said())?.[1] ?? 'none printed'
 const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())?.[1] ?? 'none printed'
 
 /** `npm run -s admin -- …`, which finds the running service by itself. */
@@ -131,7 +131,7 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
 })
 
 t.test('a taken port ends it with one clear line', async (t) => {
-  const taken = npmStart({ PORT: new URL(base(service)).port })
+  const taken = npmStart({ PORT: new URL(origin(service)).port })
   t.equal(await taken.ended, 1)
   t.match(taken.said(), /port \d+ is taken by another program: stop it, or set PORT to another port$/m)
 })
@@ -145,6 +145,26 @@ t.test('a second one shares the PostgreSQL of the first, and ends without it', a
   t.equal(await second.ended, 0)
   t.equal((await paste(service))[0].status, 201)
 })
+
+t.test(
+  'PostgreSQL is started again when it is killed, and when the npm start that had started it ends',
+  async (t) => {
+    const answers = async (of: Started): Promise<boolean> => (await fetch(`${origin(of)}/ready`)).ok
+    const pid = async (): Promise<number> =>
+      Number.parseInt(await readFile(join(DATA, 'data/postmaster.pid'), 'utf8'), 10)
+    process.kill(await pid(), 'SIGKILL')
+    await until('the service has noticed', async () => !(await answers(service)))
+    await until('it is back', async () => await answers(service))
+    t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
+
+    const second = await ready()
+    service.kill('SIGTERM')
+    t.equal(await service.ended, 0)
+    await until('the second one has it', () => /^PostgreSQL ended: starting it again$/m.test(second.said()))
+    await until('it answers', async () => await answers(second))
+    service = second
+  },
+)
 
 t.test('after kill -9 it starts again with its data', async (t) => {
   service.kill('SIGKILL')
@@ -162,5 +182,5 @@ t.test('SIGTERM to npm alone ends everything', async (t) => {
   // Its pipes close when the last process that holds them is gone.
   await service.ended
   t.equal(await runningPostgres(DATA), null)
-  await t.rejects(fetch(base(service)))
+  await t.rejects(fetch(origin(service)))
 })

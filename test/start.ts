@@ -18,6 +18,9 @@ import { type Demo, demoTeam } from './demo.ts'
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
 const KILL_AFTER = 30_000
+/** How often to look after PostgreSQL, in milliseconds, and after how many misses to give up. */
+const WATCH_PAUSE = 1_000
+const MISSES = 30
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -78,6 +81,28 @@ async function embeddedPostgres(running: Running): Promise<string> {
     if (url === null) throw error
     say('using the PostgreSQL that another npm start of this checkout keeps running')
     return url
+  }
+}
+
+/**
+ * Starts PostgreSQL again, on its old port, should it be killed, or end with the `npm start` that had started it.
+ * Several of them may watch the same one: whoever holds the directory first starts it.
+ */
+async function keepPostgres(running: Running, url: string): Promise<void> {
+  const port = Number(new URL(url).port)
+  for (let misses = 0; !running.stopping; await sleep(WATCH_PAUSE, undefined, { ref: false })) {
+    misses = (await runningPostgres(DATA)) === null ? misses + 1 : 0
+    // One miss may be a busy machine.
+    if (misses < 3 || running.stopping) continue
+    say('PostgreSQL ended: starting it again')
+    try {
+      await running.postgres?.stop()
+      running.postgres = null
+      running.postgres = await startPostgres({ directory: DATA, port, log: say })
+      if (running.stopping) await running.postgres.stop()
+    } catch (error) {
+      if (misses > MISSES) return running.stop(error as Error)
+    }
   }
 }
 
@@ -162,7 +187,9 @@ async function start(running: Running): Promise<void> {
   const inboxPort = await sandboxPort('SANDBOX_HTTP_PORT', 8025)
   const whatsappPort = await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026)
   await mkdir(DATA, { recursive: true })
-  const databaseUrl = process.env.DATABASE_URL || (await embeddedPostgres(running))
+  const given = process.env.DATABASE_URL
+  const databaseUrl = given || (await embeddedPostgres(running))
+  if (!given) void keepPostgres(running, databaseUrl)
   const url = `http://localhost:${port}`
   const env: NodeJS.ProcessEnv = {
     SECRET_KEY: await keptSecret('secret-key'),

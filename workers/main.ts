@@ -7,7 +7,7 @@ import { createLog, type Log } from '../db/log.ts'
 import { openDatabase } from '../db/pool.ts'
 import { openConsumer } from '../db/queue.ts'
 import { createSecrets } from '../db/secrets.ts'
-import { failToStart, GRACE, stopOnSignal } from '../db/shutdown.ts'
+import { DRAIN, failToStart, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { onWake } from '../db/wake.ts'
@@ -80,7 +80,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
   return async () => {
     // What waits for its turn goes back to the queue, for another worker.
     slots.close()
-    await Promise.all([hints.close(), queue.stop(GRACE)])
+    await Promise.all([hints.close(), queue.stop(DRAIN)])
     await email.close()
     await whatsapp?.provider.close()
     await database.end()

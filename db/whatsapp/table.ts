@@ -217,7 +217,7 @@ const eventRow = object({
 })
 export type WhatsappEventRow = InferType<typeof eventRow>
 
-/** The message's timeline, oldest first. */
+/** The message's timeline, oldest first; within a second, which is all that reports tell, by the ladder. */
 export async function eventsOfMessage(
   tx: Tx,
   teamId: string,
@@ -225,7 +225,9 @@ export async function eventsOfMessage(
 ): Promise<readonly WhatsappEventRow[]> {
   return await tx.any(sql.type(eventRow)`
     select kind, occurred_at, detail from whatsapp_events
-    where team_id = ${teamId} and message_id = ${id} order by occurred_at, event_key`)
+    where team_id = ${teamId} and message_id = ${id}
+    order by date_trunc('second', occurred_at),
+      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, event_key`)
 }
 
 const refRow = object({ team_id: string().defined(), message_id: string().defined() })

@@ -96,3 +96,12 @@ t.test('a question that cannot be sent fails, and is not waited for', async (t) 
   const failing = { ...question(30_000), send: async () => Promise.reject(new Error('no database')) }
   await t.rejects(replies.ask('failing', failing), { message: 'no database' })
 })
+
+t.test('closing answers whoever still waits, with what there is', async (t) => {
+  const replies = createReplies(url, { poll: 60_000 })
+  const [stored, open] = [question(60_000), question(60_000)]
+  const answers = [replies.ask('stored', stored), replies.ask('open', open)]
+  stored.store('just in time')
+  await replies.close()
+  t.strictSame(await Promise.all(answers), ['just in time', null])
+})

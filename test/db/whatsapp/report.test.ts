@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { applyReportedWhatsapp, type ReportedStatus } from '../../../db/whatsapp/report.ts'
 import { higherStatus, type WhatsappStatus } from '../../../db/whatsapp/status.ts'
-import { eventsOfMessage } from '../../../db/whatsapp/table.ts'
+import { eventsOfMessage, insertEvents } from '../../../db/whatsapp/table.ts'
 import { applyReportedTemplates } from '../../../db/whatsapp/templates/report.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../support/whatsapp.ts'
@@ -55,6 +55,27 @@ t.test('queued → sent → delivered → read, and never back', async (t) => {
   }
   const kinds = (await eventsOfMessage(database, team.id, id)).map(({ kind }) => kind)
   t.same(kinds.sort(), ['delivered', 'failed', 'read', 'sent'], 'every event is kept, repeats fall away')
+})
+
+t.test('the timeline tells by time, and by the ladder what reports put into one second', async (t) => {
+  const [id = ''] = await messages(1)
+  const second = 1_750_000_000_000
+  await insertEvents(database, [
+    {
+      team_id: team.id,
+      message_id: id,
+      event_key: 'attempt',
+      kind: 'accepted',
+      occurred_at: new Date(second + 400),
+      detail: '',
+    },
+  ])
+  for (const status of ['read', 'sent', 'delivered'] as const) await apply([reported(id, status)])
+  await apply([
+    reported(id, 'delivered', { occurred_at: new Date(second + 60_000), event_key: 'a later one' }),
+  ])
+  const kinds = (await eventsOfMessage(database, team.id, id)).map(({ kind }) => kind)
+  t.strictSame(kinds, ['accepted', 'sent', 'delivered', 'read', 'delivered'])
 })
 
 t.test('read alone implies delivered; a failure after sent is failed', async (t) => {
