@@ -24,8 +24,11 @@ export type ReportedStatus = {
   ref: ReportedRef
   status: 'sent' | 'delivered' | 'read' | 'failed'
   occurred_at: Date
+  /** The provider's words, storable. */
   detail: string
+  /** Unique for this status of this message: a repeat of the report gives the same key. */
   event_key: string
+  /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */
   provider_message_id: string | null
 }
 

@@ -105,6 +105,13 @@ export const setProviderId = async ({ database }: Place, id: string, providerId:
   await database.query(sql.unsafe`update emails set provider_message_id = ${providerId} where id = ${id}`)
 }
 
+/** Some recipients of an email are still to be tried. */
+export const setPending = async ({ database }: Place, id: string, pending: string[]): Promise<void> => {
+  await database.query(
+    sql.unsafe`update emails set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`,
+  )
+}
+
 const eventRow = object({
   kind: string().defined(),
   recipient: string().defined().nullable(),
@@ -119,13 +126,6 @@ export const eventsOf = async ({ database }: Place, id: string) =>
     where email_id = ${id} order by occurred_at, event_key`)
 
 const countRow = object({ count: number().defined() })
-
-/** How many transactions this database has committed, this one included. */
-export const committed = async ({ database }: Place): Promise<number> =>
-  (
-    await database.one(sql.type(countRow)`
-      select pg_stat_get_db_xact_commit(oid) as count from pg_database where datname = current_database()`)
-  ).count
 
 /** How many of the waiting jobs of reports have been put off. */
 export const tries = async ({ database }: Place): Promise<number> =>

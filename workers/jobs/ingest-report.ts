@@ -106,9 +106,8 @@ function lotsOf(reports: readonly PendingReport[]): PendingReport[][] {
 async function readOne(report: PendingReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {
   const read = deps.readers[report.provider]
   try {
-    if (!read || !body) throw new Error(`nothing here reads reports of ${report.provider}`)
-    const { provider, received_at } = report
-    const events = await read({ provider, body, received_at: new Date(received_at) })
+    if (!body) throw new Error('its bytes are gone')
+    const events = await read({ body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
     return { report, events, fault: null }
   } catch (error) {

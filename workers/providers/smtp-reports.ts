@@ -4,12 +4,14 @@
  * a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
+import type { ContactEffect } from '../../db/contacts/effect.ts'
+import type { ReportedEmail } from '../../db/emails/report.ts'
 import { findReturnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
 import type { Secrets } from '../../db/secrets.ts'
 import { storableWords } from '../../db/text/words.ts'
-import type { ContactEffect, RawReport, ReportedEmailEvent, ReportReader } from './report.ts'
+import type { RawReport, ReportReader } from './report.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './smtp-report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */
@@ -36,7 +38,7 @@ const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global
 const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
 
 /** One event of a report before it is tied to its message. */
-type Told = Omit<ReportedEmailEvent, 'channel' | 'ref'>
+type Told = Omit<ReportedEmail, 'ref' | 'provider_message_id'>
 
 /** Makes the reader of reports about mail that went out through SMTP. */
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
@@ -48,7 +50,7 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
     const ref = refOf(secrets, email, feedback)
     if (!ref) throw new Error('it carries no return address of ours')
     const told = status ? toldByStatus(status, email, report) : toldByFeedback(feedback ?? '', email, report)
-    return told.map((event) => ({ channel: 'email', ref, ...event }))
+    return told.map((event) => ({ channel: 'email', ref, ...event, provider_message_id: null }))
   }
 }
 

@@ -4,16 +4,11 @@
  * templates is left out. providers.md §1.3, §1.5.
  */
 import { isObject } from '../../db/fields.ts'
+import type { MessageRef } from '../../db/reports/ref.ts'
 import { storableWords } from '../../db/text/words.ts'
+import type { ReportedStatus } from '../../db/whatsapp/report.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
-import type {
-  MessageRef,
-  RawReport,
-  ReportedEvent,
-  ReportedTemplateEvent,
-  ReportedWhatsappEvent,
-  ReportReader,
-} from './report.ts'
+import type { RawReport, ReportedEvent, ReportReader } from './report.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -22,7 +17,7 @@ const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
 const LONGEST_ID = 512
 
 /** The statuses that move a message; others (played, deleted) tell nothing that we keep. */
-const STATUSES: readonly ReportedWhatsappEvent['status'][] = ['sent', 'delivered', 'read', 'failed']
+const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'read', 'failed']
 
 /** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */
 const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
@@ -71,7 +66,7 @@ function refOf(data: unknown, id: string | undefined): MessageRef | undefined {
   return id === undefined ? undefined : { provider_message_id: id }
 }
 
-function statusEvent(given: Json, received_at: Date): ReportedWhatsappEvent[] {
+function statusEvent(given: Json, received_at: Date): ReportedEvent[] {
   const status = STATUSES.find((word) => word === given.status)
   const id = plain(given.id)
   const ref = refOf(given.biz_opaque_callback_data, id)
@@ -87,16 +82,13 @@ function statusEvent(given: Json, received_at: Date): ReportedWhatsappEvent[] {
   ]
 }
 
-function templateEvent(given: Json, time: unknown, received_at: Date): ReportedTemplateEvent[] {
+function templateEvent(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
   const status = templateStateOf(given.event)
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!status || !name || !language) return []
-  const detail = storableWords(
-    [given.event, given.reason].filter((text) => typeof text === 'string').join(': '),
-  )
   const occurred_at = timeOf(time, received_at)
-  return [{ channel: 'whatsapp-template', name, language, status, occurred_at, detail }]
+  return [{ channel: 'whatsapp-template', name, language, status, occurred_at }]
 }
 
 /** The events of one webhook. @throws Error when it is no JSON object. */

@@ -17,7 +17,7 @@ const at = new Date('2026-03-01T11:59:00Z')
 const told_at = new Date('2026-03-01T11:59:00.999Z')
 
 const readBytes = async (body: Buffer | string) =>
-  await createSmtpReportReader(secrets)({ provider: 'smtp', body: Buffer.from(body), received_at })
+  await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
 
 const readFate = async (fate: Fate, recipient = 'ana@example.org') =>
   await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...fate }]))

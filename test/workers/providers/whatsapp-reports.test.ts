@@ -11,7 +11,6 @@ const RECEIVED = new Date('2026-03-01T12:00:00Z')
 
 const read = async (body: unknown) =>
   await readWhatsappReport({
-    provider: 'whatsapp',
     body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     received_at: RECEIVED,
   })
@@ -119,7 +118,6 @@ t.test('a template’s new state is read, in our words', async (t) => {
       language: 'en-US',
       status: 'paused',
       occurred_at: new Date(1_750_000_000_000),
-      detail: 'PAUSED: NONE',
     },
   ])
   const words = {
@@ -146,7 +144,9 @@ t.test('any JSON object is answered with events that can be stored', async () =>
       const statuses = [one, status({ errors: other, id: words, timestamp: one })] as never[]
       const events = await read(statusWebhook('1', statuses))
       return events.every(
-        ({ occurred_at, detail }) => !Number.isNaN(occurred_at.getTime()) && !/\p{Cc}/u.test(detail),
+        (event) =>
+          !Number.isNaN(event.occurred_at.getTime()) &&
+          !/\p{Cc}/u.test('detail' in event ? event.detail : ''),
       )
     }),
   )
