@@ -42,6 +42,8 @@ const VERDICTS: Record<string, Verdict> = {
 const PAUSE = 900
 const LOGIN_PAUSE = 60
 const WAIT = 600
+/** For so long its Send or Delivery event may still tell that SES has taken the message. */
+const UNKNOWN_WAIT = 600
 
 /** These end an attempt before a byte of the request has left. */
 const NOT_CONNECTED: ReadonlySet<string> = new Set([
@@ -63,7 +65,8 @@ export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' 
   if (verdict !== undefined) return outcomeOf(verdict, fault, words)
   const safe = status !== undefined || timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')
   if (safe) return { kind: 'deferred', detail: words }
-  return { kind: 'unknown', detail: storableWords(`no answer after the message was handed over: ${words}`) }
+  const detail = storableWords(`no answer after the message was handed over: ${words}`)
+  return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT }
 }
 
 function verdictOf({ name, message }: SesFault): Verdict | undefined {

@@ -94,8 +94,8 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
   ['a fault of theirs', error('InternalServiceErrorException', 500), { kind: 'deferred' }],
   ['a gateway', error('', 502), { kind: 'deferred' }],
   ['a name that we do not know', error('NovelException', 400), { kind: 'deferred' }],
-  ['a cut connection', 'drop', { kind: 'unknown' }],
-  ['silence', 'hang', { kind: 'unknown' }],
+  ['a cut connection', 'drop', { kind: 'unknown', wait_seconds: 600 }],
+  ['silence', 'hang', { kind: 'unknown', wait_seconds: 600 }],
   ['taken without an id', 'no id', { kind: 'accepted' }],
   ['taken with an answer that cannot be read', 'broken json', { kind: 'accepted' }],
 ]
