@@ -6,7 +6,7 @@
 import { isObject } from '../../db/fields.ts'
 import { storableWords } from '../../db/text/words.ts'
 import type { Describe } from './provider.ts'
-import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './whatsapp.ts'
+import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './whatsapp.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
 import { listTemplates } from './whatsapp-listing.ts'
 
@@ -28,13 +28,15 @@ const DEFAULT_RATE = 80
 /** More than any answer of the API. */
 const LARGEST_ANSWER = 256 * 1024
 const LONGEST_ID = 512
+/** A wait beyond this is probed earlier, in seconds. */
+const LONGEST_RETRY_AFTER = 3_600
 
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const describe: Describe = (words) => storableWords(words, [options.access_token])
   const in_flight = new Set<Promise<unknown>>()
   return {
     sender: {
-      key: `whatsapp:${options.phone_number_id}`,
+      key: senderKey(options.phone_number_id),
       ceiling: options.messages_per_second ?? DEFAULT_RATE,
     },
     async send(message) {
@@ -114,7 +116,17 @@ async function readAnswer(response: Response): Promise<unknown> {
 function judge(response: Response, answer: unknown, describe: Describe): WhatsappOutcome {
   if (response.ok) return takenAs(answer, describe)
   const error = errorOf(answer, describe)
-  return error ? judgeError(error) : judgeStatus(response.status, `HTTP ${response.status}`)
+  const judged = error && judgeError(error)
+  return (
+    judged ?? judgeStatus(response.status, error?.words ?? `HTTP ${response.status}`, retryAfter(response))
+  )
+}
+
+/** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
+function retryAfter({ headers }: Response): number | undefined {
+  const given = headers.get('retry-after') ?? ''
+  const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
+  return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
 }
 
 /** A 2xx means taken, whatever else the answer says: a second try would be a second message. */

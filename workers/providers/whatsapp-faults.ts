@@ -38,8 +38,8 @@ const isAccount = ({ code, subcode }: CloudError): boolean =>
   ACCOUNT.has(code) || (code >= 200 && code <= 299) || (code === 100 && subcode === UNKNOWN_OBJECT)
 const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999
 
-/** An outcome for an error that the API has named. A code that nobody told us of is tried again. */
-export function judgeError(error: CloudError): WhatsappOutcome {
+/** An outcome for an error that the API has named; null for a code that nobody told us of. */
+export function judgeError(error: CloudError): WhatsappOutcome | null {
   const { code, words: detail } = error
   if (isAccount(error)) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
   if (code === SPAM_RATE) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: SPAM_PAUSE }
@@ -49,17 +49,22 @@ export function judgeError(error: CloudError): WhatsappOutcome {
   if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
   if (code === TEMPLATE_DISABLED) return { kind: 'refused', detail, template: { status: 'disabled' } }
   if (isTemplate(error)) return { kind: 'refused', detail, template: { status: null } }
-  return FOR_GOOD.has(code) ? { kind: 'refused', detail } : { kind: 'deferred', detail }
+  return FOR_GOOD.has(code) ? { kind: 'refused', detail } : null
 }
 
-/** An outcome for an answer without an error that we can read: a proxy's, or a broken one. */
-export function judgeStatus(status: number, detail: string): WhatsappOutcome {
+/**
+ * An outcome for an answer without an error that we know: a proxy's, a broken one, or a new code.
+ * @param retry_after for how many seconds the answer asks us to wait.
+ */
+export function judgeStatus(status: number, detail: string, retry_after?: number): WhatsappOutcome {
   if (status === 401 || status === 403) {
     return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
   }
+  const paused = retry_after !== undefined && (status === 429 || status === 503)
+  if (paused) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: retry_after }
   if (status === 429) return { kind: 'deferred', detail, sender_wide: true }
-  // A gateway gave up waiting: what it had passed on may have been done.
-  if (status === 504) return { kind: 'unknown', detail }
+  // A gateway got no answer, or a broken one: what it had passed on may have been done.
+  if (status === 502 || status === 504) return { kind: 'unknown', detail }
   return { kind: 'deferred', detail }
 }
 
