@@ -65,7 +65,7 @@ async function ingestTogether(jobs: readonly IngestJob[], deps: WorkerDeps): Pro
   const ids = jobs.map(({ data }) => data.report_id)
   const readings = await readAll(await pendingReports(deps.database, ids), deps)
   const now = deps.clock()
-  await deps.database.transaction(async (tx) => {
+  const fates = await deps.database.transaction(async (tx) => {
     const fates = await applyEvents(
       tx,
       readings.flatMap(({ events }) => events),
@@ -73,7 +73,19 @@ async function ingestTogether(jobs: readonly IngestJob[], deps: WorkerDeps): Pro
     )
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
     await settle(tx, jobs, verdicts, deps)
+    return fates
   })
+  tellPauses(fates, deps)
+}
+
+/** What an operator has to know at once, as deliver-email and deliver-whatsapp tell it; once for each sender. */
+function tellPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps): void {
+  const pauses = [...fates].flatMap(([event, { kind }]) =>
+    event.channel === 'sender' && kind === 'applied' ? [event] : [],
+  )
+  for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
+    log.error({ sender, seconds, words: reason }, 'nothing can be sent for now')
+  }
 }
 
 /** Reads reports lot by lot, so that a batch of large ones never lies in memory whole. */

@@ -3,6 +3,7 @@
  * Nothing outside workers/providers knows a provider's own. Must not import an adapter.
  */
 import type { ReportedEmail } from '../../db/emails/report.ts'
+import type { ReportedPause } from '../../db/senders/report.ts'
 import type { ReportedStatus } from '../../db/whatsapp/report.ts'
 import type { TemplateNews } from '../../db/whatsapp/templates/table.ts'
 
@@ -13,6 +14,7 @@ export type ReportedEvent =
   | ({ channel: 'email' } & ReportedEmail)
   | ({ channel: 'whatsapp' } & ReportedStatus)
   | ({ channel: 'whatsapp-template' } & TemplateNews)
+  | ({ channel: 'sender' } & ReportedPause)
 
 /** Turns one raw report into its events. @throws Error when it cannot be read: such a report is parked. */
 export type ReportReader = (report: RawReport) => Promise<ReportedEvent[]>

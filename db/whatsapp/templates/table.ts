@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../pool.ts'
 import { TEMPLATE_STATES, type TemplateState } from '../status.ts'
+import type { MessageRef } from '../table.ts'
 import type { TemplateShape } from '../template.ts'
 
 const stateField = () => string().oneOf(TEMPLATE_STATES).defined()
@@ -118,6 +119,46 @@ export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[
       status_at = case when f.status is null then t.status_at else ${sql.timestamp(now)} end
     from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as f (team_id, id, status, fault)
     where t.team_id = f.team_id and t.id = f.id`)
+}
+
+/** What the report of a message found wrong with its template, at the provider's time. */
+export type ReportedFinding = MessageRef & { status: TemplateState | null; fault: string; occurred_at: Date }
+
+/**
+ * Stores what reports found wrong with the templates of messages, in one statement. The latest counts, by the times
+ * of the provider, which are whole seconds; what is older than the state we know changes nothing.
+ */
+export async function recordReportedFindings(
+  tx: Tx,
+  findings: readonly ReportedFinding[],
+  now: Date,
+): Promise<void> {
+  const tuples = findings.map(({ team_id, message_id, status, fault, occurred_at }) => [
+    ...[team_id, message_id, status, fault],
+    occurred_at.toISOString(),
+  ])
+  const states = sql.array(TEMPLATE_STATES, 'text')
+  await tx.query(sql.prepared('record_reported_template_findings', object())`
+    with found as (
+      select distinct on (r.team_id, r.template_id) r.team_id, r.template_id, f.status, f.fault, f.at
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz'])}
+          as f (team_id, message_id, status, fault, at)
+        join whatsapp_messages m on m.team_id = f.team_id and m.id = f.message_id
+        join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
+      order by r.team_id, r.template_id, f.status is null, f.at desc, array_position(${states}, f.status) desc
+    ), meant as (
+      select t.team_id, t.id, f.status, f.fault, f.at from found f
+        join whatsapp_templates t on t.team_id = f.team_id and t.id = f.template_id
+      order by t.team_id, t.id for no key update of t
+    )
+    update whatsapp_templates t set
+      status = coalesce(m.status, t.status), fault = m.fault, updated_at = ${sql.timestamp(now)},
+      status_at = case when m.status is null then t.status_at else m.at end
+    from meant m
+    where t.team_id = m.team_id and t.id = m.id and (
+      date_trunc('second', t.status_at) < m.at
+      or date_trunc('second', t.status_at) = m.at
+        and coalesce(array_position(${states}, m.status) > array_position(${states}, t.status), true))`)
 }
 
 /** The provider's news of a template, which names no team: every team's template of this name is meant. */

@@ -65,6 +65,33 @@ t.test('a failure keeps code and details', async (t) => {
   })
 })
 
+t.test('a failure tells of template and number what the answer to a send would have told', async (t) => {
+  const failed = async (...codes: unknown[]) => {
+    const errors = codes.map((code) => ({ code, title: 'Words' }))
+    return await read(statusWebhook('100', [status({ status: 'failed', errors })]))
+  }
+  t.match(await failed(132015), [{ channel: 'whatsapp', template: { status: 'paused' } }])
+  t.match(await failed(132001, 132016), [{ template: { status: 'disabled' } }])
+  t.match(await failed(132001), [{ template: { status: null } }])
+  for (const [code, seconds] of [
+    [131042, 300],
+    [131031, 300],
+    [190, 300],
+    [131048, 3_600],
+  ]) {
+    const [event, ...pauses] = await failed(code)
+    t.notOk(event && 'template' in event)
+    const occurred_at = new Date(1_750_000_000_000)
+    const reason = `${code} Words`
+    t.strictSame(pauses, [{ channel: 'sender', sender: 'whatsapp:100', seconds, reason, occurred_at }])
+  }
+  // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
+  for (const code of [131026, 130429, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
+  const errors = [{ code: 131042 }]
+  t.equal((await read(statusWebhook(5 as never, [status({ status: 'failed', errors })]))).length, 1)
+  t.equal((await read(statusWebhook('100', [status({ status: 'delivered', errors })]))).length, 1)
+})
+
 t.test('many statuses in many changes and entries of one body are all read', async (t) => {
   const statuses = ['sent', 'delivered', 'read', 'failed', 'played', 'deleted', 'SENT', 5].map((word) =>
     status({ status: word }),
