@@ -119,6 +119,12 @@ export async function reportById(tx: Tx, id: string): Promise<ReportRow | null> 
   return await tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
 }
 
+/** Deletes a report that is parked. @returns it, or null when there is none, or none that is parked. */
+export async function deleteParkedReport(tx: Tx, id: string): Promise<ReportRow | null> {
+  return await tx.maybeOne(sql.type(reportRow)`
+    delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)
+}
+
 /** Makes a report pending again. @returns it, or null without one. */
 export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promise<ReportRow | null> {
   return await tx.maybeOne(sql.type(reportRow)`

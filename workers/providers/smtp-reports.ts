@@ -1,7 +1,7 @@
 /**
  * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
- * Promises: only a report that carries our signed return address says anything; whatever else comes is an error with
- * a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
+ * Promises: only a report that carries our signed return address says anything; other mail to such an address, such as
+ * an out-of-office answer, says nothing; whatever else comes is an error with a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { ContactEffect } from '../../db/contacts/effect.ts'
@@ -46,12 +46,28 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
     const email = await parseMail(report.body)
     const status = partOf(email, STATUS_TYPES)
     const feedback = partOf(email, FEEDBACK_TYPES)
-    if (!status && !feedback) throw new Error('neither a delivery status notification nor a feedback report')
     const ref = refOf(secrets, email, feedback)
+    const known = status !== null || feedback !== null
+    if (!known && (!ref || claimsToReport(email))) {
+      throw new Error('neither a delivery status notification nor a feedback report')
+    }
     if (!ref) throw new Error('it carries no return address of ours')
-    const told = status ? toldByStatus(status, email, report) : toldByFeedback(feedback ?? '', email, report)
-    return told.map((event) => ({ channel: 'email', ref, ...event, provider_message_id: null }))
+    return told(status, feedback, email, report).map((event) => ({
+      channel: 'email',
+      ref,
+      ...event,
+      provider_message_id: null,
+    }))
   }
+}
+
+/** RFC 6522: a report, though of a kind that we do not know, or broken. Answers of people and their programs are none. */
+const claimsToReport = ({ headers }: Email): boolean =>
+  headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
+
+function told(status: string | null, feedback: string | null, email: Email, report: RawReport): Told[] {
+  if (status !== null) return toldByStatus(status, email, report)
+  return feedback === null ? [] : toldByFeedback(feedback, email, report)
 }
 
 function beginningOf(body: Buffer): Buffer {

@@ -140,6 +140,16 @@ t.test('what cannot be read is parked with the reason, and holds up nobody', asy
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
+t.test('an out-of-office answer to a return address is done with, and nothing happened', async (t) => {
+  const { service, first, about } = await begin(t)
+  const away = `To: <${about(first).mail_from}>\r\nSubject: Out of office\r\n\r\nI am away\r\n`
+  t.equal(await post(service, Buffer.from(away)), 200)
+  await startWorker(t, service)
+  await until('it is read', async () => await settled(service))
+  t.match(await storedReports(service), [{ state: 'done', reason: null }])
+  t.same(await eventsOf(service, first), [])
+})
+
 t.test('an event that the database refuses fails its own report only', async (t) => {
   const { service, team, first, ids } = await begin(t, 3)
   // A year that no timestamptz can hold.
