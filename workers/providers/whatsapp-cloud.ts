@@ -21,6 +21,8 @@ export type WhatsappCloudOptions = {
   messages_per_second?: number
   /** Bounds one send, in milliseconds. */
   timeout_ms?: number
+  /** Bounds one listing, in milliseconds. */
+  list_timeout_ms?: number
 }
 
 const TIMEOUT = 20_000

@@ -198,12 +198,15 @@ export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], n
     select name, language from meant`)
 }
 
-/** Brings a team's templates up to what the provider lists, by name and language. @returns those it knows. */
+/**
+ * Brings a team's templates up to what the provider listed, by name and language; a state that was told after the
+ * list had been asked for stays. @returns those it knows.
+ */
 export async function refreshTemplates(
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
-  now: Date,
+  askedAt: Date,
 ): Promise<readonly WhatsappTemplateRow[]> {
   const tuples = contents.map((content) => [
     content.name,
@@ -217,10 +220,12 @@ export async function refreshTemplates(
   ])
   return await tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
     update whatsapp_templates t set
-      category = c.category, status = c.status, status_at = ${sql.timestamp(now)}, definition = c.definition,
+      status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
+      status_at = greatest(t.status_at, ${sql.timestamp(askedAt)}), category = c.category, definition = c.definition,
       slots = array(select json_array_elements_text(c.slots)),
       url_buttons = array(select json_array_elements_text(c.url_buttons)::int2),
-      unsupported = c.unsupported, fault = null, updated_at = ${sql.timestamp(now)}
+      unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
+      fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
     from ${sql.unnest(tuples, ['text', 'text', 'text', 'text', 'json', 'json', 'json', 'text'])}
       as c (name, language, category, status, definition, slots, url_buttons, unsupported)
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
