@@ -10,15 +10,13 @@ import { storableWords } from '../../db/text/words.ts'
 import { composeMessage, wireAddress } from './message.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
+import { readSmtpUrl } from './smtp-url.ts'
 
 /** Milliseconds. `total_ms` bounds one send from the wait for a connection to the server's last word. */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; socket_ms: number; total_ms: number }
 
 export type SmtpOptions = {
-  /**
-   * smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which win over ours:
-   * `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
-   */
+  /** See smtp-url.ts. */
   url: string
   max_connections?: number
   /** The name given in EHLO; the machine's own when absent. */
@@ -44,12 +42,12 @@ type TrackedMail = SendMailOptions & { attempt: Attempt }
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
-  const secrets = secretsOf(options.url)
+  const { host, secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
   const in_flight = new Set<Promise<unknown>>()
   // A relay is not paced until it asks for it: it takes what its connections take.
-  const sender = { key: `smtp:${new URL(options.url).host}`, ceiling: NOMINAL_RATE, on_demand: true }
+  const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
   const track = async (email: OutgoingEmail): Promise<EmailDelivery> => {
@@ -169,25 +167,3 @@ const deferAll = (email: OutgoingEmail, detail: string): EmailDelivery => ({
   provider_message_id: null,
   outcomes: new Map(email.recipients.map((recipient) => [recipient, { kind: 'deferred', detail }])),
 })
-
-/** The password in the forms that a server might repeat to us. Too short to be told from text: left alone. */
-function secretsOf(url: string): string[] {
-  const parsed = URL.canParse(url) ? new URL(url) : null
-  if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
-    throw new Error('SMTP_URL must be smtp://… or smtps://…')
-  }
-  const user = decode(parsed.username)
-  const password = decode(parsed.password)
-  const base64 = (text: string): string => Buffer.from(text).toString('base64')
-  return [base64(`\0${user}\0${password}`), base64(password), parsed.password, password].filter(
-    (secret) => password.length >= 4 && secret.length >= 4,
-  )
-}
-
-const decode = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
