@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { returnPath } from '../../../db/emails/return-path.ts'
 import { openDatabase } from '../../../db/pool.ts'
+import { openConsumer } from '../../../db/queue.ts'
 import { replayReport } from '../../../db/reports/replay.ts'
 import { storeReport } from '../../../db/reports/store.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'
@@ -11,6 +12,8 @@ import {
   contactState,
   emailStatus,
   eventsOf,
+  holdReport,
+  ingestJobs,
   jobsIn,
   retried,
   setDue,
@@ -62,12 +65,13 @@ const storeAll = async (
   { database, deps }: Service,
   bodies: readonly Buffer[],
   provider: 'smtp' | 'ses' = 'smtp',
+  keys: readonly string[] = [],
 ) =>
   await database.transaction(async (tx) => {
     for (const [index, body] of bodies.entries()) {
       await storeReport(
         { tx, queue: deps.queue, now: deps.clock() },
-        { provider, event_key: `r${index}`, body },
+        { provider, event_key: keys[index] ?? `r${index}`, body },
       )
     }
   })
@@ -173,6 +177,36 @@ t.test('an event that the database refuses fails its own report only', async (t)
     'tried again later',
   )
   t.equal(await retried(service), 0, 'the others needed no second try')
+})
+
+t.test('of a batch taken one by one, what is early keeps its job until the batch ends', async (t) => {
+  const { service, team, ids } = await begin(t, 2)
+  const about = (id: string, changes = {}) =>
+    sesReport(
+      sesEvent('Delivery', delivery(['ana@example.org'], changes), {
+        tags: { team_id: [team], email_id: [id] },
+      }),
+    ).body
+  const poison = about(ids[0] ?? '', { timestamp: '-271821-04-20T00:00:00.000Z' })
+  const early = about('0190a1b2-0000-7000-8000-00000000000a')
+  await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
+  const gate = await holdReport(service)
+  t.teardown(gate.open)
+  // Two loops could share out what is to be one batch.
+  const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
+  t.teardown(async () => await queue.stop(10_000))
+  const work: typeof queue.work = async (job, options, handler) =>
+    await queue.work(job, { ...options, concurrency: 1 }, handler)
+  await startWorker(t, service, { queue: { ...queue, work } })
+  await until('the last one is held', gate.isWaiting)
+  const states = async () => (await ingestJobs(service)).map(({ state }) => state)
+  t.strictSame(await states(), ['active', 'active', 'active'])
+  await gate.open()
+  await until('the last one is read', async () => (await emailStatus(service, ids[1] ?? '')) === 'delivered')
+  await until('the batch has ended', async () => !(await states()).includes('active'))
+  const [retried, waiting] = await ingestJobs(service)
+  t.match(retried, { state: 'retry' })
+  t.match(waiting, { state: 'created', attempts: 0 }, 'put off without counting an attempt')
 })
 
 t.test(
