@@ -10,8 +10,8 @@ import type { Sender } from '../../db/senders/pace.ts'
 /** An adapter's `storableWords`, which knows its secrets. */
 export type Describe = (words: string) => string
 
-/** A DKIM key: the domain, the selector, and the private key, opened (or as PEM, which costs each message its parsing). */
-export type DkimKey = { domain: string; selector: string; private_key: KeyObject | string }
+/** A DKIM key: the domain, the selector, and the private key, opened: a PEM would be parsed for each message. */
+export type DkimKey = { domain: string; selector: string; private_key: KeyObject }
 
 /** One email ready for the wire. Recipients are only those that still have to be tried. */
 export type OutgoingEmail = {

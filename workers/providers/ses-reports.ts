@@ -13,6 +13,7 @@ import type { MessageRef } from '../../db/reports/ref.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { isUuid } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
+import { isComplaint } from './feedback.ts'
 import type { ReportedEvent, ReportReader } from './report.ts'
 
 /** SES says this once when a topic is connected; it is about no message. */
@@ -122,12 +123,9 @@ function bounces({ bounce }: SesEvent): Finding[] {
   }))
 }
 
-/** Feedback that is no complaint about the sender (RFC 5965 §7.3, RFC 6591). */
-const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
-
 function complaints({ complaint }: SesEvent): Finding[] {
   const { complainedRecipients = [], complaintFeedbackType: type, ...rest } = complaint ?? {}
-  if (NO_COMPLAINT.has(type ?? '')) return []
+  if (!isComplaint(type)) return []
   return complainedRecipients.map(({ emailAddress }) => ({
     kind: 'complained',
     effect: 'complaint',

@@ -11,6 +11,7 @@ import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
 import type { Secrets } from '../../db/secrets.ts'
 import { storableWords } from '../../db/text/words.ts'
+import { isComplaint } from './feedback.ts'
 import type { RawReport, ReportReader } from './report.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './smtp-report-fields.ts'
 
@@ -33,9 +34,6 @@ const LIMITS = {
 const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status']
 const FEEDBACK_TYPES = ['message/feedback-report']
 const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
-
-/** Feedback that is no complaint about the sender (RFC 5965 §7.3, RFC 6591). */
-const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
 
 /** One event of a report before it is tied to its message. */
 type Told = Omit<ReportedEmail, 'ref' | 'provider_message_id'>
@@ -198,7 +196,7 @@ function toldByFeedback(text: string, email: Email, { received_at }: RawReport):
   const [fields] = fieldGroups(text, MOST_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report names no type')
-  if (NO_COMPLAINT.has(type)) return []
+  if (!isComplaint(type)) return []
   const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
   if (named.length > MOST_RECIPIENTS) throw new Error('the feedback report names too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')

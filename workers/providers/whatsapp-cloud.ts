@@ -5,6 +5,7 @@
  */
 import { isObject } from '../../db/fields.ts'
 import { storableWords } from '../../db/text/words.ts'
+import { createInFlight } from './in-flight.ts'
 import type { Describe } from './provider.ts'
 import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './whatsapp.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
@@ -18,7 +19,7 @@ export type WhatsappCloudOptions = {
   /** Whose templates are listed; sending needs none. */
   business_account_id?: string | undefined
   /** What the number may send, raised by the provider from 80 up to 1,000. */
-  messages_per_second?: number
+  messages_per_second: number
   /** Bounds one send, in milliseconds. */
   timeout_ms?: number
   /** Bounds one listing, in milliseconds. */
@@ -26,7 +27,6 @@ export type WhatsappCloudOptions = {
 }
 
 const TIMEOUT = 20_000
-const DEFAULT_RATE = 80
 /** More than any answer of the API. */
 const LARGEST_ANSWER = 256 * 1024
 const LONGEST_ID = 512
@@ -35,26 +35,22 @@ const LONGEST_RETRY_AFTER = 3_600
 
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const describe: Describe = (words) => storableWords(words, [options.access_token])
-  const in_flight = new Set<Promise<unknown>>()
+  const in_flight = createInFlight()
   return {
     sender: {
       key: senderKey(options.phone_number_id),
-      ceiling: options.messages_per_second ?? DEFAULT_RATE,
+      ceiling: options.messages_per_second,
     },
-    async send(message) {
-      const sending = attempt(options, message, describe)
-      in_flight.add(sending)
-      return await sending.finally(() => in_flight.delete(sending))
-    },
+    send: async (message) => await in_flight.track(attempt(options, message, describe)),
     listTemplates: async () => await listTemplates(options),
-    close: async () => void (await Promise.allSettled(in_flight)),
+    close: in_flight.settled,
   }
 }
 
 const texts = (values: readonly string[]) => values.map((text) => ({ type: 'text', text }))
 
 /** The request's body, exactly as the API asks for it. */
-export function requestBody(message: OutgoingWhatsapp) {
+function requestBody(message: OutgoingWhatsapp) {
   const { header, body, url_buttons } = message
   const components = [
     ...(header.length > 0 ? [{ type: 'header', parameters: texts(header) }] : []),

@@ -3,6 +3,7 @@
  * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
  * message. Codes: providers.md §1.2, from Meta's error reference of May 2026.
  */
+import { NOT_CONNECTED } from './connection.ts'
 import type { Describe } from './provider.ts'
 import type { WhatsappOutcome } from './whatsapp.ts'
 
@@ -68,13 +69,6 @@ export function judgeStatus(status: number, detail: string, retry_after?: number
   return { kind: 'deferred', detail }
 }
 
-/** Faults of a connection that was never made: nothing has left. */
-const UNSENT = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
-  ...['UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
-  ...['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'],
-])
-
 const codesOf = function* (error: unknown): Generator<string> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) {
     const { code } = fault as { code?: unknown }
@@ -87,7 +81,7 @@ const codesOf = function* (error: unknown): Generator<string> {
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...codesOf(error)]
   const words = codes.join(' ') || (error instanceof Error ? error.message : String(error))
-  if (codes.length > 0 && codes.every((code) => UNSENT.has(code))) {
+  if (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code))) {
     return { kind: 'deferred', detail: describe(`no connection: ${words}`) }
   }
   return { kind: 'unknown', detail: describe(`no answer after the request had left: ${words}`) }

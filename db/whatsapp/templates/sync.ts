@@ -17,7 +17,7 @@ import { refreshTemplates, type TemplateContent, templatesOfTeam } from './table
 const PATIENCE = 30_000
 const PAUSE = 200
 
-export type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
+type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
 
 /** Applies what the provider listed when it was asked. @returns the names of the team's templates that it does not list. */
 export async function applyListing(

@@ -9,6 +9,8 @@ import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../
 
 const TEXT = (text: string) => ({ type: 'text', text })
 
+const NUMBER = { access_token: 'x', phone_number_id: '1', messages_per_second: 80 }
+
 /** What becomes of a message that is answered like this. */
 async function outcomeOf(t: Test, answer: CloudAnswer, options = {}) {
   const { delivery, messages } = await startCloud(t, { script: { onMessage: () => answer } }, options)
@@ -189,7 +191,7 @@ t.test('no connection at all is safe to repeat', async (t) => {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   for (const url of [`http://127.0.0.1:${port}/v23.0`, 'http://nobody.invalid/v23.0']) {
-    const provider = createWhatsappProvider({ url, access_token: 'x', phone_number_id: '1' })
+    const provider = createWhatsappProvider({ ...NUMBER, url })
     t.match(await provider.send(outgoingWhatsapp()), { kind: 'deferred', detail: /no connection/ })
   }
 })
@@ -226,10 +228,6 @@ t.test('templates are listed page by page, by cursor', async (t) => {
     ],
   )
   t.strictSame(listed[3]?.definition, templates[3], 'the provider’s own object')
-  const without = createWhatsappProvider({
-    url: 'http://127.0.0.1:9',
-    access_token: 'x',
-    phone_number_id: '1',
-  })
+  const without = createWhatsappProvider({ ...NUMBER, url: 'http://127.0.0.1:9' })
   await t.rejects(without.listTemplates(), /WHATSAPP_BUSINESS_ACCOUNT_ID/)
 })
