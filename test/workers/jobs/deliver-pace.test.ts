@@ -20,7 +20,7 @@ async function begin(t: Test, script: SesScript) {
 }
 
 async function work(t: Test, service: Service, api: SesApi, clock = () => new Date()) {
-  const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url })
+  const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })
   t.teardown(() => email.close())
   return await startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock })
 }
