@@ -78,6 +78,25 @@ t.test('only pool, queue, migrate and table modules speak SQL; only the queue im
   )
 })
 
+t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
+  // The entry points that mount hooks, the list of who reports, and the contract's reserved header.
+  const naming = [
+    ...['api/app.ts', 'api/main.ts', 'api/route.ts'],
+    ...['db/reports/table.ts', 'db/text/headers.ts', 'workers/registry.ts'],
+  ]
+  const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
+  const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')
+  t.strictSame(
+    breaking(
+      ({ file, text }) =>
+        theirs.test(file) ||
+        naming.includes(file) ||
+        !/\b([Ss]mtp|SMTP_|ses\b|Ses[A-Z]|SES_|[Ss]ns\b|SNS_|[Aa]mazon|AWS_)/.test(code(text)),
+    ),
+    [],
+  )
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),

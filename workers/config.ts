@@ -17,15 +17,12 @@ const namedQueues = (setting: string | undefined): string[] =>
     .map((name) => name.trim())
     .filter((name) => name !== '')
 
-/** For a worker that delivers no email: its adapter is made all the same, and connects to nothing. */
-const UNUSED = { relay: 'smtp://localhost', region: 'us-east-1' }
-
 const deliversEmail = (setting: string | undefined): boolean => {
   const named = namedQueues(setting)
   return named.length === 0 || named.includes('deliver-email')
 }
 
-/** The ways to send email; workers/main.ts has an adapter for each. */
+/** The ways to send email; providers/adapters.ts has one for each. */
 const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
 export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
 
@@ -41,14 +38,14 @@ const workerSettings = object({
     .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
       provider === 'smtp' && deliversEmail(queues)
         ? schema.required('${path} is missing: the smtp:// URL of the relay')
-        : schema.default(UNUSED.relay),
+        : schema,
     ),
   AWS_REGION: string()
     .matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1')
     .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
       provider === 'ses' && deliversEmail(queues)
         ? schema.required('${path} is missing: the region of the SES account')
-        : schema.default(UNUSED.region),
+        : schema,
     ),
   /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
   SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),

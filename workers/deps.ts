@@ -15,7 +15,8 @@ export type WorkerDeps = {
   queue: Consumer
   secrets: Secrets
   versions: Versions
-  email: EmailProvider
+  /** null in a worker that delivers no email: it leaves that queue alone. */
+  email: EmailProvider | null
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
   /** How many provider calls run at once, of whatever batch or channel. */

@@ -22,6 +22,6 @@ export async function dkimKeysOf(
   secrets: Secrets,
   rows: readonly { team_id: string; domain_id: string }[],
 ): Promise<ReadonlyMap<string, DkimKey | Error>> {
-  const keys = await dkimKeysByDomain(tx, rows)
+  const keys = rows.length === 0 ? [] : await dkimKeysByDomain(tx, rows)
   return new Map(keys.map((key) => [key.id, open(secrets, key)]))
 }

@@ -11,43 +11,11 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { onWake } from '../db/wake.ts'
-import { type EmailProviderName, queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
-import type { EmailProvider } from './providers/provider.ts'
+import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
-import { createSesProvider } from './providers/ses.ts'
-import { createSmtpProvider } from './providers/smtp.ts'
-import type { WhatsappDelivery } from './providers/whatsapp.ts'
-import { createWhatsappProvider } from './providers/whatsapp-cloud.ts'
 import { startWork } from './run.ts'
 import { createSlots } from './slots.ts'
-
-/** The adapter behind each name that EMAIL_PROVIDER may have. */
-const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log: Log) => EmailProvider> = {
-  smtp: ({ SMTP_URL, WORKER_CONCURRENCY }) =>
-    createSmtpProvider({ url: SMTP_URL ?? '', max_connections: WORKER_CONCURRENCY }),
-  ses: ({ AWS_REGION, SES_ENDPOINT, SES_CONFIGURATION_SET, WORKER_CONCURRENCY }, log) =>
-    createSesProvider({
-      region: AWS_REGION ?? '',
-      endpoint: SES_ENDPOINT,
-      configuration_set: SES_CONFIGURATION_SET,
-      max_connections: WORKER_CONCURRENCY,
-      warn: (words) => log.warn(words),
-    }),
-}
-
-/** What WhatsApp messages go out through; null when it is not set up. */
-function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | null {
-  const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = settings
-  const business_account_id = settings.WHATSAPP_BUSINESS_ACCOUNT_ID
-  if (!access_token || !phone_number_id) return null
-  const url = settings.WHATSAPP_API_URL.replace(/\/+$/, '')
-  const messages_per_second = settings.WHATSAPP_MESSAGES_PER_SECOND
-  const account = { url, access_token, phone_number_id, business_account_id }
-  return {
-    provider: createWhatsappProvider({ ...account, messages_per_second }),
-    unknown_wait: settings.WHATSAPP_UNKNOWN_WAIT_SECONDS,
-  }
-}
 
 /** Opens what a worker needs, and starts fetching. @returns how to stop. */
 async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<void>> {
@@ -59,7 +27,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
   const secrets = createSecrets(settings.SECRET_KEY)
-  const email = EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
+  const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
   const whatsapp = whatsappDelivery(settings)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   const slots = createSlots(concurrency)
@@ -81,7 +49,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     // What waits for its turn goes back to the queue, for another worker.
     slots.close()
     await Promise.all([hints.close(), queue.stop(DRAIN)])
-    await email.close()
+    await email?.close()
     await whatsapp?.provider.close()
     await database.end()
   }

@@ -18,6 +18,7 @@ import {
   recordAttempts,
 } from '../../db/emails/table.ts'
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
+import type { Log } from '../../db/log.ts'
 import { type FetchedJob, putOff, type Settlement } from '../../db/queue.ts'
 import type { Sender } from '../../db/senders/pace.ts'
 import { storableWords } from '../../db/text/words.ts'
@@ -25,7 +26,7 @@ import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
 import { insist } from '../insist.ts'
 import { applyPace, NOT_BEGUN, paceBatch, runPaced } from '../pace.ts'
-import type { EmailDelivery, Outcome, OutgoingEmail } from '../providers/provider.ts'
+import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../providers/provider.ts'
 import { recipientsOf, renderEmail } from '../render.ts'
 
 type DeliveryJob = FetchedJob<'deliver-email'>
@@ -47,6 +48,7 @@ type Unfinished = Ready & { reason: string; wait_seconds?: number }
 /** Works on one fetched batch. Jobs whose row needs nothing more are completed along with the others. */
 export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Promise<Settlement[]> {
   const { database, email: provider, slots, clock } = deps
+  if (!provider) throw new Error('there is no email provider here')
   const refs = jobs.map((job) => job.data)
   const rows = new Map((await emailsToDeliver(database, refs)).map((row) => [row.id, row]))
   const ready = jobs.flatMap((job): Ready[] => {
@@ -58,15 +60,13 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
     costOf: ({ row }) => recipientsOf(row).length,
     now: clock(),
   })
-  const compose = await composer(
-    paced.going.map(({ item }) => item.row),
-    deps,
-  )
+  const going = paced.going.map(({ item }) => item.row)
+  const compose = await composer(going, provider.signs, deps)
   const { sent: attempts, late } = await runPaced(paced, {
     sender,
     slots,
     clock,
-    send: async (item) => await attempt(item, compose, deps),
+    send: async (item) => await attempt(item, { compose, provider, log: deps.log }),
     outcomesOf: ({ delivery }) => delivery.outcomes.values(),
   })
   const { reason, wait_seconds } = paced
@@ -95,16 +95,20 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
   })
 }
 
-/** Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys. */
+/**
+ * Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys.
+ * @param signed whether our keys are to sign it.
+ */
 async function composer(
   rows: readonly OutgoingRow[],
+  signed: boolean,
   { database, versions, secrets, return_domain }: WorkerDeps,
 ): Promise<(row: OutgoingRow) => OutgoingEmail> {
   const compiled = await versions(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
-  const keys = await dkimKeysOf(database, secrets, rows)
+  const keys = await dkimKeysOf(database, secrets, signed ? rows : [])
   return (row) => {
     const dkim = keys.get(row.domain_id) ?? null
     if (dkim instanceof Error) throw dkim
@@ -116,8 +120,11 @@ async function composer(
 /** One try. What cannot be rendered is put off like what the provider puts off: mended, it still goes. */
 async function attempt(
   { job, row }: Ready,
-  compose: (row: OutgoingRow) => OutgoingEmail,
-  { email: provider, log }: WorkerDeps,
+  {
+    compose,
+    provider,
+    log,
+  }: { compose: (row: OutgoingRow) => OutgoingEmail; provider: EmailProvider; log: Log },
 ): Promise<Attempt> {
   let email: OutgoingEmail
   try {

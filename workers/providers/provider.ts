@@ -65,6 +65,8 @@ export type EmailDelivery = {
 
 /** A way to send email. `send` never throws: every failure is an outcome. */
 export type EmailProvider = {
+  /** Whether emails are signed with our own DKIM keys; else the provider signs them itself. */
+  signs: boolean
   send(email: OutgoingEmail): Promise<EmailDelivery>
   /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
   sender(): Promise<Sender>

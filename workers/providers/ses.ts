@@ -42,6 +42,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const rate = createRate(client, options.warn ?? (() => undefined), options.refresh_ms)
   const in_flight = createInFlight()
   return {
+    signs: false,
     send: async (email) => await in_flight.track(deliver(client, email, options.configuration_set, timeouts)),
     async sender() {
       const ceiling = (await rate()) * (1 - MARGIN)

