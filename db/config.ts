@@ -40,9 +40,17 @@ const postgresUrl = string().test(
 
 const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
 
-const secretKey = string()
+const anySecretKey = string()
   .min(16, '${path} must be at least 16 characters long')
-  .required('${path} is missing: 16 random characters or more, 32 for choice, the same in every process')
+  .test(
+    'not blank',
+    '${path} must be 16 random characters or more, not blanks',
+    (key) => key === undefined || key.trim() !== '',
+  )
+
+const secretKey = anySecretKey.required(
+  '${path} is missing: 16 random characters or more, 32 for choice, the same in every process',
+)
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -65,7 +73,7 @@ export const sharedSettings = {
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
-  SECRET_KEY: string().min(16, '${path} must be at least 16 characters long'),
+  SECRET_KEY: anySecretKey,
   DNS_SERVER: string(),
   LOG_LEVEL: sharedSettings.LOG_LEVEL,
 })

@@ -9,6 +9,7 @@ import { readToolSettings, SettingsFault } from './config.ts'
 import { loadDefaultCatalog } from './plans/catalog.ts'
 import { openDatabase } from './pool.ts'
 import { migrateQueues } from './queue.ts'
+import { startFault } from './shutdown.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
@@ -89,7 +90,8 @@ async function main(): Promise<void> {
 
 if (import.meta.main) {
   main().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    const said = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`${startFault(error) ?? said}\n`)
     process.exit(1)
   })
 }

@@ -101,6 +101,18 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return false
 }
 
+// What a server answers to a user, a password or a database that it does not take.
+const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
+
+/** The server's words when it does not let us in: whoever set DATABASE_URL has to act. Null for any other error. */
+export function databaseRefusal(error: unknown): string | null {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    const { code, message } = fault as Error & { code?: unknown }
+    if (typeof code === 'string' && REFUSED_CODES.has(code)) return message
+  }
+  return null
+}
+
 /** Sends one NOTIFY for each payload, in one statement. */
 export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
   await tx.query(
