@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../errors.ts'
+import { LARGEST_FIGURE } from '../plans/figures.ts'
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
@@ -26,6 +27,13 @@ export function positive(text: string): number {
   const number = count(text)
   if (number > 0) return number
   throw new InvalidArgumentError('It must be a whole number, 1 or more.')
+}
+
+/** As `count`, up to what the database holds. */
+export function limit(text: string): number {
+  const number = count(text)
+  if (number <= LARGEST_FIGURE) return number
+  throw new InvalidArgumentError(`It must be a whole number from 0 to ${LARGEST_FIGURE}.`)
 }
 
 export function rate(text: string): number {
