@@ -1,8 +1,10 @@
 /**
  * The connection pool: slonik over pg.
  * Promises: every row is validated by the yup schema its query names; timestamps are RFC 3339 strings in UTC;
- * a lost database is a `DatabaseUnavailable` whoever asks. Must not hold SQL of any table.
+ * `isDatabaseUnavailable` knows a lost database whoever asks, also one whose connections died without a word.
+ * Must not hold SQL of any table.
  */
+import { createPgDriverFactory } from '@slonik/pg-driver'
 import {
   BackendTerminatedError,
   BackendTerminatedUnexpectedlyError,
@@ -10,7 +12,11 @@ import {
   ConnectionError,
   createPool,
   type DatabasePool,
+  type DriverClient,
+  type DriverFactory,
+  IdleTransactionTimeoutError,
   type Interceptor,
+  StatementCancelledError,
   StatementTimeoutError,
   sql,
 } from 'slonik'
@@ -36,6 +42,37 @@ const typeParsers = [
   { name: 'numeric', parse: Number },
 ]
 
+/** What the server gets beyond a statement's own timeout to say that it is over, in milliseconds. */
+const SILENCE = 3_000
+const SILENT = 'the connection does not answer any more'
+
+/**
+ * Gives up a connection that has died without a word (a failover, a lost route): the server's timeouts cannot reach us
+ * then, and every query on it would wait until the kernel gives up, a quarter of an hour later.
+ */
+function givingUp(client: DriverClient, limit: number): DriverClient {
+  const query: DriverClient['query'] = async (...statement) => {
+    const silent = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      silent.reject(new Error(SILENT))
+      client.destroy().catch(() => {})
+    }, limit)
+    try {
+      return await Promise.race([client.query(...statement), silent.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return { ...client, query }
+}
+
+const driverGivingUp =
+  (limit: number): DriverFactory =>
+  async (options) => {
+    const driver = await createPgDriverFactory()(options)
+    return { ...driver, createClient: async () => givingUp(await driver.createClient(), limit) }
+  }
+
 /**
  * Opens a pool. Connects once, to learn the types' numbers; later connections are made when they are needed, and a
  * database that goes away and comes back is found again.
@@ -46,6 +83,7 @@ export async function openDatabase(
   { size = 10, statementTimeout = 10_000 }: { size?: number; statementTimeout?: number } = {},
 ): Promise<Database> {
   return await createPool(url, {
+    driverFactory: driverGivingUp(statementTimeout + SILENCE),
     maxPoolSize: size,
     connectionTimeout: 3_000,
     connectionRetryLimit: 1,
@@ -68,11 +106,21 @@ const UNAVAILABLE_CODES = new Set([
   '08000',
   '08003',
   '08006',
+  '25006', // read only: a standby, after a failover
+  '25P03', // idle in a transaction for too long
+  '40001', // could not serialize, though tried again
+  '40P01', // deadlock, though tried again
+  '53100', // disk full
+  '53200', // out of memory
   '53300', // too many connections
+  '53400', // configuration limit exceeded
   '55P03', // lock not available
+  '57014', // cancelled by an operator
   '57P01', // admin shutdown
   '57P02', // crash shutdown
   '57P03', // cannot connect now
+  '57P05', // idle for too long
+  '58030', // I/O error
 ])
 
 // What pg says of a lost connection without giving it a code.
@@ -81,6 +129,8 @@ const CODELESS = new Set([
   'Connection terminated',
   'Connection terminated unexpectedly',
   'Connection terminated due to connection timeout',
+  'Query read timeout',
+  SILENT,
 ])
 
 /** Whether an error means that the database could not be reached or did not answer in time. */
@@ -90,6 +140,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
       fault instanceof ConnectionError ||
       fault instanceof BackendTerminatedError ||
       fault instanceof BackendTerminatedUnexpectedlyError ||
+      fault instanceof IdleTransactionTimeoutError ||
+      fault instanceof StatementCancelledError ||
       fault instanceof StatementTimeoutError
     ) {
       return true

@@ -22,6 +22,9 @@ import { deleteEndedJobs, deleteIdleJobs } from './queue/table.ts'
 
 const SCHEMA = 'pgboss'
 
+/** For pg itself: a connection that died without a word is given up, in milliseconds. */
+const CONNECTION = { query_timeout: 60_000, keepAlive: true }
+
 /** A fetched job. Pass it back whole when settling: the attempt is part of it. */
 export type FetchedJob<J extends JobName> = Job<Payload<J>>
 
@@ -157,7 +160,13 @@ async function start(
   options: ConstructorParameters<typeof PgBoss>[0] & object,
   onError: (error: Error) => void,
 ) {
-  const boss = new PgBoss({ schema: SCHEMA, migrate: false, createSchema: false, ...options })
+  const boss = new PgBoss({
+    schema: SCHEMA,
+    migrate: false,
+    createSchema: false,
+    ...CONNECTION,
+    ...options,
+  } as ConstructorParameters<typeof PgBoss>[0] & object)
   // Without a listener a lost connection would end the process (reliability §1, #381).
   boss.on('error', teller(onError))
   try {

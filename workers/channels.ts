@@ -2,6 +2,7 @@
 import { applyReportedEmails } from '../db/emails/report.ts'
 import type { Tx } from '../db/pool.ts'
 import { type Fate, ignored } from '../db/reports/fate.ts'
+import { applyReportedPauses } from '../db/senders/report.ts'
 import { applyReportedWhatsapp } from '../db/whatsapp/report.ts'
 import { applyReportedTemplates } from '../db/whatsapp/templates/report.ts'
 import type { ReportedEvent } from './providers/report.ts'
@@ -15,10 +16,12 @@ type Applier<C extends Channel> = (
   now: Date,
 ) => Promise<readonly Fate[]>
 
+/** In the order of their locks, which is that of deliveries: rows, templates, senders. */
 const APPLIERS: { [C in Channel]: Applier<C> } = {
   email: applyReportedEmails,
   whatsapp: applyReportedWhatsapp,
   'whatsapp-template': applyReportedTemplates,
+  sender: applyReportedPauses,
 }
 
 async function applyChannel<C extends Channel>(

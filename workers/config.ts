@@ -3,6 +3,7 @@ import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
 import { JOBS, type JobName } from '../db/jobs.ts'
 import { domainToAscii } from '../db/text/address.ts'
+import { isSmtpUrl } from './providers/smtp-url.ts'
 
 const QUEUES = Object.keys(JOBS)
 /** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
@@ -16,6 +17,14 @@ const namedQueues = (setting: string | undefined): string[] =>
     .map((name) => name.trim())
     .filter((name) => name !== '')
 
+/** For a worker that delivers no email: its adapter is made all the same, and connects to nothing. */
+const UNUSED = { relay: 'smtp://localhost', region: 'us-east-1' }
+
+const deliversEmail = (setting: string | undefined): boolean => {
+  const named = namedQueues(setting)
+  return named.length === 0 || named.includes('deliver-email')
+}
+
 /** The ways to send email; workers/main.ts has an adapter for each. */
 const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
 export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
@@ -24,14 +33,22 @@ const workerSettings = object({
   ...sharedSettings,
   EMAIL_PROVIDER: string().oneOf(EMAIL_PROVIDERS, '${path} must be smtp or ses').default('smtp'),
   SMTP_URL: string()
-    .matches(/^smtps?:\/\//, '${path} must be an smtp:// or smtps:// URL')
-    .when('EMAIL_PROVIDER', ([provider], schema) =>
-      provider === 'smtp' ? schema.required('${path} is missing: the smtp:// URL of the relay') : schema,
+    .test(
+      'smtp url',
+      '${path} must be the smtp:// or smtps:// URL of a relay',
+      (url) => url === undefined || isSmtpUrl(url),
+    )
+    .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
+      provider === 'smtp' && deliversEmail(queues)
+        ? schema.required('${path} is missing: the smtp:// URL of the relay')
+        : schema.default(UNUSED.relay),
     ),
   AWS_REGION: string()
     .matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1')
-    .when('EMAIL_PROVIDER', ([provider], schema) =>
-      provider === 'ses' ? schema.required('${path} is missing: the region of the SES account') : schema,
+    .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
+      provider === 'ses' && deliversEmail(queues)
+        ? schema.required('${path} is missing: the region of the SES account')
+        : schema.default(UNUSED.region),
     ),
   /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
   SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),

@@ -1,5 +1,5 @@
 /** Verbs of `report`: what providers have reported, raw. */
-import { replayReport, showReport } from '../reports/replay.ts'
+import { dropReport, replayReport, showReport } from '../reports/replay.ts'
 import { REPORT_STATES, type ReportState, reportsByState } from '../reports/table.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -36,4 +36,10 @@ export const verbs: Verbs = (report, admin) => {
           await admin.transaction(async (at) => await replayReport(at, await admin.queue(), id)),
       ),
     )
+
+  report
+    .command('drop')
+    .description('remove a parked report, once nothing more is to be learnt from it')
+    .argument('<id>', 'id of the report', uuid)
+    .action(answer(async (id: string) => await admin.transaction(async ({ tx }) => await dropReport(tx, id))))
 }

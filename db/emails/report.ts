@@ -1,8 +1,8 @@
 /**
  * What happened to emails, applied: events stored once, rows moved up the ladder, contacts told.
  * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
- * same few statements for one event or a thousand; only recipients that are on the row count. Rows are locked in one
- * order, emails before contacts. Given a transaction; must not know a provider's words. Contract §6.
+ * same few statements for one event or a thousand; only recipients that are on the row count; a provider's id, once
+ * stored, stays. Rows are locked in one order, emails before contacts. Given a transaction; must not know a provider's words. Contract §6.
  */
 import type { ContactEffect } from '../contacts/effect.ts'
 import { applyContactEffects, lockTouchedContacts } from '../contacts/report.ts'
@@ -10,19 +10,27 @@ import type { Tx } from '../pool.ts'
 import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'
 import { addressIdentity, parseAddress } from '../text/address.ts'
-import { emailsByProviderIds, lockEmails, raiseStatuses } from './report/table.ts'
+import { emailsByProviderIds, lockEmails, raiseStatuses, recordTaken } from './report/table.ts'
 import { type EmailEventKind, type EmailStatus, higherStatus, statusOfEvent } from './status.ts'
 import { type EmailEvent, type EmailRef, insertEvents } from './table.ts'
 
-/** An event as a report tells it. `recipient` is null when the report names none. */
+/** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
+type AppliedEvent = EmailEvent & { provider_message_id?: string | null }
+
+/** Something that happened to an email, or to one recipient of it, as a report tells it. */
 export type ReportedEmail = {
   ref: MessageRef
   kind: EmailEventKind
+  /** As the provider gives it; counts only if it is on the row. null when the report names none. */
   recipient: string | null
   occurred_at: Date
+  /** The provider's words, storable. */
   detail: string
+  /** Unique for this event of this message: a repeat of the report gives the same key. */
   event_key: string
   effect: ContactEffect
+  /** Given by a provider that takes a message whole, for a row that lost its answer; null when the report has none. */
+  provider_message_id: string | null
 }
 
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
@@ -30,12 +38,12 @@ const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`
 
 /** Stores events and lifts their rows. Events that were stored before change nothing. @returns a fate for each. */
-export async function applyEmailEvents(tx: Tx, events: readonly EmailEvent[], now: Date): Promise<Fate[]> {
+export async function applyEmailEvents(tx: Tx, events: readonly AppliedEvent[], now: Date): Promise<Fate[]> {
   if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), spellings(row.to_emails)]))
   const fates: Fate[] = []
-  const placed: EmailEvent[] = []
+  const placed: AppliedEvent[] = []
   for (const event of events) {
     const own = recipients.get(keyOf(event))
     const recipient = own && recipientOf(event, own)
@@ -51,6 +59,7 @@ export async function applyEmailEvents(tx: Tx, events: readonly EmailEvent[], no
   )
   const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
   const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
+  await take(tx, news)
   await raise(tx, news)
   await applyContactEffects(tx, contactOf, news, now)
   return fates
@@ -71,6 +80,15 @@ function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>
   if (recipient !== null) return own.get(identityOf(recipient))
   const [only, ...others] = own.values()
   return only !== undefined && others.length === 0 ? only : null
+}
+
+/** Contract §2.2: the id is set once the email is handed over, also when only a report tells so. */
+async function take(tx: Tx, events: readonly AppliedEvent[]): Promise<void> {
+  const taken = new Map<string, EmailRef & { provider_message_id: string }>()
+  for (const { team_id, email_id, provider_message_id } of events) {
+    if (provider_message_id) taken.set(`${team_id}/${email_id}`, { team_id, email_id, provider_message_id })
+  }
+  if (taken.size > 0) await recordTaken(tx, [...taken.values()])
 }
 
 async function raise(tx: Tx, events: readonly EmailEvent[]): Promise<void> {
@@ -98,7 +116,7 @@ export async function applyReportedEmails(
       ? byProviderId.get(ref.provider_message_id)
       : { team_id: ref.team_id.toLowerCase(), email_id: ref.id.toLowerCase() },
   )
-  const known = events.flatMap((event, index): { event: EmailEvent; index: number }[] => {
+  const known = events.flatMap((event, index): { event: AppliedEvent; index: number }[] => {
     const ref = found[index]
     return ref ? [{ event: { ...event, ...ref }, index }] : []
   })

@@ -171,10 +171,20 @@ export const refTuples = (refs: readonly EmailRef[]) =>
 export const undelivered = sql.fragment`
   (status = 'queued' and provider_message_id is null or pending_recipients is not null)`
 
+const outgoingRow = emailRow.shape({
+  /** When it was put off for the first time since it was accepted or requeued; null when it never was. */
+  tried_since: string().defined().nullable(),
+})
+export type OutgoingRow = InferType<typeof outgoingRow>
+
 /** Those of the emails that still have something to deliver. */
-export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly EmailRow[]> {
-  return await tx.any(sql.prepared('emails_to_deliver', emailRow)`
-    select ${emailColumns} from emails
+export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
+  return await tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
+    select ${emailColumns}, (
+      select min(v.occurred_at) from email_events v
+      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown')
+        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) as tried_since
+    from emails
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
       and ${undelivered}`)
 }

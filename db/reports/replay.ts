@@ -1,12 +1,12 @@
 /**
- * Reports for an operator's eyes, and a second try for one that was parked.
- * Promises: a replay of what was applied before changes nothing. Must not need a reader.
+ * Reports for an operator's eyes, and what becomes of one that was parked: a second try, or the end.
+ * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a reader.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { PATIENCE } from './store.ts'
-import { type ReportRow, reopenReport, reportBodies, reportById } from './table.ts'
+import { deleteParkedReport, type ReportRow, reopenReport, reportBodies, reportById } from './table.ts'
 
 const refused = (id: string) => new Refusal('not_found', `there is no report ${id}`)
 
@@ -28,4 +28,13 @@ export async function replayReport(
   if (!row) throw refused(id)
   await queue.reenqueue(tx, 'ingest-report', [{ report_id: id }])
   return row
+}
+
+/** Removes a parked report that someone has looked at. @returns it. @throws Refusal not_found, bad_request */
+export async function dropReport(tx: Tx, id: string): Promise<ReportRow> {
+  const dropped = await deleteParkedReport(tx, id)
+  if (dropped) return dropped
+  const row = await reportById(tx, id)
+  if (!row) throw refused(id)
+  throw new Refusal('bad_request', `report ${id} is ${row.state}: only parked ones are dropped`)
 }

@@ -5,13 +5,13 @@ import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
 import { withoutJob } from '../queue/table.ts'
 
-export const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
+const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 export const REPORT_STATES = ['pending', 'done', 'parked'] as const
 export type ReportState = (typeof REPORT_STATES)[number]
 
-export type NewReport = {
+type NewReport = {
   id: string
   provider: Provider
   event_key: string
@@ -80,7 +80,7 @@ export async function deleteDoneReports(tx: Tx, before: Date, limit: number): Pr
   return deleted
 }
 
-export type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }
+type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }
 
 /** Ends pending reports, in one statement. */
 export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
@@ -117,6 +117,12 @@ export async function reportsByState(
 
 export async function reportById(tx: Tx, id: string): Promise<ReportRow | null> {
   return await tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
+}
+
+/** Deletes a report that is parked. @returns it, or null when there is none, or none that is parked. */
+export async function deleteParkedReport(tx: Tx, id: string): Promise<ReportRow | null> {
+  return await tx.maybeOne(sql.type(reportRow)`
+    delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)
 }
 
 /** Makes a report pending again. @returns it, or null without one. */

@@ -3,7 +3,9 @@
  * Promises: tokens are taken in blocks, so pacing costs a few statements a batch; a slowed sender recovers by a
  * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. reliability §2 C.
  */
+
 import type { Database, Tx } from '../pool.ts'
+import { refilledBy } from '../teams/bucket.ts'
 import { lockSender, type SenderRow, saveSender, senderByKey } from './table.ts'
 
 const RECOVERY = 60_000
@@ -26,11 +28,12 @@ const SAVED_SECONDS = 1
 
 /** The stored pace as it stands at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
-  const slowedAt = dateOrNull(row.slowed_at)
+  const slowed = dateOrNull(row.slowed_at)
+  const slowedAt = slowed && refilledBy(slowed, now)
   const minutes =
     slowedAt === null ? 0 : Math.max(0, Math.floor((now.getTime() - slowedAt.getTime()) / RECOVERY))
   const recovered = slowedAt === null ? ceiling : Math.min(ceiling, row.rate + minutes * (ceiling / 10))
-  const refilledAt = new Date(row.refilled_at)
+  const refilledAt = refilledBy(new Date(row.refilled_at), now)
   const seconds = Math.max(0, now.getTime() - refilledAt.getTime()) / 1_000
   return {
     rate: recovered,

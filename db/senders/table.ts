@@ -113,3 +113,26 @@ export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[])
 export async function forgetRecipientPauses(tx: Tx, now: Date): Promise<void> {
   await tx.query(sql.type(object())`delete from recipient_pauses where paused_until <= ${sql.timestamp(now)}`)
 }
+
+const keyRow = object({ key: string().defined() })
+
+/** Pauses senders until a time each, in one statement; a longer pause stays. @returns the keys that there are. */
+export async function extendPauses(
+  tx: Tx,
+  pauses: readonly { key: string; until: Date; reason: string }[],
+): Promise<Set<string>> {
+  const tuples = pauses.map(({ key, until, reason }) => [key, until.toISOString(), reason])
+  const rows = await tx.any(sql.prepared('extend_sender_pauses', keyRow)`
+    with meant as (
+      select s.key, p.until, p.reason
+      from ${sql.unnest(tuples, ['text', 'timestamptz', 'text'])} as p (key, until, reason)
+        join senders s on s.key = p.key
+      order by s.key for no key update of s
+    ), changed as (
+      update senders s set paused_until = m.until, pause_reason = m.reason
+      from meant m
+      where s.key = m.key and (s.paused_until is null or s.paused_until < m.until)
+    )
+    select key from meant`)
+  return new Set(rows.map(({ key }) => key))
+}

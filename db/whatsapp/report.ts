@@ -1,5 +1,6 @@
 /**
- * What happened to WhatsApp messages, applied: events stored once, rows marked as taken and moved up the ladder.
+ * What happened to WhatsApp messages, applied: events stored once, rows marked as taken and moved up the ladder, and
+ * what a failure tells of its template noted there.
  * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
  * same few statements for one event or a thousand. Given a transaction; must not know a provider's words. Contract §6.
  */
@@ -13,8 +14,9 @@ import {
   raiseStatuses,
   recordAcceptances,
 } from './report/table.ts'
-import { higherStatus, statusOfEvent, type WhatsappStatus } from './status.ts'
+import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } from './status.ts'
 import { insertEvents, type MessageRef, type WhatsappEvent } from './table.ts'
+import { type ReportedFinding, recordReportedFindings } from './templates/table.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }
@@ -24,9 +26,14 @@ export type ReportedStatus = {
   ref: ReportedRef
   status: 'sent' | 'delivered' | 'read' | 'failed'
   occurred_at: Date
+  /** The provider's words, storable. */
   detail: string
+  /** Unique for this status of this message: a repeat of the report gives the same key. */
   event_key: string
+  /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */
   provider_message_id: string | null
+  /** Given when the template is at fault: its new state, or null when it keeps the one it has. */
+  template?: { status: TemplateState | null } | undefined
 }
 
 const keyOf = ({ team_id, message_id }: MessageRef): string => `${team_id}/${message_id}`
@@ -72,17 +79,23 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
   if (moving.length > 0) await raiseStatuses(tx, moving)
 }
 
+type Found = AppliedEvent & Pick<ReportedStatus, 'template'>
+
 /** Applies statuses as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
-export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[]): Promise<Fate[]> {
+export async function applyReportedWhatsapp(
+  tx: Tx,
+  events: readonly ReportedStatus[],
+  now: Date,
+): Promise<Fate[]> {
   const ids = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
   const byProviderId =
     ids.length > 0 ? await messagesByProviderIds(tx, [...new Set(ids)]) : new Map<string, MessageRef>()
-  const found = events.map(({ ref, status, ...event }): AppliedEvent | undefined => {
+  const found = events.map(({ ref, status, template, ...event }): Found | undefined => {
     const own =
       'provider_message_id' in ref
         ? byProviderId.get(ref.provider_message_id)
         : { team_id: ref.team_id, message_id: ref.id }
-    return own && { ...event, ...own, kind: status }
+    return own && { ...event, ...own, kind: status, template }
   })
   const known = found.filter((event) => event !== undefined)
   const fates = new Map<AppliedEvent, Fate>()
@@ -90,5 +103,9 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
     const event = known[index]
     if (event) fates.set(event, fate)
   }
+  const findings = known.flatMap(({ template, detail: fault, ...event }): ReportedFinding[] =>
+    template ? [{ ...event, status: template.status, fault }] : [],
+  )
+  if (findings.length > 0) await recordReportedFindings(tx, findings, now)
   return found.map((event) => (event && fates.get(event)) ?? UNKNOWN)
 }

@@ -13,7 +13,7 @@ import { type SandboxOptions, startSmtpSandbox } from './smtp.ts'
 
 async function start(t: Test, options: Partial<SandboxOptions> = {}) {
   const sandbox = await startSmtpSandbox({ port: 0, ...options })
-  const provider = createSmtpProvider({ url: `smtp://127.0.0.1:${sandbox.port}` })
+  const provider = createSmtpProvider({ url: `smtp://127.0.0.1:${sandbox.port}`, max_connections: 5 })
   t.teardown(async () => {
     await provider.close()
     await sandbox.close()
@@ -172,7 +172,7 @@ t.test('the sandbox process says when it is ready, takes mail, and SIGTERM ends 
   const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer]
   const [, smtp = '', http = ''] =
     /^sandbox ready: (smtp:\S+) (http:\S+) http:\S+\n$/.exec(line.toString()) ?? []
-  const provider = createSmtpProvider({ url: smtp })
+  const provider = createSmtpProvider({ url: smtp, max_connections: 5 })
   t.match([...(await provider.send(outgoingEmail())).outcomes.values()], [{ kind: 'accepted' }])
   t.match(await (await fetch(`${http}/messages`)).json(), [{ subject: 'Hello' }])
   child.kill('SIGTERM')

@@ -35,6 +35,8 @@ export type DatabaseProxy = {
   /** Breaks every connection and takes no new one, until `restore`. */
   cut(): void
   restore(): void
+  /** Lets nothing through the connections that are open any more, and closes none: they die without a word. */
+  silence(): void
 }
 
 /** A way to the database at `url`. */
@@ -74,6 +76,9 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
   return {
     url: through.href,
     cut,
+    silence: () => {
+      for (const client of open) client.unpipe().removeAllListeners('data').resume()
+    },
     restore: () => {
       away = false
     },

@@ -105,6 +105,13 @@ export const setProviderId = async ({ database }: Place, id: string, providerId:
   await database.query(sql.unsafe`update emails set provider_message_id = ${providerId} where id = ${id}`)
 }
 
+/** Some recipients of an email are still to be tried. */
+export const setPending = async ({ database }: Place, id: string, pending: string[]): Promise<void> => {
+  await database.query(
+    sql.unsafe`update emails set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`,
+  )
+}
+
 const eventRow = object({
   kind: string().defined(),
   recipient: string().defined().nullable(),
@@ -120,12 +127,42 @@ export const eventsOf = async ({ database }: Place, id: string) =>
 
 const countRow = object({ count: number().defined() })
 
-/** How many transactions this database has committed, this one included. */
-export const committed = async ({ database }: Place): Promise<number> =>
-  (
-    await database.one(sql.type(countRow)`
-      select pg_stat_get_db_xact_commit(oid) as count from pg_database where datname = current_database()`)
-  ).count
+const ingestJobRow = object({ state: string().defined(), attempts: number().defined() })
+
+/** The jobs of reports, in the order of these. */
+export const ingestJobs = async ({ database }: Place) =>
+  await database.any(sql.type(ingestJobRow)`
+    select state::text, retry_count as attempts from pgboss.job where name = 'ingest-report' order by id`)
+
+/** Holds whoever settles the report of the event key `held`, until `open`. */
+export async function holdReport({ database }: Place) {
+  await database.query(sql.unsafe`
+    create function hold_report() returns trigger language plpgsql
+    as 'begin perform pg_advisory_xact_lock(42); return new; end'`)
+  await database.query(sql.unsafe`
+    create trigger hold_report before update on reports for each row
+    when (new.event_key = 'held') execute function hold_report()`)
+  const held = Promise.withResolvers<void>()
+  const open = Promise.withResolvers<void>()
+  const holding = database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select pg_advisory_xact_lock(42)`)
+    held.resolve()
+    await open.promise
+  })
+  await held.promise
+  return {
+    isWaiting: async (): Promise<boolean> =>
+      (
+        await database.one(sql.type(countRow)`
+          select count(*) as count from pg_locks join pg_database d on d.oid = database
+          where d.datname = current_database() and locktype = 'advisory' and objid = 42 and not granted`)
+      ).count > 0,
+    open: async (): Promise<void> => {
+      open.resolve()
+      await holding
+    },
+  }
+}
 
 /** How many of the waiting jobs of reports have been put off. */
 export const tries = async ({ database }: Place): Promise<number> =>

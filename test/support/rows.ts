@@ -66,6 +66,18 @@ export const setJobsDue = async ({ database }: Place, id: string): Promise<numbe
       returning extract(epoch from w.start_after - now()) as seconds`)
   ).seconds
 
+/** Makes an email, or a WhatsApp message, and all that happened to it older: as if it had been accepted a day ago. */
+export const ageByADay = async ({ database }: Pick<Service, 'database'>, id: string): Promise<void> => {
+  const day = sql.fragment`interval '24 hours 1 minute'`
+  await database.query(sql.unsafe`update emails set created_at = created_at - ${day} where id = ${id}`)
+  await database.query(sql.unsafe`
+    update email_events set occurred_at = occurred_at - ${day} where email_id = ${id}`)
+  await database.query(sql.unsafe`
+    update whatsapp_messages set created_at = created_at - ${day} where id = ${id}`)
+  await database.query(sql.unsafe`
+    update whatsapp_events set occurred_at = occurred_at - ${day} where message_id = ${id}`)
+}
+
 const countRow = object({ count: number().defined() })
 
 /** How many of the team's emails have reached the provider. */

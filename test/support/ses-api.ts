@@ -40,7 +40,7 @@ export type SesScript = {
   /** What becomes of the nth SendEmail (from 1); undefined takes it. */
   onSend?: (call: SesCall, nth: number) => SesFault | undefined | Promise<SesFault | undefined>
   /** MaxSendRate, or a fault. */
-  account?: () => number | SesFault
+  account?: () => number | SesFault | Promise<number | SesFault>
 }
 
 /** Starts on a free port of 127.0.0.1; closes with the test. Gives the SDK credentials for it. */
@@ -55,7 +55,7 @@ export async function startSesApi(t: Teardown, script: SesScript = {}): Promise<
     }
     if (request.method === 'GET' && request.url === '/v2/email/account') {
       asked++
-      return answerAccount(request, response, script.account?.() ?? 1_000)
+      return answerAccount(request, response, (await script.account?.()) ?? 1_000)
     }
     if (request.method !== 'POST' || request.url !== '/v2/email/outbound-emails') {
       return refuse(response, { status: 404, type: 'UnknownOperationException' })

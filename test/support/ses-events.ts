@@ -42,7 +42,6 @@ export const sesEvent = (eventType: string, part: Json, mail: Json = {}): Json =
 export const sesReport = (event: unknown, changes: Fields = {}): RawReport => {
   const Message = typeof event === 'string' ? event : `${JSON.stringify(event)}\n`
   return {
-    provider: 'ses',
     body: Buffer.from(JSON.stringify(aNotification({ Message, ...changes }), null, 2)),
     received_at: new Date('2026-03-01T12:34:56.000Z'),
   }

@@ -13,8 +13,8 @@ import type { EmailEventKind } from '../../db/emails/status.ts'
 import {
   type AttemptRecord,
   type EmailEvent,
-  type EmailRow,
   emailsToDeliver,
+  type OutgoingRow,
   recordAttempts,
 } from '../../db/emails/table.ts'
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
@@ -29,7 +29,7 @@ import type { EmailDelivery, Outcome, OutgoingEmail } from '../providers/provide
 import { recipientsOf, renderEmail } from '../render.ts'
 
 type DeliveryJob = FetchedJob<'deliver-email'>
-type Ready = { job: DeliveryJob; row: EmailRow }
+type Ready = { job: DeliveryJob; row: OutgoingRow }
 
 /** One row at one attempt and what the provider made of it; `html` is null when it could not even be rendered. */
 type Attempt = Ready & { html: string | null; delivery: EmailDelivery }
@@ -70,15 +70,16 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
     outcomesOf: ({ delivery }) => delivery.outcomes.values(),
   })
   const { reason, wait_seconds } = paced
+  const refused = attempts.flatMap(unfinishedOf)
   const unfinished = [
     ...paced.held.map((item): Unfinished => ({ ...item, reason, wait_seconds })),
     ...late.map((item): Unfinished => ({ ...item, reason: NOT_BEGUN, wait_seconds: 1 })),
-    ...attempts.flatMap(unfinishedOf),
+    ...refused,
   ]
   const again = new Map(unfinished.map((each) => [each.job.id, each]))
   const now = clock()
   const done = jobs.filter(({ id }) => !again.has(id))
-  const overdue = unfinished.filter(({ row }) => isOverdue(row, now))
+  const overdue = refused.filter(({ row }) => isOverdue(row, now))
   const snoozed = unfinished.filter((each) => !overdue.includes(each) && each.wait_seconds !== undefined)
   await insist(
     async () =>
@@ -96,9 +97,9 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
 
 /** Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys. */
 async function composer(
-  rows: readonly EmailRow[],
+  rows: readonly OutgoingRow[],
   { database, versions, secrets, return_domain }: WorkerDeps,
-): Promise<(row: EmailRow) => OutgoingEmail> {
+): Promise<(row: OutgoingRow) => OutgoingEmail> {
   const compiled = await versions(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
@@ -115,7 +116,7 @@ async function composer(
 /** One try. What cannot be rendered is put off like what the provider puts off: mended, it still goes. */
 async function attempt(
   { job, row }: Ready,
-  compose: (row: EmailRow) => OutgoingEmail,
+  compose: (row: OutgoingRow) => OutgoingEmail,
   { email: provider, log }: WorkerDeps,
 ): Promise<Attempt> {
   let email: OutgoingEmail
@@ -152,10 +153,11 @@ function unfinishedOf({ job, row, delivery }: Attempt): Unfinished[] {
   return [{ job, row, reason, ...(waits.length === 0 ? {} : { wait_seconds: Math.max(...waits) }) }]
 }
 
-const since = (row: EmailRow): string => row.requeued_at ?? row.created_at
+const since = (row: OutgoingRow): string => row.requeued_at ?? row.created_at
 
-const isOverdue = (row: EmailRow, now: Date): boolean =>
-  now.getTime() - new Date(since(row)).getTime() > DELIVERY_DEADLINE
+/** Whether it has been tried for long enough. What only had to wait, for a worker or for its sender, has not been. */
+const isOverdue = ({ tried_since }: OutgoingRow, now: Date): boolean =>
+  tried_since !== null && now.getTime() - Date.parse(tried_since) > DELIVERY_DEADLINE
 
 function eventsOf({ row, delivery }: Attempt, now: Date): EmailEvent[] {
   return [...delivery.outcomes].map(([recipient, outcome]) => ({

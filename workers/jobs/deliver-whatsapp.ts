@@ -128,8 +128,8 @@ function verdictOf({ job, row, outcome }: Attempt, unknown_wait: number, now: Da
   // A pause of the number or the account is nobody's fault among its messages: they wait, however long it takes.
   if (outcome.kind === 'deferred' && outcome.sender_wide)
     return snoozed(job, outcome.wait_seconds ?? SLOWED_WAIT)
-  const age = now.getTime() - new Date(row.requeued_at ?? row.created_at).getTime()
-  if (age > DELIVERY_DEADLINE) return { job, end: 'deadletter', reason }
+  const tried = row.tried_since === null ? 0 : now.getTime() - Date.parse(row.tried_since)
+  if (tried > DELIVERY_DEADLINE) return { job, end: 'deadletter', reason }
   if (outcome.kind === 'unknown') return { job, end: 'snoozed', seconds: unknown_wait }
   if (outcome.wait_seconds === undefined) return { job, end: 'failed', reason }
   const growing = outcome.wait_seconds * 2 ** Math.min(row.deferrals, 16)

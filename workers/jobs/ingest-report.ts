@@ -25,6 +25,9 @@ type Verdict = { id: string } & (
   | { state: 'waiting'; wait: number }
 )
 
+/** A job whose report is early, and the seconds until its next try. */
+type Wait = { job: IngestJob; seconds: number }
+
 /** How many bytes of reports are in memory at a time; one beyond it is read alone. */
 const LOT_BYTES = 16 * 1024 * 1024
 /** Seconds between tries, by the seconds since the report came: most are only a moment early. */
@@ -37,7 +40,7 @@ const PAUSES: readonly [age: number, wait: number][] = [
 /** Works on one fetched batch. */
 export async function ingestReports(jobs: IngestJob[], deps: WorkerDeps): Promise<Settlement[]> {
   try {
-    await ingestTogether(jobs, deps)
+    await ingest(jobs, deps, putOff)
     return jobs.map(({ id }) => ({ id, status: 'completed' }))
   } catch (error) {
     if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
@@ -47,13 +50,16 @@ export async function ingestReports(jobs: IngestJob[], deps: WorkerDeps): Promis
     )
   }
   const settled: Settlement[] = []
-  for (const job of jobs) settled.push(await ingestAlone(job, deps))
+  const waits: Wait[] = []
+  for (const job of jobs) settled.push(await ingestAlone(job, waits, deps))
+  // Not before: what is put off may be fetched anew, while this batch still holds its job.
+  await deps.database.transaction(async (tx) => await putOff(tx, waits, deps))
   return settled
 }
 
-async function ingestAlone(job: IngestJob, deps: WorkerDeps): Promise<Settlement> {
+async function ingestAlone(job: IngestJob, waits: Wait[], deps: WorkerDeps): Promise<Settlement> {
   try {
-    await ingestTogether([job], deps)
+    waits.push(...(await ingest([job], deps)))
     return { id: job.id, status: 'completed' }
   } catch (error) {
     deps.log.error({ err: error, report_id: job.id }, 'cannot ingest this report')
@@ -61,19 +67,41 @@ async function ingestAlone(job: IngestJob, deps: WorkerDeps): Promise<Settlement
   }
 }
 
-async function ingestTogether(jobs: readonly IngestJob[], deps: WorkerDeps): Promise<void> {
+/**
+ * Ingests reports together: all of them, or none.
+ * @param last what to do in the same transaction with the jobs that have to wait. @returns those jobs.
+ */
+async function ingest(
+  jobs: readonly IngestJob[],
+  deps: WorkerDeps,
+  last: typeof putOff = async () => {},
+): Promise<Wait[]> {
   const ids = jobs.map(({ data }) => data.report_id)
   const readings = await readAll(await pendingReports(deps.database, ids), deps)
   const now = deps.clock()
-  await deps.database.transaction(async (tx) => {
+  const { fates, waits } = await deps.database.transaction(async (tx) => {
     const fates = await applyEvents(
       tx,
       readings.flatMap(({ events }) => events),
       now,
     )
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
-    await settle(tx, jobs, verdicts, deps)
+    const waits = await settle(tx, jobs, verdicts, deps)
+    await last(tx, waits, deps)
+    return { fates, waits }
   })
+  tellPauses(fates, deps)
+  return waits
+}
+
+/** What an operator has to know at once, as deliver-email and deliver-whatsapp tell it; once for each sender. */
+function tellPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps): void {
+  const pauses = [...fates].flatMap(([event, { kind }]) =>
+    event.channel === 'sender' && kind === 'applied' ? [event] : [],
+  )
+  for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
+    log.error({ sender, seconds, words: reason }, 'nothing can be sent for now')
+  }
 }
 
 /** Reads reports lot by lot, so that a batch of large ones never lies in memory whole. */
@@ -106,9 +134,8 @@ function lotsOf(reports: readonly PendingReport[]): PendingReport[][] {
 async function readOne(report: PendingReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {
   const read = deps.readers[report.provider]
   try {
-    if (!read || !body) throw new Error(`nothing here reads reports of ${report.provider}`)
-    const { provider, received_at } = report
-    const events = await read({ provider, body, received_at: new Date(received_at) })
+    if (!body) throw new Error('its bytes are gone')
+    const events = await read({ body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
     return { report, events, fault: null }
   } catch (error) {
@@ -147,13 +174,13 @@ function verdictOf(
   return { id, state: 'done', reason }
 }
 
-/** Ends what is done with, and puts the others off, in the transaction that applied their events. */
+/** Ends what is done with, in the transaction that applied its events. @returns the jobs of the others. */
 async function settle(
   tx: Tx,
   jobs: readonly IngestJob[],
   verdicts: readonly Verdict[],
   { queue }: WorkerDeps,
-): Promise<void> {
+): Promise<Wait[]> {
   const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
   const waits = new Map(
     verdicts.flatMap((verdict) => (verdict.state === 'waiting' ? [[verdict.id, verdict.wait]] : [])),
@@ -161,8 +188,16 @@ async function settle(
   if (ended.length > 0) await settleReports(tx, ended)
   const done = jobs.filter(({ data }) => !waits.has(data.report_id))
   if (done.length > 0) await queue.complete(tx, 'ingest-report', done)
-  for (const wait of new Set(waits.values())) {
-    const put_off = jobs.filter(({ data }) => waits.get(data.report_id) === wait)
-    await queue.snooze(tx, 'ingest-report', put_off, wait)
+  return jobs.flatMap((job) => {
+    const seconds = waits.get(job.data.report_id)
+    return seconds === undefined ? [] : [{ job, seconds }]
+  })
+}
+
+/** Lets jobs wait without counting an attempt: one statement or two for each of the few pauses. */
+async function putOff(tx: Tx, waits: readonly Wait[], { queue }: WorkerDeps): Promise<void> {
+  for (const [seconds, group] of Map.groupBy(waits, (wait) => wait.seconds)) {
+    const jobs = group.map(({ job }) => job)
+    await queue.snooze(tx, 'ingest-report', jobs, seconds)
   }
 }

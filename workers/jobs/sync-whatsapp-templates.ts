@@ -1,6 +1,7 @@
 /**
  * Brings teams' WhatsApp templates up to what the provider lists.
- * Promises: one listing for a whole batch; the provider is asked outside any transaction. A failure is told to whoever
+ * Promises: one listing for a whole batch, which counts from when it was asked for; the provider is asked outside any
+ * transaction. A failure is told to whoever
  * waits (db/whatsapp/templates/sync.ts) and tried again a few times. Must not know a provider's words.
  */
 import type { FetchedJob, Settlement } from '../../db/queue.ts'
@@ -12,11 +13,13 @@ export async function syncWhatsappTemplates(
   { whatsapp, database, clock }: WorkerDeps,
 ): Promise<Settlement[]> {
   if (!whatsapp) throw new Error('there is no WhatsApp provider here')
+  // What the provider tells meanwhile is newer than its list.
+  const asked_at = clock()
   const contents = await whatsapp.provider.listTemplates()
   const settled: Settlement[] = []
   for (const { id, data } of jobs) {
     const missing = await database.transaction(
-      async (tx) => await applyListing(tx, data.team_id, contents, clock()),
+      async (tx) => await applyListing(tx, data.team_id, contents, asked_at),
     )
     settled.push({ id, status: 'completed', output: { missing } })
   }

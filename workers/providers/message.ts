@@ -7,12 +7,13 @@
 import DKIM from 'nodemailer/lib/dkim'
 import MailComposer, { type MailComposerOptions } from 'nodemailer/lib/mail-composer'
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
-import { formatMailbox, parseAddress, parseMailbox, toWireAddress } from '../../db/text/address.ts'
+import { formatMailbox, parseMailbox, toWireAddress } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
 import type { DkimKey, OutgoingEmail } from './provider.ts'
+import { wireAddress } from './recipients.ts'
 
 /** The part of an email that its message is made of. */
-export type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
 
 /** RFC 5322 §2.1.1, without the CRLF. */
 const LONGEST_LINE = 998
@@ -37,11 +38,6 @@ export async function composeMessage(email: MessageParts): Promise<Buffer> {
   const rest = await new MailComposer(composerOptions(email)).compile().build()
   const message = Buffer.concat([Buffer.from(`${own}\r\n`, 'ascii'), rest])
   return email.dkim ? await signMessage(message, email.dkim) : message
-}
-
-/** The address as a server may see it, or null when the string is anything but one address. */
-export function wireAddress(address: string): string | null {
-  return parseAddress(address) === null ? null : toWireAddress(address)
 }
 
 const composerOptions = (email: MessageParts): MailComposerOptions => ({

@@ -10,8 +10,8 @@ import type { Sender } from '../../db/senders/pace.ts'
 /** An adapter's `storableWords`, which knows its secrets. */
 export type Describe = (words: string) => string
 
-/** A DKIM key: the domain, the selector, and the private key, opened (or as PEM, which costs each message its parsing). */
-export type DkimKey = { domain: string; selector: string; private_key: KeyObject | string }
+/** A DKIM key: the domain, the selector, and the private key, opened: a PEM would be parsed for each message. */
+export type DkimKey = { domain: string; selector: string; private_key: KeyObject }
 
 /** One email ready for the wire. Recipients are only those that still have to be tried. */
 export type OutgoingEmail = {
@@ -47,7 +47,8 @@ export type OutgoingEmail = {
  * - refused: for good; `suppress` when the address itself is dead (a permanent bounce, decisions: delivery reports).
  * - deferred: for now; `wait_seconds` when it is known for how long another try is no use; `sender_wide` when this
  *   is about everything sent through this provider, which is then slowed, or paused for the `wait_seconds`.
- * - unknown: the request left but no answer came back; a second try may be a duplicate.
+ * - unknown: the request left but no answer came back; a second try may be a duplicate. `wait_seconds` when the
+ *   provider reports what it takes: for so long such a report may still come and spare the second try.
  */
 export type Outcome =
   | { kind: 'accepted'; detail: string }

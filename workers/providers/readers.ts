@@ -6,9 +6,8 @@ import { readSesReport } from './ses-reports.ts'
 import { createSmtpReportReader } from './smtp-reports.ts'
 import { readWhatsappReport } from './whatsapp-reports.ts'
 
-export type Readers = Readonly<Partial<Record<Provider, ReportReader>>>
+export type Readers = Readonly<Record<Provider, ReportReader>>
 
-/** Makes the readers. A report of a provider without one is parked. */
 export const createReaders = ({ secrets }: { secrets: Secrets }): Readers => ({
   smtp: createSmtpReportReader(secrets),
   ses: readSesReport,

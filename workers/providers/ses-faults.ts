@@ -4,6 +4,7 @@
  * printable, short and free of secrets. providers.md §2.1.
  */
 import { storableWords } from '../../db/text/words.ts'
+import { NOT_CONNECTED } from './connection.ts'
 import type { Outcome } from './provider.ts'
 
 /** What the SDK throws, as far as we look at it. */
@@ -42,13 +43,8 @@ const VERDICTS: Record<string, Verdict> = {
 const PAUSE = 900
 const LOGIN_PAUSE = 60
 const WAIT = 600
-
-/** These end an attempt before a byte of the request has left. */
-const NOT_CONNECTED: ReadonlySet<string> = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
-  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
-  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'ERR_TLS_CERT_ALTNAME_INVALID'],
-])
+/** For so long its Send or Delivery event may still tell that SES has taken the message. */
+const UNKNOWN_WAIT = 600
 
 /**
  * The outcome for every recipient of a failed attempt.
@@ -63,7 +59,8 @@ export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' 
   if (verdict !== undefined) return outcomeOf(verdict, fault, words)
   const safe = status !== undefined || timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')
   if (safe) return { kind: 'deferred', detail: words }
-  return { kind: 'unknown', detail: storableWords(`no answer after the message was handed over: ${words}`) }
+  const detail = storableWords(`no answer after the message was handed over: ${words}`)
+  return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT }
 }
 
 function verdictOf({ name, message }: SesFault): Verdict | undefined {

@@ -9,9 +9,9 @@ const REFRESH = 5 * 60_000
 const RETRY = 60_000
 const TIMEOUT = 5_000
 /** The least that an account out of AWS's sandbox may send, for when GetAccount is not allowed. */
-export const FALLBACK_RATE = 14
+const FALLBACK_RATE = 14
 
-export type SesRate = () => Promise<number>
+type SesRate = () => Promise<number>
 
 /** @param warn is told when the rate cannot be found out. */
 export function createRate(client: SESv2Client, warn: (words: string) => void, refresh = REFRESH): SesRate {

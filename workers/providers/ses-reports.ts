@@ -7,14 +7,20 @@
  */
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
+import type { ContactEffect } from '../../db/contacts/effect.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
+import type { MessageRef } from '../../db/reports/ref.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { isUuid } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
-import type { ContactEffect, MessageRef, ReportedEvent, ReportReader } from './report.ts'
+import { isComplaint } from './feedback.ts'
+import type { ReportedEvent, ReportReader } from './report.ts'
 
 /** SES says this once when a topic is connected; it is about no message. */
 const TOPIC_TEST = /^Successfully validated SNS topic for Amazon SES event publishing/
+
+/** Far beyond SES's own; longer ones could not be looked up. */
+const LONGEST_ID = 512
 
 const envelopeSchema = object({
   Type: string().required(),
@@ -36,7 +42,11 @@ const tags = mixed<Record<string, unknown>>()
 const eventSchema = object({
   eventType: string(),
   notificationType: string(),
-  mail: object({ messageId: string().required(), timestamp: string(), tags: tags.nullable() }).required(),
+  mail: object({
+    messageId: string().max(LONGEST_ID).required(),
+    timestamp: string(),
+    tags: tags.nullable(),
+  }).required(),
   delivery: object({
     timestamp: string(),
     recipients: array(string().defined()),
@@ -113,12 +123,9 @@ function bounces({ bounce }: SesEvent): Finding[] {
   }))
 }
 
-/** Feedback that is no complaint about the sender (RFC 5965 §7.3, RFC 6591). */
-const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
-
 function complaints({ complaint }: SesEvent): Finding[] {
   const { complainedRecipients = [], complaintFeedbackType: type, ...rest } = complaint ?? {}
-  if (NO_COMPLAINT.has(type ?? '')) return []
+  if (!isComplaint(type)) return []
   return complainedRecipients.map(({ emailAddress }) => ({
     kind: 'complained',
     effect: 'complaint',
@@ -186,6 +193,7 @@ export const readSesReport: ReportReader = async ({ body, received_at }) => {
       detail: storableWords(finding.detail),
       event_key: keyOf(type, { event, finding, recipient }),
       effect: finding.effect,
+      provider_message_id: event.mail.messageId,
     }
   })
 }

@@ -9,20 +9,22 @@
  */
 import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../db/text/address.ts'
-import { composeMessage, wireAddress } from './message.ts'
+import { createInFlight } from './in-flight.ts'
+import { composeMessage } from './message.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
+import { wireAddress, wireRecipients } from './recipients.ts'
 import { judgeFault, type SesFault } from './ses-faults.ts'
 import { createRate } from './ses-rate.ts'
 
 /** Milliseconds. `answer_ms` bounds one send from its first byte to SES's last. */
-export type SesTimeouts = { connect_ms: number; answer_ms: number }
+type SesTimeouts = { connect_ms: number; answer_ms: number }
 
 export type SesOptions = {
   region: string
   /** Another server than AWS's own: a simulator, a VPC endpoint. */
   endpoint?: string | undefined
   configuration_set?: string | undefined
-  max_connections?: number
+  max_connections: number
   timeouts?: Partial<SesTimeouts>
   /** How often GetAccount is asked for the send rate. */
   refresh_ms?: number
@@ -38,26 +40,22 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const client = createClient(options, timeouts)
   const rate = createRate(client, options.warn ?? (() => undefined), options.refresh_ms)
-  const in_flight = new Set<Promise<unknown>>()
+  const in_flight = createInFlight()
   return {
-    async send(email) {
-      const delivery = deliver(client, email, options.configuration_set, timeouts)
-      in_flight.add(delivery)
-      return await delivery.finally(() => in_flight.delete(delivery))
-    },
+    send: async (email) => await in_flight.track(deliver(client, email, options.configuration_set, timeouts)),
     async sender() {
       const ceiling = (await rate()) * (1 - MARGIN)
       return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
     },
     async close() {
-      await Promise.allSettled(in_flight)
+      await in_flight.settled()
       client.destroy()
     },
   }
 }
 
 function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeouts): SESv2Client {
-  const agent = { keepAlive: true, maxSockets: options.max_connections ?? 50 }
+  const agent = { keepAlive: true, maxSockets: options.max_connections }
   return new SESv2Client({
     region: options.region,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
@@ -78,15 +76,10 @@ async function deliver(
   configuration_set: string | undefined,
   timeouts: SesTimeouts,
 ): Promise<EmailDelivery> {
-  const wire = new Map(email.recipients.map((recipient) => [recipient, wireAddress(recipient)]))
-  const to = [...new Set(wire.values())].filter((address) => address !== null)
-  const invalid: Outcome = { kind: 'refused', detail: 'not one email address', suppress: false }
-  const { id, outcome } =
-    to.length === 0
-      ? { id: null, outcome: invalid }
-      : await attempt(client, email, to, configuration_set, timeouts)
-  const outcomes = new Map([...wire].map(([recipient, address]) => [recipient, address ? outcome : invalid]))
-  return { provider_message_id: id, outcomes }
+  const { to, outcomes } = wireRecipients(email.recipients)
+  if (to.length === 0) return { provider_message_id: null, outcomes: outcomes(new Map()) }
+  const { id, outcome } = await attempt(client, email, to, configuration_set, timeouts)
+  return { provider_message_id: id, outcomes: outcomes(new Map(to.map((address) => [address, outcome]))) }
 }
 
 /** One message to SES, once. */

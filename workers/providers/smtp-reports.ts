@@ -1,15 +1,18 @@
 /**
  * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
- * Promises: only a report that carries our signed return address says anything; whatever else comes is an error with
- * a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
+ * Promises: only a report that carries our signed return address says anything; other mail to such an address, such as
+ * an out-of-office answer, says nothing; whatever else comes is an error with a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
+import type { ContactEffect } from '../../db/contacts/effect.ts'
+import type { ReportedEmail } from '../../db/emails/report.ts'
 import { findReturnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
 import type { Secrets } from '../../db/secrets.ts'
 import { storableWords } from '../../db/text/words.ts'
-import type { ContactEffect, RawReport, ReportedEmailEvent, ReportReader } from './report.ts'
+import { isComplaint } from './feedback.ts'
+import type { RawReport, ReportReader } from './report.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './smtp-report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */
@@ -32,11 +35,8 @@ const STATUS_TYPES = ['message/delivery-status', 'message/global-delivery-status
 const FEEDBACK_TYPES = ['message/feedback-report']
 const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
 
-/** Feedback that is no complaint about the sender (RFC 5965 §7.3, RFC 6591). */
-const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
-
 /** One event of a report before it is tied to its message. */
-type Told = Omit<ReportedEmailEvent, 'channel' | 'ref'>
+type Told = Omit<ReportedEmail, 'ref' | 'provider_message_id'>
 
 /** Makes the reader of reports about mail that went out through SMTP. */
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
@@ -44,12 +44,28 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
     const email = await parseMail(report.body)
     const status = partOf(email, STATUS_TYPES)
     const feedback = partOf(email, FEEDBACK_TYPES)
-    if (!status && !feedback) throw new Error('neither a delivery status notification nor a feedback report')
     const ref = refOf(secrets, email, feedback)
+    const known = status !== null || feedback !== null
+    if (!known && (!ref || claimsToReport(email))) {
+      throw new Error('neither a delivery status notification nor a feedback report')
+    }
     if (!ref) throw new Error('it carries no return address of ours')
-    const told = status ? toldByStatus(status, email, report) : toldByFeedback(feedback ?? '', email, report)
-    return told.map((event) => ({ channel: 'email', ref, ...event }))
+    return told(status, feedback, email, report).map((event) => ({
+      channel: 'email',
+      ref,
+      ...event,
+      provider_message_id: null,
+    }))
   }
+}
+
+/** RFC 6522: a report, though of a kind that we do not know, or broken. Answers of people and their programs are none. */
+const claimsToReport = ({ headers }: Email): boolean =>
+  headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
+
+function told(status: string | null, feedback: string | null, email: Email, report: RawReport): Told[] {
+  if (status !== null) return toldByStatus(status, email, report)
+  return feedback === null ? [] : toldByFeedback(feedback, email, report)
 }
 
 function beginningOf(body: Buffer): Buffer {
@@ -180,7 +196,7 @@ function toldByFeedback(text: string, email: Email, { received_at }: RawReport):
   const [fields] = fieldGroups(text, MOST_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report names no type')
-  if (NO_COMPLAINT.has(type)) return []
+  if (!isComplaint(type)) return []
   const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
   if (named.length > MOST_RECIPIENTS) throw new Error('the feedback report names too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')

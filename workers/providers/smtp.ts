@@ -7,20 +7,20 @@
 import { pipeline, Transform } from 'node:stream'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
 import { storableWords } from '../../db/text/words.ts'
-import { composeMessage, wireAddress } from './message.ts'
+import { createInFlight } from './in-flight.ts'
+import { composeMessage } from './message.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
+import { wireAddress, wireRecipients } from './recipients.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
+import { readSmtpUrl } from './smtp-url.ts'
 
 /** Milliseconds. `total_ms` bounds one send from the wait for a connection to the server's last word. */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; socket_ms: number; total_ms: number }
 
 export type SmtpOptions = {
-  /**
-   * smtp://user:password@host:port or smtps://…, with nodemailer's options as its query, which win over ours:
-   * `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
-   */
+  /** See smtp-url.ts. */
   url: string
-  max_connections?: number
+  max_connections: number
   /** The name given in EHLO; the machine's own when absent. */
   hostname?: string
   timeouts?: Partial<SmtpTimeouts>
@@ -44,27 +44,23 @@ type TrackedMail = SendMailOptions & { attempt: Attempt }
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
-  const secrets = secretsOf(options.url)
+  const { host, secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
-  const in_flight = new Set<Promise<unknown>>()
+  const in_flight = createInFlight()
   // A relay is not paced until it asks for it: it takes what its connections take.
-  const sender = { key: `smtp:${new URL(options.url).host}`, ceiling: NOMINAL_RATE, on_demand: true }
+  const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
 
-  const track = async (email: OutgoingEmail): Promise<EmailDelivery> => {
-    const delivery = deliver(transport, email, timeouts.total_ms, describe)
-    in_flight.add(delivery)
-    return await delivery.finally(() => in_flight.delete(delivery))
-  }
   return {
     async send(email) {
-      return closed ? deferAll(email, 'the SMTP provider is closed') : await track(email)
+      if (closed) return deferAll(email, 'the SMTP provider is closed')
+      return await in_flight.track(deliver(transport, email, timeouts.total_ms, describe))
     },
     sender: async () => sender,
     async close() {
       closed = true
-      await Promise.allSettled(in_flight)
+      await in_flight.settled()
       transport.close()
     },
   }
@@ -74,7 +70,7 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
   const transport = createTransport({
     url: options.url,
     pool: true,
-    maxConnections: options.max_connections ?? 5,
+    maxConnections: options.max_connections,
     ...(options.hostname === undefined ? {} : { name: options.hostname }),
     connectionTimeout: timeouts.connect_ms,
     dnsTimeout: timeouts.connect_ms,
@@ -117,15 +113,10 @@ async function deliver(
   total_ms: number,
   describe: Describe,
 ): Promise<EmailDelivery> {
-  const wire = new Map(email.recipients.map((recipient) => [recipient, wireAddress(recipient)]))
-  const to = [...new Set(wire.values())].filter((address) => address !== null)
+  const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
   const found =
     to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, total_ms, describe)
-  const outcomes = new Map<string, Outcome>()
-  for (const [recipient, address] of wire) {
-    const outcome = address === null ? undefined : found.get(address)
-    outcomes.set(recipient, outcome ?? { kind: 'refused', detail: 'not one email address', suppress: false })
-  }
+  const outcomes = outcomesOf(found)
   const accepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
   return { provider_message_id: accepted ? email.message_id : null, outcomes }
 }
@@ -169,25 +160,3 @@ const deferAll = (email: OutgoingEmail, detail: string): EmailDelivery => ({
   provider_message_id: null,
   outcomes: new Map(email.recipients.map((recipient) => [recipient, { kind: 'deferred', detail }])),
 })
-
-/** The password in the forms that a server might repeat to us. Too short to be told from text: left alone. */
-function secretsOf(url: string): string[] {
-  const parsed = URL.canParse(url) ? new URL(url) : null
-  if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
-    throw new Error('SMTP_URL must be smtp://… or smtps://…')
-  }
-  const user = decode(parsed.username)
-  const password = decode(parsed.password)
-  const base64 = (text: string): string => Buffer.from(text).toString('base64')
-  return [base64(`\0${user}\0${password}`), base64(password), parsed.password, password].filter(
-    (secret) => password.length >= 4 && secret.length >= 4,
-  )
-}
-
-const decode = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}

@@ -5,8 +5,9 @@
  */
 import { isObject } from '../../db/fields.ts'
 import { storableWords } from '../../db/text/words.ts'
+import { createInFlight } from './in-flight.ts'
 import type { Describe } from './provider.ts'
-import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from './whatsapp.ts'
+import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './whatsapp.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './whatsapp-faults.ts'
 import { listTemplates } from './whatsapp-listing.ts'
 
@@ -18,39 +19,38 @@ export type WhatsappCloudOptions = {
   /** Whose templates are listed; sending needs none. */
   business_account_id?: string | undefined
   /** What the number may send, raised by the provider from 80 up to 1,000. */
-  messages_per_second?: number
+  messages_per_second: number
   /** Bounds one send, in milliseconds. */
   timeout_ms?: number
+  /** Bounds one listing, in milliseconds. */
+  list_timeout_ms?: number
 }
 
 const TIMEOUT = 20_000
-const DEFAULT_RATE = 80
 /** More than any answer of the API. */
 const LARGEST_ANSWER = 256 * 1024
 const LONGEST_ID = 512
+/** A wait beyond this is probed earlier, in seconds. */
+const LONGEST_RETRY_AFTER = 3_600
 
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const describe: Describe = (words) => storableWords(words, [options.access_token])
-  const in_flight = new Set<Promise<unknown>>()
+  const in_flight = createInFlight()
   return {
     sender: {
-      key: `whatsapp:${options.phone_number_id}`,
-      ceiling: options.messages_per_second ?? DEFAULT_RATE,
+      key: senderKey(options.phone_number_id),
+      ceiling: options.messages_per_second,
     },
-    async send(message) {
-      const sending = attempt(options, message, describe)
-      in_flight.add(sending)
-      return await sending.finally(() => in_flight.delete(sending))
-    },
+    send: async (message) => await in_flight.track(attempt(options, message, describe)),
     listTemplates: async () => await listTemplates(options),
-    close: async () => void (await Promise.allSettled(in_flight)),
+    close: in_flight.settled,
   }
 }
 
 const texts = (values: readonly string[]) => values.map((text) => ({ type: 'text', text }))
 
 /** The request's body, exactly as the API asks for it. */
-export function requestBody(message: OutgoingWhatsapp) {
+function requestBody(message: OutgoingWhatsapp) {
   const { header, body, url_buttons } = message
   const components = [
     ...(header.length > 0 ? [{ type: 'header', parameters: texts(header) }] : []),
@@ -114,7 +114,17 @@ async function readAnswer(response: Response): Promise<unknown> {
 function judge(response: Response, answer: unknown, describe: Describe): WhatsappOutcome {
   if (response.ok) return takenAs(answer, describe)
   const error = errorOf(answer, describe)
-  return error ? judgeError(error) : judgeStatus(response.status, `HTTP ${response.status}`)
+  const judged = error && judgeError(error)
+  return (
+    judged ?? judgeStatus(response.status, error?.words ?? `HTTP ${response.status}`, retryAfter(response))
+  )
+}
+
+/** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
+function retryAfter({ headers }: Response): number | undefined {
+  const given = headers.get('retry-after') ?? ''
+  const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
+  return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
 }
 
 /** A 2xx means taken, whatever else the answer says: a second try would be a second message. */

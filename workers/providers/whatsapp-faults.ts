@@ -3,6 +3,7 @@
  * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
  * message. Codes: providers.md §1.2, from Meta's error reference of May 2026.
  */
+import { NOT_CONNECTED } from './connection.ts'
 import type { Describe } from './provider.ts'
 import type { WhatsappOutcome } from './whatsapp.ts'
 
@@ -38,8 +39,8 @@ const isAccount = ({ code, subcode }: CloudError): boolean =>
   ACCOUNT.has(code) || (code >= 200 && code <= 299) || (code === 100 && subcode === UNKNOWN_OBJECT)
 const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999
 
-/** An outcome for an error that the API has named. A code that nobody told us of is tried again. */
-export function judgeError(error: CloudError): WhatsappOutcome {
+/** An outcome for an error that the API has named; null for a code that nobody told us of. */
+export function judgeError(error: CloudError): WhatsappOutcome | null {
   const { code, words: detail } = error
   if (isAccount(error)) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
   if (code === SPAM_RATE) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: SPAM_PAUSE }
@@ -49,26 +50,24 @@ export function judgeError(error: CloudError): WhatsappOutcome {
   if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
   if (code === TEMPLATE_DISABLED) return { kind: 'refused', detail, template: { status: 'disabled' } }
   if (isTemplate(error)) return { kind: 'refused', detail, template: { status: null } }
-  return FOR_GOOD.has(code) ? { kind: 'refused', detail } : { kind: 'deferred', detail }
+  return FOR_GOOD.has(code) ? { kind: 'refused', detail } : null
 }
 
-/** An outcome for an answer without an error that we can read: a proxy's, or a broken one. */
-export function judgeStatus(status: number, detail: string): WhatsappOutcome {
+/**
+ * An outcome for an answer without an error that we know: a proxy's, a broken one, or a new code.
+ * @param retry_after for how many seconds the answer asks us to wait.
+ */
+export function judgeStatus(status: number, detail: string, retry_after?: number): WhatsappOutcome {
   if (status === 401 || status === 403) {
     return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
   }
+  const paused = retry_after !== undefined && (status === 429 || status === 503)
+  if (paused) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: retry_after }
   if (status === 429) return { kind: 'deferred', detail, sender_wide: true }
-  // A gateway gave up waiting: what it had passed on may have been done.
-  if (status === 504) return { kind: 'unknown', detail }
+  // A gateway got no answer, or a broken one: what it had passed on may have been done.
+  if (status === 502 || status === 504) return { kind: 'unknown', detail }
   return { kind: 'deferred', detail }
 }
-
-/** Faults of a connection that was never made: nothing has left. */
-const UNSENT = new Set([
-  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
-  ...['UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
-  ...['SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'],
-])
 
 const codesOf = function* (error: unknown): Generator<string> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) {
@@ -82,7 +81,7 @@ const codesOf = function* (error: unknown): Generator<string> {
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...codesOf(error)]
   const words = codes.join(' ') || (error instanceof Error ? error.message : String(error))
-  if (codes.length > 0 && codes.every((code) => UNSENT.has(code))) {
+  if (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code))) {
     return { kind: 'deferred', detail: describe(`no connection: ${words}`) }
   }
   return { kind: 'unknown', detail: describe(`no answer after the request had left: ${words}`) }

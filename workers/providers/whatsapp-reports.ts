@@ -1,19 +1,16 @@
 /**
  * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral events.
  * Promises: pure; one that cannot be read holds up no other of its body; what says nothing about our messages or
- * templates is left out. providers.md §1.3, §1.5.
+ * templates is left out; a fault means what it means in the answer to a send. providers.md §1.2, §1.3, §1.5.
  */
 import { isObject } from '../../db/fields.ts'
+import type { MessageRef } from '../../db/reports/ref.ts'
 import { storableWords } from '../../db/text/words.ts'
+import type { ReportedStatus } from '../../db/whatsapp/report.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
-import type {
-  MessageRef,
-  RawReport,
-  ReportedEvent,
-  ReportedTemplateEvent,
-  ReportedWhatsappEvent,
-  ReportReader,
-} from './report.ts'
+import type { RawReport, ReportedEvent, ReportReader } from './report.ts'
+import { senderKey } from './whatsapp.ts'
+import { type CloudError, judgeError } from './whatsapp-faults.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -22,7 +19,7 @@ const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
 const LONGEST_ID = 512
 
 /** The statuses that move a message; others (played, deleted) tell nothing that we keep. */
-const STATUSES: readonly ReportedWhatsappEvent['status'][] = ['sent', 'delivered', 'read', 'failed']
+const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'read', 'failed']
 
 /** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */
 const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
@@ -52,17 +49,14 @@ function timeOf(value: unknown, fallback: Date): Date {
   return seconds > 0 && seconds < 32_503_680_000 ? new Date(seconds * 1_000) : fallback
 }
 
-/** Code and words of each error, as Meta advises: code and details. */
-const faultsOf = (errors: unknown): string =>
-  storableWords(
-    objects(errors)
-      .map(({ code, title, message, error_data }) => {
-        const details = isObject(error_data) ? error_data.details : undefined
-        const words = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
-        return `${String(code)} ${words.join(': ')}`
-      })
-      .join('; '),
-  )
+/** Each error of a failure, in code and words, as Meta advises: code and details. */
+const faultsOf = (errors: unknown): CloudError[] =>
+  objects(errors).map(({ code, title, message, error_data }) => {
+    const details = isObject(error_data) ? error_data.details : undefined
+    const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
+    const words = storableWords(`${String(code)} ${said.join(': ')}`)
+    return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }
+  })
 
 /** By our own ids where they came back; by the provider's otherwise; undefined with neither. */
 function refOf(data: unknown, id: string | undefined): MessageRef | undefined {
@@ -71,32 +65,47 @@ function refOf(data: unknown, id: string | undefined): MessageRef | undefined {
   return id === undefined ? undefined : { provider_message_id: id }
 }
 
-function statusEvent(given: Json, received_at: Date): ReportedWhatsappEvent[] {
+/** A status, and after a failure what that tells of the template and of everything that its number sends. */
+function statusEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const status = STATUSES.find((word) => word === given.status)
   const id = plain(given.id)
   const ref = refOf(given.biz_opaque_callback_data, id)
   if (!status || !ref) return []
   const occurred_at = timeOf(given.timestamp, received_at)
-  const detail = status === 'failed' ? faultsOf(given.errors) : ''
-  const event_key = `${id ?? occurred_at.toISOString()}:${status}`
-  return [
-    {
-      ...{ channel: 'whatsapp', ref, status, occurred_at, detail, event_key },
-      provider_message_id: id ?? null,
-    },
-  ]
+  const faults = status === 'failed' ? faultsOf(given.errors) : []
+  const template = templateFinding(faults)
+  const event: ReportedEvent = {
+    ...{ channel: 'whatsapp', ref, status, occurred_at, provider_message_id: id ?? null },
+    detail: storableWords(faults.map(({ words }) => words).join('; ')),
+    event_key: `${id ?? occurred_at.toISOString()}:${status}`,
+    ...(template ? { template } : {}),
+  }
+  return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
 }
 
-function templateEvent(given: Json, time: unknown, received_at: Date): ReportedTemplateEvent[] {
+/** What the answer to a send would have said of the template; a new state counts for more than a fault. */
+function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
+  const found = faults
+    .map(judgeError)
+    .flatMap((outcome) => (outcome?.kind === 'refused' && outcome.template ? [outcome.template] : []))
+  return found.find(({ status }) => status !== null) ?? found[0]
+}
+
+/** The pauses that an answer to a send would have begun. Too fast is not told: that was the pace of then. */
+const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
+  faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
+    if (outcome?.kind !== 'deferred' || !outcome.sender_wide || outcome.wait_seconds === undefined) return []
+    const { wait_seconds: seconds, detail: reason } = outcome
+    return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
+  })
+
+function templateEvent(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
   const status = templateStateOf(given.event)
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!status || !name || !language) return []
-  const detail = storableWords(
-    [given.event, given.reason].filter((text) => typeof text === 'string').join(': '),
-  )
   const occurred_at = timeOf(time, received_at)
-  return [{ channel: 'whatsapp-template', name, language, status, occurred_at, detail }]
+  return [{ channel: 'whatsapp-template', name, language, status, occurred_at }]
 }
 
 /** The events of one webhook. @throws Error when it is no JSON object. */
@@ -108,7 +117,8 @@ export const readWhatsappReport: ReportReader = async ({ body, received_at }: Ra
       if (!isObject(value)) return []
       if (field === 'message_template_status_update') return templateEvent(value, entry.time, received_at)
       if (field !== 'messages') return []
-      return objects(value.statuses).flatMap((status) => statusEvent(status, received_at))
+      const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
+      return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))
     }),
   )
 }

@@ -30,6 +30,9 @@ export type WhatsappOutcome =
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
   | Extract<Outcome, { kind: 'deferred' | 'unknown' }>
 
+/** What the sends of a number share a pace under. */
+export const senderKey = (phone_number_id: string): string => `whatsapp:${phone_number_id}`
+
 /** A way to send WhatsApp messages. `send` never throws: every failure is an outcome. */
 export type WhatsappProvider = {
   send(message: OutgoingWhatsapp): Promise<WhatsappOutcome>

@@ -33,6 +33,26 @@ export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promi
   return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
 }
 
+/**
+ * Stores the provider's ids of messages that it has taken, in one statement; one that is stored already stays. Each
+ * attempt is for everyone who is still pending, so a message that was taken whole leaves nobody to try again.
+ */
+export async function recordTaken(
+  tx: Tx,
+  taken: readonly (EmailRef & { provider_message_id: string })[],
+): Promise<void> {
+  await tx.query(sql.prepared('record_taken_emails', object())`
+    update emails e set
+      provider_message_id = coalesce(e.provider_message_id, t.provider_message_id), pending_recipients = null
+    from ${sql.unnest(
+      taken.map((one) => [one.team_id, one.email_id, one.provider_message_id]),
+      ['uuid', 'uuid', 'text'],
+    )}
+      as t (team_id, id, provider_message_id)
+    where e.team_id = t.team_id and e.id = t.id
+      and (e.provider_message_id is null or e.pending_recipients is not null)`)
+}
+
 /** Lifts rows to a status each, never down the ladder, in one statement. */
 export async function raiseStatuses(
   tx: Tx,

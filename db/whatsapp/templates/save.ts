@@ -55,7 +55,7 @@ function field(definition: Readonly<Record<string, unknown>>, name: string): str
 }
 
 /** @throws Refusal bad_request naming the states that there are. */
-export function stateOrRefusal(word: unknown): TemplateState {
+function stateOrRefusal(word: unknown): TemplateState {
   const state = typeof word === 'string' ? templateState(word) : null
   if (state) return state
   throw new Refusal('bad_request', `status must be one of ${TEMPLATE_STATES.join(', ')}`)

@@ -17,17 +17,17 @@ import { refreshTemplates, type TemplateContent, templatesOfTeam } from './table
 const PATIENCE = 30_000
 const PAUSE = 200
 
-export type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
+type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
 
-/** Applies what the provider lists. @returns the names of the team's templates that it does not list. */
+/** Applies what the provider listed when it was asked. @returns the names of the team's templates that it does not list. */
 export async function applyListing(
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
-  now: Date,
+  asked_at: Date,
 ): Promise<string[]> {
   const listed = new Map(contents.map((content) => [`${content.name}/${content.language}`, content]))
-  const known = await refreshTemplates(tx, teamId, [...listed.values()], now)
+  const known = await refreshTemplates(tx, teamId, [...listed.values()], asked_at)
   const ids = new Set(known.map(({ id }) => id))
   const own = await templatesOfTeam(tx, teamId)
   return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)

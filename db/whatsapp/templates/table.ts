@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../pool.ts'
 import { TEMPLATE_STATES, type TemplateState } from '../status.ts'
+import type { MessageRef } from '../table.ts'
 import type { TemplateShape } from '../template.ts'
 
 const stateField = () => string().oneOf(TEMPLATE_STATES).defined()
@@ -120,6 +121,46 @@ export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[
     where t.team_id = f.team_id and t.id = f.id`)
 }
 
+/** What the report of a message found wrong with its template, at the provider's time. */
+export type ReportedFinding = MessageRef & { status: TemplateState | null; fault: string; occurred_at: Date }
+
+/**
+ * Stores what reports found wrong with the templates of messages, in one statement. The latest counts, by the times
+ * of the provider, which are whole seconds; what is older than the state we know changes nothing.
+ */
+export async function recordReportedFindings(
+  tx: Tx,
+  findings: readonly ReportedFinding[],
+  now: Date,
+): Promise<void> {
+  const tuples = findings.map(({ team_id, message_id, status, fault, occurred_at }) => [
+    ...[team_id, message_id, status, fault],
+    occurred_at.toISOString(),
+  ])
+  const states = sql.array(TEMPLATE_STATES, 'text')
+  await tx.query(sql.prepared('record_reported_template_findings', object())`
+    with found as (
+      select distinct on (r.team_id, r.template_id) r.team_id, r.template_id, f.status, f.fault, f.at
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz'])}
+          as f (team_id, message_id, status, fault, at)
+        join whatsapp_messages m on m.team_id = f.team_id and m.id = f.message_id
+        join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
+      order by r.team_id, r.template_id, f.status is null, f.at desc, array_position(${states}, f.status) desc
+    ), meant as (
+      select t.team_id, t.id, f.status, f.fault, f.at from found f
+        join whatsapp_templates t on t.team_id = f.team_id and t.id = f.template_id
+      order by t.team_id, t.id for no key update of t
+    )
+    update whatsapp_templates t set
+      status = coalesce(m.status, t.status), fault = m.fault, updated_at = ${sql.timestamp(now)},
+      status_at = case when m.status is null then t.status_at else m.at end
+    from meant m
+    where t.team_id = m.team_id and t.id = m.id and (
+      date_trunc('second', t.status_at) < m.at
+      or date_trunc('second', t.status_at) = m.at
+        and coalesce(array_position(${states}, m.status) > array_position(${states}, t.status), true))`)
+}
+
 /** The provider's news of a template, which names no team: every team's template of this name is meant. */
 export type TemplateNews = { name: string; language: string; status: TemplateState; occurred_at: Date }
 
@@ -157,12 +198,15 @@ export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], n
     select name, language from meant`)
 }
 
-/** Brings a team's templates up to what the provider lists, by name and language. @returns those it knows. */
+/**
+ * Brings a team's templates up to what the provider listed, by name and language; a state that was told after the
+ * list had been asked for stays. @returns those it knows.
+ */
 export async function refreshTemplates(
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
-  now: Date,
+  askedAt: Date,
 ): Promise<readonly WhatsappTemplateRow[]> {
   const tuples = contents.map((content) => [
     content.name,
@@ -176,10 +220,12 @@ export async function refreshTemplates(
   ])
   return await tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
     update whatsapp_templates t set
-      category = c.category, status = c.status, status_at = ${sql.timestamp(now)}, definition = c.definition,
+      status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
+      status_at = greatest(t.status_at, ${sql.timestamp(askedAt)}), category = c.category, definition = c.definition,
       slots = array(select json_array_elements_text(c.slots)),
       url_buttons = array(select json_array_elements_text(c.url_buttons)::int2),
-      unsupported = c.unsupported, fault = null, updated_at = ${sql.timestamp(now)}
+      unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
+      fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
     from ${sql.unnest(tuples, ['text', 'text', 'text', 'text', 'json', 'json', 'json', 'text'])}
       as c (name, language, category, status, definition, slots, url_buttons, unsupported)
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language

@@ -16,7 +16,7 @@ const VERBS: Record<string, string[]> = {
   topic: ['create', 'list', 'delete'],
   plan: ['load', 'list'],
   email: ['list', 'show', 'requeue', 'delete'],
-  report: ['list', 'show', 'replay'],
+  report: ['list', 'show', 'replay', 'drop'],
   queue: ['status', 'redrive'],
 }
 

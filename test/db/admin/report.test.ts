@@ -6,7 +6,7 @@ import { adminCli } from '../../support/admin.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
-t.test('report list, show and replay tell of what was parked and try it again', async (t) => {
+t.test('report list, show, replay and drop tell of what was parked, try it again, and end it', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   t.same(await cli.json(['report', 'list']), [])
@@ -36,8 +36,13 @@ t.test('report list, show and replay tell of what was parked and try it again', 
   t.same(await cli.json(['report', 'list', '--parked']), [])
   t.equal((await jobsIn(store, 'ingest-report')).filter(({ report_id }) => report_id === id).length, 1)
 
+  t.match(await cli.fault(['report', 'drop', id]), /is pending: only parked ones are dropped/)
+  await settleReports(store.database, [{ id, state: 'parked', reason: 'unreadable still' }])
+  t.match(await cli.json(['report', 'drop', id]), { id, state: 'parked', reason: 'unreadable still' })
+  t.match(await cli.json(['report', 'list']), [{ id: two?.id }])
+
   const nobody = '00000000-0000-4000-8000-000000000000'
-  for (const verb of ['show', 'replay']) {
+  for (const verb of ['show', 'replay', 'drop']) {
     t.match(await cli.fault(['report', verb, nobody]), /there is no report/)
   }
 })

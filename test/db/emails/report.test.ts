@@ -2,10 +2,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { applyEmailEvents } from '../../../db/emails/report.ts'
+import { applyEmailEvents, applyReportedEmails, type ReportedEmail } from '../../../db/emails/report.ts'
 import { type EmailStatus, higherStatus, statusOfEvent } from '../../../db/emails/status.ts'
-import type { EmailEvent } from '../../../db/emails/table.ts'
-import { contactState, emailStatus, storeContact, storeEmails, storeTeam } from '../../support/reports.ts'
+import { type EmailEvent, emailById, emailsToDeliver } from '../../../db/emails/table.ts'
+import {
+  contactState,
+  emailStatus,
+  setPending,
+  setProviderId,
+  storeContact,
+  storeEmails,
+  storeTeam,
+} from '../../support/reports.ts'
 import { type Service, startService } from '../../support/service.ts'
 
 const START = Date.UTC(2026, 0, 1)
@@ -232,4 +240,34 @@ t.test('the same emails in opposite order do not lock each other out', async (t)
     ])
   }
   t.equal(begun, 20, 'no transaction had to be run again')
+})
+
+t.test('a report brings the provider’s id to a row that lost it; one that is stored stays', async (t) => {
+  const service = await startService(t)
+  const team = await storeTeam(service)
+  const [lost = '', known = '', partial = ''] = await storeEmails(service, team, [
+    ['a@example.org'],
+    ['a@example.org'],
+    ['a@example.org', 'b@example.org'],
+  ])
+  await setProviderId(service, known, 'p-known')
+  await setPending(service, partial, ['b@example.org'])
+  const told = (id: string, provider_message_id: string | null, kind: ReportedEmail['kind'] = 'delayed') => ({
+    ...{ ref: { team_id: team, id }, kind, recipient: null, occurred_at: NOW, detail: '' },
+    ...{ event_key: `${kind}:${provider_message_id}`, effect: 'none' as const, provider_message_id },
+  })
+  const apply = async (...events: ReportedEmail[]) =>
+    await service.database.transaction(async (tx) => await applyReportedEmails(tx, events, NOW))
+  const idOf = async (id: string) => (await emailById(service.database, team, id))?.provider_message_id
+  const refs = [lost, known, partial].map((email_id) => ({ team_id: team, email_id }))
+  const due = async () => (await emailsToDeliver(service.database, refs)).map(({ id }) => id)
+
+  await apply(told(lost, null), told(partial, null))
+  t.equal(await idOf(lost), null, 'a report without an id brings none')
+  t.same((await due()).sort(), [lost, partial].sort())
+  await apply(told(lost, 'p-1', 'sent'), told(known, 'p-2'), told(partial, 'p-3'))
+  t.same([await idOf(lost), await idOf(known), await idOf(partial)], ['p-1', 'p-known', 'p-3'])
+  t.same(await due(), [], 'what the provider has taken is not tried again, for nobody')
+  await apply(told(lost, 'p-4'))
+  t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
 })

@@ -36,7 +36,9 @@ const reported = (
 })
 
 const apply = async (events: readonly ReportedStatus[]) =>
-  await database.transaction(async (tx) => await applyReportedWhatsapp(tx, events))
+  await database.transaction(async (tx) => await applyReportedWhatsapp(tx, events, new Date()))
+
+const STARTED = Math.floor(Date.now() / 1_000) * 1_000
 
 const stateOf = async (id: string) => (await rowsOf(service, team.id)).find((row) => row.id === id)
 
@@ -149,6 +151,47 @@ t.test(
       }),
       { numRuns: 12 },
     )
+  },
+)
+
+t.test(
+  'a failure that the template is to blame for is noted there, unless something newer is known',
+  async (t) => {
+    const definition = aTemplate()
+    const { id: template_id } = await makeTemplate(service, team.id, definition)
+    const reply = await service.call('POST', '/v1/whatsapp/messages', {
+      key: team.key,
+      body: aMessage(template_id, { to: numbers(3) }),
+    })
+    const ids: string[] = reply.body.data.map(({ id }: { id: string }) => id)
+    const fail = (row: number, status: 'paused' | 'disabled' | null, seconds: number): ReportedStatus =>
+      reported(ids[row] ?? '', 'failed', {
+        detail: `${status} at ${seconds}`,
+        template: { status },
+        occurred_at: new Date(STARTED + seconds * 1_000),
+        event_key: `${row}:${status}:${seconds}`,
+      })
+    const template = async () => await templateOf(service, template_id)
+    await apply([fail(0, null, -600), fail(1, 'disabled', -600)])
+    t.same(await template(), { status: 'approved', fault: null }, 'older than the template’s state')
+    await apply([fail(0, null, 10)])
+    t.same(await template(), { status: 'approved', fault: 'null at 10' }, 'a fault is no state')
+    await apply([fail(0, 'disabled', 20), fail(1, 'paused', 30), fail(2, null, 31)])
+    t.same(await template(), { status: 'paused', fault: 'paused at 30' }, 'the latest state counts')
+    const send = async () =>
+      (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template_id) }))
+        .body
+    t.equal((await send()).error.code, 'template_disabled')
+    await apply([fail(2, 'disabled', 30)])
+    t.match(await template(), { status: 'disabled' }, 'of one second the most restrictive')
+    const { name, language } = definition as { name: string; language: string }
+    const occurred_at = new Date(STARTED + 60_000)
+    await database.transaction(
+      async (tx) =>
+        await applyReportedTemplates(tx, [{ name, language, status: 'approved', occurred_at }], new Date()),
+    )
+    await apply([fail(1, 'paused', 30), fail(2, 'disabled', 59)])
+    t.match(await template(), { status: 'approved' }, 'repeats and late comers change nothing')
   },
 )
 

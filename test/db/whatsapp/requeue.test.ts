@@ -8,8 +8,9 @@ import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
+import { ageByADay } from '../../support/rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
-import { aMessage, jobOf, loseJobs, makeTemplate, numbers, setTaken } from '../../support/whatsapp.ts'
+import { aMessage, jobOf, loseJobs, makeTemplate, numbers, setDue, setTaken } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const HOUR = 3_600_000
@@ -52,8 +53,10 @@ t.test('queue redrive tries given-up messages again', async (t) => {
   const refusing = await startCloud(t, {
     script: { onMessage: () => ({ status: 500, body: cloudError(131000, 'Down') }) },
   })
-  const clock = () => new Date(Date.now() + 25 * HOUR)
-  const { stop } = await startWorker(t, service, { whatsapp: refusing.delivery, clock })
+  const { stop } = await startWorker(t, service, { whatsapp: refusing.delivery })
+  await until('it is put off', async () => (await jobOf(service, id))?.state === 'retry')
+  await ageByADay(service, id)
+  await setDue(service, [id])
   await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
   await stop()
   t.match(await cli.json(['queue', 'redrive', 'deliver-whatsapp']), { redriven: 1 })

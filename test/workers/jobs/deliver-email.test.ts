@@ -8,8 +8,9 @@ import { queueStatus } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
+import { createSlots } from '../../../workers/slots.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
-import { jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
+import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
@@ -140,18 +141,26 @@ t.test('where a server takes some recipients and puts others off, only those are
   t.equal((await rowOf(service, team, id)).status, 'bounced')
 })
 
-t.test('after 24 h a message that is still put off is dead-lettered: the row stays queued', async (t) => {
-  const { service, team, smtp_url } = await begin(t, { onRcpt: () => '451 4.3.0 Later' })
-  const id = await post(service, team)
-  await startWorker(t, service, { smtp_url, clock: () => new Date(Date.now() + 24 * 3_600_000 + 60_000) })
-  await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
-  t.equal((await rowOf(service, team, id)).status, 'queued')
-  const queues = await queueStatus(service.database)
-  t.match(
-    queues.find(({ queue }) => queue === 'deliver-email'),
-    { dead: 1 },
-  )
-})
+t.test(
+  'after 24 h of tries a message that is still put off is dead-lettered: the row stays queued',
+  async (t) => {
+    const { service, team, smtp_url } = await begin(t, { onRcpt: () => '451 4.3.0 Later' })
+    const id = await post(service, team)
+    await ageByADay(service, id)
+    await startWorker(t, service, { smtp_url })
+    await until('it is put off', async () => (await jobStates(service, id))[0] === 'retry')
+    t.strictSame(await kinds(service, team, id), ['deferred someone@example.org'], 'old, but just tried')
+    await ageByADay(service, id)
+    await setJobsDue(service, id)
+    await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
+    t.equal((await rowOf(service, team, id)).status, 'queued')
+    const queues = await queueStatus(service.database)
+    t.match(
+      queues.find(({ queue }) => queue === 'deliver-email'),
+      { dead: 1 },
+    )
+  },
+)
 
 t.test('mails that a slow server holds do not keep the others waiting', async (t) => {
   const slow = Promise.withResolvers<undefined>()
@@ -227,6 +236,18 @@ t.test('a DKIM key that cannot be opened holds up its own domain’s emails alon
     { kind: 'deferred', detail: /DKIM key of example.net cannot be opened/ },
     'the timeline says why',
   )
+})
+
+t.test('what has only waited for a worker is not given up, however long', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const ids = await Promise.all(Array.from({ length: 30 }, async () => await post(service, team)))
+  for (const id of ids) await ageByADay(service, id)
+  // One at a time, and none within the patience of a batch: most find no slot at first.
+  const slots = createSlots(1)
+  const impatient = { ...slots, run: <T>(work: () => Promise<T>) => slots.run(work, 1) }
+  await startWorker(t, service, { smtp_url, slots: impatient })
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 30, 60)
+  t.equal(sink.messages().length, 30)
 })
 
 t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async (t) => {

@@ -12,7 +12,7 @@ import {
   statusWebhook,
 } from '../../sandbox/whatsapp.ts'
 import { PHONE_NUMBER_ID, startCloud } from '../../support/cloud.ts'
-import { sendersOf } from '../../support/rows.ts'
+import { ageByADay, sendersOf } from '../../support/rows.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
 import {
   aMessage,
@@ -354,22 +354,25 @@ t.test('a message whose report came first is not sent at all', async (t) => {
   t.equal(cloud.messages().length, 0)
 })
 
-t.test('after 24 h a message that is still put off is dead-lettered: the row stays queued', async (t) => {
-  const { one, row, kinds, work } = await begin(t, {
-    onMessage: () => answering(131000, 500),
-    clock: () => new Date(Date.now() + 25 * 3_600_000),
-  })
-  const id = await one()
-  await work()
-  await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
-  t.equal((await row(id)).status, 'queued')
-  t.same(new Set(await kinds(id)), new Set(['deferred', 'gave_up']))
-  const queues = await queueStatus(service.database)
-  t.match(
-    queues.find(({ queue }) => queue === 'deliver-whatsapp'),
-    { dead: 1 },
-  )
-})
+t.test(
+  'after 24 h of tries a message that is still put off is dead-lettered: the row stays queued',
+  async (t) => {
+    const { one, row, kinds, waits, work } = await begin(t, { onMessage: () => answering(131000, 500) })
+    const id = await one()
+    await work()
+    await until('it is put off', async () => await waits(id, 1))
+    await ageByADay(service, id)
+    await setDue(service, [id])
+    await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
+    t.equal((await row(id)).status, 'queued')
+    t.same(new Set(await kinds(id)), new Set(['deferred', 'gave_up']))
+    const queues = await queueStatus(service.database)
+    t.match(
+      queues.find(({ queue }) => queue === 'deliver-whatsapp'),
+      { dead: 1 },
+    )
+  },
+)
 
 t.test('a number’s pace is kept', async (t) => {
   const { cloud, send, work } = await begin(t, { provider: { messages_per_second: 20 } })

@@ -2,7 +2,6 @@
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { emailById } from '../../../db/emails/table.ts'
-import { DELIVERY_DEADLINE } from '../../../db/jobs.ts'
 import { queueStatus } from '../../../db/queue/table.ts'
 import { openConsumer } from '../../../db/queue.ts'
 import { storeReport } from '../../../db/reports/store.ts'
@@ -11,6 +10,7 @@ import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
+import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
@@ -174,22 +174,19 @@ t.test(
     const { service, sweep, team, cli } = await begin(t)
     const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
     const id = await post(service, team)
-    const { stop } = await startWorker(t, service, { smtp_url: sink.url })
-    await until('it was put off', async () => (await eventsOf(service, id)).length === 1, 10)
+    await startWorker(t, service, { smtp_url: sink.url })
+    await until('it was put off', async () => (await jobStates(service, id))[0] === 'retry')
     const { waiting } = await cli.json(['email', 'show', team.id, id])
     t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
-    await stop()
-
-    await cli.json(['email', 'requeue', team.id, id])
-    const late = later(DELIVERY_DEADLINE + 120_000)
-    await startWorker(t, service, { smtp_url: sink.url, clock: () => late })
+    await ageByADay(service, id)
+    await setJobsDue(service, id)
     await until('it is given up', async () => (await gaveUps(service, id)).length === 1, 10)
     await until(
       'it is dead',
       async () => (await queueStatus(service.database)).some(({ dead }) => dead === 1),
       10,
     )
-    await sweep(later(DELIVERY_DEADLINE + 180_000))
+    await sweep(later(60_000))
     t.match(await gaveUps(service, id), [
       { recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
     ])

@@ -1,5 +1,5 @@
 /** What a message looks like on the wire: structure, header fidelity, line lengths, DKIM. */
-import { createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import t, { type Test } from 'tap'
 import type { OutgoingEmail } from '../../../workers/providers/provider.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp.ts'
@@ -8,17 +8,13 @@ import { verifyDkim } from '../../support/dkim.ts'
 import { outgoingEmail } from '../../support/outgoing-email.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 
-const keys = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-})
-const public_key = createPublicKey(keys.publicKey)
+const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const public_key = keys.publicKey
 const dkim = { domain: 'demo.test', selector: 'h1', private_key: keys.privateKey }
 
 async function start(t: Test) {
   const sink = await startSmtpSink(t)
-  const provider = createSmtpProvider({ url: sink.url })
+  const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
   const deliver = async (changes: Partial<OutgoingEmail>): Promise<SandboxMessage> => {
     const email = outgoingEmail(changes)
@@ -147,7 +143,7 @@ t.test('reply_to wins over a custom Reply-To, which travels unchanged without it
 
 t.test('a header that could not have been accepted never reaches the wire', async (t) => {
   const sink = await startSmtpSink(t)
-  const provider = createSmtpProvider({ url: sink.url })
+  const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
   for (const headers of [
     { 'X-A': 'a\r\nBcc: x@y.z' },
@@ -254,13 +250,10 @@ t.test(
 
 t.test('an email whose DKIM key cannot sign waits instead of going out unsigned', async (t) => {
   const sink = await startSmtpSink(t)
-  const provider = createSmtpProvider({ url: sink.url })
+  const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
   t.teardown(() => provider.close())
-  const ed25519 = generateKeyPairSync('ed25519', {
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-  }).privateKey
-  for (const private_key of ['not a key', ed25519]) {
+  const ed25519 = generateKeyPairSync('ed25519').privateKey
+  for (const private_key of [keys.publicKey, ed25519]) {
     const { outcomes } = await provider.send(outgoingEmail({ dkim: { ...dkim, private_key } }))
     t.match(outcomes.get('ana@example.com'), {
       kind: 'deferred',

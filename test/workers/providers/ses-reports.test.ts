@@ -1,6 +1,6 @@
 /** SES's reports become neutral events: providers.md §2.3; decisions: delivery reports, suppression. */
 import t from 'tap'
-import type { ReportedEmailEvent } from '../../../workers/providers/report.ts'
+import type { ReportedEmail } from '../../../db/emails/report.ts'
 import { readSesReport } from '../../../workers/providers/ses-reports.ts'
 import {
   bounce,
@@ -14,15 +14,16 @@ import {
   TEAM_ID,
 } from '../../support/ses-events.ts'
 
-const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEmailEvent[]> =>
-  (await readSesReport(sesReport(...given))) as ReportedEmailEvent[]
+const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEmail[]> =>
+  (await readSesReport(sesReport(...given))) as ReportedEmail[]
 
-const told = ({ kind, effect, recipient, detail }: ReportedEmailEvent) => [kind, effect, recipient, detail]
+const told = ({ kind, effect, recipient, detail }: ReportedEmail) => [kind, effect, recipient, detail]
 const at = (time: string): Date => new Date(`2026-03-01T${time}.000Z`)
 
 t.test('every event finds its row by the tags that travelled with it', async (t) => {
   const [event] = await read(sesEvent('Send', { send: {} }))
   t.match(event, { channel: 'email', ref: { team_id: TEAM_ID, id: EMAIL_ID }, occurred_at: at('12:00:00') })
+  t.equal(event?.provider_message_id, SES_ID, 'which a row that lost its answer does not know')
   t.strictSame(event && told(event), ['sent', 'none', null, ''])
 })
 

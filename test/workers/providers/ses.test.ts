@@ -7,9 +7,10 @@ import type { EmailDelivery, Outcome } from '../../../workers/providers/provider
 import { createSesProvider, type SesOptions } from '../../../workers/providers/ses.ts'
 import { outgoingEmail } from '../../support/outgoing-email.ts'
 import { type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
+import { until } from '../../support/worker.ts'
 
 const provide = (t: Test, options: Partial<SesOptions>) => {
-  const provider = createSesProvider({ region: 'eu-west-1', ...options })
+  const provider = createSesProvider({ region: 'eu-west-1', max_connections: 50, ...options })
   t.teardown(() => provider.close())
   return provider
 }
@@ -28,11 +29,7 @@ t.test('a message goes raw to the recipients of this attempt, tagged with our id
     to: ['ana@example.com', 'bo@пример.рф', 'later@example.com'],
     recipients: ['ana@example.com', 'bo@пример.рф'],
     headers: { [`X-${'n'.repeat(124)}`]: 'v'.repeat(995), 'x-ODD': 'as  given' },
-    dkim: {
-      domain: 'demo.test',
-      selector: 's',
-      private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-    },
+    dkim: { domain: 'demo.test', selector: 's', private_key: privateKey },
   })
   const { provider_message_id, outcomes } = await provider.send(email)
   t.equal(provider_message_id, '0100-1-000000')
@@ -94,8 +91,8 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
   ['a fault of theirs', error('InternalServiceErrorException', 500), { kind: 'deferred' }],
   ['a gateway', error('', 502), { kind: 'deferred' }],
   ['a name that we do not know', error('NovelException', 400), { kind: 'deferred' }],
-  ['a cut connection', 'drop', { kind: 'unknown' }],
-  ['silence', 'hang', { kind: 'unknown' }],
+  ['a cut connection', 'drop', { kind: 'unknown', wait_seconds: 600 }],
+  ['silence', 'hang', { kind: 'unknown', wait_seconds: 600 }],
   ['taken without an id', 'no id', { kind: 'accepted' }],
   ['taken with an answer that cannot be read', 'broken json', { kind: 'accepted' }],
 ]
@@ -162,20 +159,29 @@ t.test('the pace is that of the account, asked for now and then, a tenth below',
   let rate: number | SesFault = 50
   const warnings: string[] = []
   const warn = (words: string) => void warnings.push(words)
-  const { api, provider } = await start(t, { account: () => rate }, { refresh_ms: 100, warn })
+  const gate = Promise.withResolvers<void>()
+  const account = async () => {
+    if (api.asked() > 1) await gate.promise
+    return rate
+  }
+  const { api, provider } = await start(t, { account }, { refresh_ms: 100, warn })
   const senders = await Promise.all(Array.from({ length: 20 }, () => provider.sender()))
   for (const sender of senders) t.same(sender, { key: 'ses:eu-west-1', ceiling: 45, saved_seconds: 0.1 })
   t.equal(api.asked(), 1)
   rate = 100
-  await new Promise((resolve) => setTimeout(resolve, 150))
-  t.equal((await provider.sender()).ceiling, 45, 'nobody waits for a refresh')
-  await new Promise((resolve) => setTimeout(resolve, 60))
-  t.equal((await provider.sender()).ceiling, 90)
+  const ceiling = async () => (await provider.sender()).ceiling
+  await until('it has been asked again', async () => {
+    t.equal(await ceiling(), 45, 'nobody waits for a refresh')
+    return api.asked() > 1
+  })
+  gate.resolve()
+  await until('the new rate is known', async () => (await ceiling()) === 90)
   rate = error('AccessDeniedException', 403)
-  await new Promise((resolve) => setTimeout(resolve, 150))
-  await provider.sender()
-  await new Promise((resolve) => setTimeout(resolve, 60))
-  t.equal((await provider.sender()).ceiling, 90, 'a lost answer changes nothing')
+  await until('an answer is lost', async () => {
+    t.equal(await ceiling(), 90, 'a lost answer changes nothing')
+    return warnings.length > 0
+  })
+  t.equal(await ceiling(), 90)
   t.match(warnings, [/GetAccount.*AccessDeniedException/])
 })
 

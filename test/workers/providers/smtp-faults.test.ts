@@ -12,7 +12,7 @@ import { type Fault, type Step, startSmtpScript } from '../../support/smtp-scrip
 const SHORT: SmtpTimeouts = { connect_ms: 500, greeting_ms: 500, socket_ms: 500, total_ms: 1500 }
 
 const provide = (t: Test, url: string, timeouts: SmtpTimeouts = SHORT) => {
-  const provider = createSmtpProvider({ url, timeouts })
+  const provider = createSmtpProvider({ url, max_connections: 5, timeouts })
   t.teardown(() => provider.close())
   return provider
 }
@@ -135,7 +135,7 @@ t.test('a server that is back after its fault is used again at once', async (t) 
   const { url } = await startSmtpScript(t, (step, nth) =>
     step === 'rcpt' && nth === 1 ? 'reset' : undefined,
   )
-  const provider = createSmtpProvider({ url })
+  const provider = createSmtpProvider({ url, max_connections: 5 })
   t.teardown(() => provider.close())
   t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })

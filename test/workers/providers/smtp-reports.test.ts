@@ -17,7 +17,7 @@ const at = new Date('2026-03-01T11:59:00Z')
 const told_at = new Date('2026-03-01T11:59:00.999Z')
 
 const readBytes = async (body: Buffer | string) =>
-  await createSmtpReportReader(secrets)({ provider: 'smtp', body: Buffer.from(body), received_at })
+  await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
 
 const readFate = async (fate: Fate, recipient = 'ana@example.org') =>
   await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...fate }]))
@@ -251,11 +251,18 @@ t.test('our address counts wherever the report carries it, and nothing counts wi
   await t.rejects(readBytes(inBody), /no return address of ours/, 'in a body it proves nothing')
 })
 
+t.test('an answer of a person or a program to our address says nothing, and is no error', async (t) => {
+  const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\nSubject: Out of office\r\n`
+  t.same(await readBytes(`${away}Auto-Submitted: auto-replied\r\n\r\nI am away.\r\n`), [])
+  t.same(await readBytes(`${away}Content-Type: text/html\r\n\r\n<p>Thanks!</p>\r\n`), [])
+})
+
 t.test('what is no report, or one of no known form, is refused with the reason', async (t) => {
   const cases: [Buffer | string, RegExp][] = [
     ['', /neither a delivery status/],
     ['\0\0\0', /neither a delivery status/],
-    [`To: ${mail_from}\r\nSubject: Out of office\r\n\r\nI am away.\r\n`, /neither a delivery status/],
+    ['To: x@example.com\r\nSubject: Out of office\r\n\r\nI am away.\r\n', /neither a delivery status/],
+    [`To: ${mail_from}\r\nContent-Type: multipart/report; boundary=x\r\n\r\nNo.\r\n`, /neither a delivery/],
     [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /tells of no recipient/],
     [report(mail_from, ''), /neither|no recipient/],
     [

@@ -12,8 +12,8 @@ import { outgoingEmail } from '../../support/outgoing-email.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { type SinkOptions, startSmtpSink } from '../../support/smtp-sink.ts'
 
-const provide = (t: Test, options: SmtpOptions) => {
-  const provider = createSmtpProvider(options)
+const provide = (t: Test, options: Partial<SmtpOptions> & { url: string }) => {
+  const provider = createSmtpProvider({ max_connections: 5, ...options })
   t.teardown(() => provider.close())
   return provider
 }
@@ -319,7 +319,7 @@ t.test('the sink notes each Message-ID on file before it answers', async (t) => 
 
 t.test('a URL that is not an SMTP server’s is a fault at the start, told without its password', (t) => {
   for (const url of ['', 'http://u:secret@h', 'smtp://', 'smtp:secret', 'smtp://u:secret@h:99999']) {
-    const attempt = () => createSmtpProvider({ url })
+    const attempt = () => createSmtpProvider({ url, max_connections: 5 })
     t.throws(attempt, { message: 'SMTP_URL must be smtp://… or smtps://…' }, url)
   }
   t.end()

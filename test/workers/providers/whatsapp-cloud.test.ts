@@ -9,6 +9,8 @@ import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../
 
 const TEXT = (text: string) => ({ type: 'text', text })
 
+const NUMBER = { access_token: 'x', phone_number_id: '1', messages_per_second: 80 }
+
 /** What becomes of a message that is answered like this. */
 async function outcomeOf(t: Test, answer: CloudAnswer, options = {}) {
   const { delivery, messages } = await startCloud(t, { script: { onMessage: () => answer } }, options)
@@ -112,7 +114,7 @@ t.test('passing faults and codes that nobody told us of are tried again', async 
     const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
     t.strictSame(outcome, { kind: 'deferred', detail: `${code} (#${code}) Words` }, String(code))
   }
-  for (const status of [500, 502, 503, 404, 302]) {
+  for (const status of [500, 503, 404, 302]) {
     t.strictSame(await outcomeOf(t, { status, body: '<html>' }), {
       kind: 'deferred',
       detail: `HTTP ${status}`,
@@ -134,6 +136,34 @@ t.test('too fast for the number slows the number', async (t) => {
   t.match(await outcomeOf(t, { status: 429, body: '' }), { kind: 'deferred', sender_wide: true })
 })
 
+t.test('a code that nobody told us of leaves the status to decide, with the code’s words', async (t) => {
+  const body = cloudError(999_999, 'New')
+  const detail = '999999 (#999999) New'
+  const wide = { kind: 'deferred', detail, sender_wide: true }
+  t.strictSame(await outcomeOf(t, { status: 429, body }), wide)
+  for (const status of [401, 403]) {
+    t.strictSame(await outcomeOf(t, { status, body }), { ...wide, wait_seconds: 300 })
+  }
+  for (const status of [502, 504])
+    t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail })
+  t.match(await outcomeOf(t, { status: 429, body: cloudError(131026, 'Known') }), { kind: 'refused' })
+})
+
+t.test('Retry-After pauses the number for as long as it says, within reason', async (t) => {
+  const asked = async (status: number, after: string) =>
+    await outcomeOf(t, { status, body: '', headers: { 'Retry-After': after } })
+  for (const status of [429, 503]) {
+    t.match(await asked(status, '7'), { kind: 'deferred', sender_wide: true, wait_seconds: 7 })
+  }
+  const dated = await asked(429, new Date(Date.now() + 60_000).toUTCString())
+  const seconds = dated.kind === 'deferred' ? dated.wait_seconds : undefined
+  t.ok(seconds !== undefined && seconds > 30 && seconds <= 60, `${seconds} s`)
+  t.match(await asked(429, '86400'), { wait_seconds: 3_600 })
+  for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
+    t.notOk('wait_seconds' in (await asked(429, odd)), odd)
+  }
+})
+
 t.test('spam and account faults pause the number and cost no message', async (t) => {
   t.match(await outcomeOf(t, { status: 400, body: cloudError(131048, 'Spam') }), {
     sender_wide: true,
@@ -152,7 +182,7 @@ t.test('spam and account faults pause the number and cost no message', async (t)
 t.test('no answer after the request has left is unknown', async (t) => {
   t.match(await outcomeOf(t, 'hang', { timeout_ms: 300 }), { kind: 'unknown', detail: /no answer/ })
   t.match(await outcomeOf(t, 'reset'), { kind: 'unknown' })
-  t.match(await outcomeOf(t, { status: 504, body: '' }), { kind: 'unknown' })
+  for (const status of [502, 504]) t.match(await outcomeOf(t, { status, body: '' }), { kind: 'unknown' })
 })
 
 t.test('no connection at all is safe to repeat', async (t) => {
@@ -161,7 +191,7 @@ t.test('no connection at all is safe to repeat', async (t) => {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   for (const url of [`http://127.0.0.1:${port}/v23.0`, 'http://nobody.invalid/v23.0']) {
-    const provider = createWhatsappProvider({ url, access_token: 'x', phone_number_id: '1' })
+    const provider = createWhatsappProvider({ ...NUMBER, url })
     t.match(await provider.send(outgoingWhatsapp()), { kind: 'deferred', detail: /no connection/ })
   }
 })
@@ -198,10 +228,6 @@ t.test('templates are listed page by page, by cursor', async (t) => {
     ],
   )
   t.strictSame(listed[3]?.definition, templates[3], 'the provider’s own object')
-  const without = createWhatsappProvider({
-    url: 'http://127.0.0.1:9',
-    access_token: 'x',
-    phone_number_id: '1',
-  })
+  const without = createWhatsappProvider({ ...NUMBER, url: 'http://127.0.0.1:9' })
   await t.rejects(without.listTemplates(), /WHATSAPP_BUSINESS_ACCOUNT_ID/)
 })

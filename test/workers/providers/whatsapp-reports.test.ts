@@ -11,7 +11,6 @@ const RECEIVED = new Date('2026-03-01T12:00:00Z')
 
 const read = async (body: unknown) =>
   await readWhatsappReport({
-    provider: 'whatsapp',
     body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     received_at: RECEIVED,
   })
@@ -64,6 +63,33 @@ t.test('a failure keeps code and details', async (t) => {
     detail: '131026 Message undeliverable: Not on WhatsApp; 131047 Re-engagement message',
     event_key: 'wamid.HBgL:failed',
   })
+})
+
+t.test('a failure tells of template and number what the answer to a send would have told', async (t) => {
+  const failed = async (...codes: unknown[]) => {
+    const errors = codes.map((code) => ({ code, title: 'Words' }))
+    return await read(statusWebhook('100', [status({ status: 'failed', errors })]))
+  }
+  t.match(await failed(132015), [{ channel: 'whatsapp', template: { status: 'paused' } }])
+  t.match(await failed(132001, 132016), [{ template: { status: 'disabled' } }])
+  t.match(await failed(132001), [{ template: { status: null } }])
+  for (const [code, seconds] of [
+    [131042, 300],
+    [131031, 300],
+    [190, 300],
+    [131048, 3_600],
+  ]) {
+    const [event, ...pauses] = await failed(code)
+    t.notOk(event && 'template' in event)
+    const occurred_at = new Date(1_750_000_000_000)
+    const reason = `${code} Words`
+    t.strictSame(pauses, [{ channel: 'sender', sender: 'whatsapp:100', seconds, reason, occurred_at }])
+  }
+  // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
+  for (const code of [131026, 130429, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
+  const errors = [{ code: 131042 }]
+  t.equal((await read(statusWebhook(5 as never, [status({ status: 'failed', errors })]))).length, 1)
+  t.equal((await read(statusWebhook('100', [status({ status: 'delivered', errors })]))).length, 1)
 })
 
 t.test('many statuses in many changes and entries of one body are all read', async (t) => {
@@ -119,7 +145,6 @@ t.test('a template’s new state is read, in our words', async (t) => {
       language: 'en-US',
       status: 'paused',
       occurred_at: new Date(1_750_000_000_000),
-      detail: 'PAUSED: NONE',
     },
   ])
   const words = {
@@ -146,7 +171,9 @@ t.test('any JSON object is answered with events that can be stored', async () =>
       const statuses = [one, status({ errors: other, id: words, timestamp: one })] as never[]
       const events = await read(statusWebhook('1', statuses))
       return events.every(
-        ({ occurred_at, detail }) => !Number.isNaN(occurred_at.getTime()) && !/\p{Cc}/u.test(detail),
+        (event) =>
+          !Number.isNaN(event.occurred_at.getTime()) &&
+          !/\p{Cc}/u.test('detail' in event ? event.detail : ''),
       )
     }),
   )

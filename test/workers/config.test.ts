@@ -1,0 +1,117 @@
+// Settings of a worker (design §3, §5): what it needs for its queues it must have; every fault is named, nothing else is asked for.
+
+import t from 'tap'
+import { queuesOf, readWorkerSettings } from '../../workers/config.ts'
+import { createSmtpProvider } from '../../workers/providers/smtp.ts'
+import { testDatabase } from '../support/database.ts'
+import { startProcess } from '../support/worker.ts'
+
+const BASE = {
+  DATABASE_URL: 'postgres://localhost/x',
+  SECRET_KEY: 'a secret key for tests, thirty-two characters or more',
+  SMTP_URL: 'smtp://localhost',
+}
+const { SMTP_URL: _relay, ...BARE } = BASE
+const TOKEN = { WHATSAPP_ACCESS_TOKEN: 'x', WHATSAPP_PHONE_NUMBER_ID: '100000000000002' }
+const isWhatsapp = (job: string): boolean => job.includes('whatsapp')
+
+t.test(
+  'without an access token a worker leaves the queues of WhatsApp alone and does all others',
+  async (t) => {
+    const without = queuesOf(readWorkerSettings(BASE))
+    t.notOk(without.some(isWhatsapp))
+    t.ok(without.includes('deliver-email'))
+    const all = queuesOf(readWorkerSettings({ ...BASE, ...TOKEN }))
+    t.same(all.filter(isWhatsapp), ['deliver-whatsapp', 'sync-whatsapp-templates'])
+    t.same(
+      all.filter((job) => !isWhatsapp(job)),
+      without,
+    )
+  },
+)
+
+t.test(
+  'half a set, or a queue of WhatsApp named without a token, stops with a message naming what is missing',
+  async (t) => {
+    const { WHATSAPP_PHONE_NUMBER_ID: _, ...half } = TOKEN
+    t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
+    const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
+    t.throws(() => readWorkerSettings(named), /WHATSAPP_ACCESS_TOKEN is missing/)
+    t.same(queuesOf(readWorkerSettings({ ...named, ...TOKEN })), ['deliver-email', 'deliver-whatsapp'])
+    t.throws(
+      () => readWorkerSettings({ ...BASE, WHATSAPP_API_URL: 'graph.facebook.com' }),
+      /WHATSAPP_API_URL must be/,
+    )
+  },
+)
+
+t.test(
+  'the API is Meta’s, with its version, at 80 messages a second, unless settings say otherwise',
+  async (t) => {
+    t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
+      WHATSAPP_API_URL: /^https:\/\/graph\.facebook\.com\/v\d+\.\d+$/,
+      WHATSAPP_MESSAGES_PER_SECOND: 80,
+      WHATSAPP_UNKNOWN_WAIT_SECONDS: 600,
+    })
+  },
+)
+
+/** The lines about settings that a worker with these stops with; none when it starts. */
+const faults = (env: Record<string, string>): string[] => {
+  try {
+    readWorkerSettings(env)
+    return []
+  } catch (error) {
+    return String(error)
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim())
+  }
+}
+
+t.test(
+  'a worker that delivers email needs what its provider needs, and is told everything at once',
+  async (t) => {
+    t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])
+    t.match(faults(BARE), [/^SMTP_URL is missing/])
+    t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report, deliver-email' }), [/^SMTP_URL is missing/])
+    t.match(faults({ ...BARE, EMAIL_PROVIDER: 'ses' }), [/^AWS_REGION is missing/])
+    t.same(faults({ ...BARE, EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
+    const wrong = {
+      ...{ EMAIL_PROVIDER: 'pigeon', SMTP_URL: 'localhost:25', AWS_REGION: 'Ireland' },
+      ...{ SES_ENDPOINT: 'aws', SES_CONFIGURATION_SET: 'a b', RETURN_PATH_DOMAIN: 'not a domain' },
+      ...{ WORKER_QUEUES: 'deliver-mail', WORKER_CONCURRENCY: '0' },
+    }
+    t.same(
+      faults({ ...BASE, ...wrong })
+        .map((line) => line.split(' ')[0])
+        .sort(),
+      Object.keys(wrong).sort(),
+    )
+  },
+)
+
+t.test('what is no URL of a relay stops a worker, and is not repeated: it may hold a password', async (t) => {
+  for (const url of ['smtp://', 'smtp://h:99999', 'smtp:h', 'http://h', 'smtps://:25', 'smtp://u:hunter2@']) {
+    const lines = faults({ ...BASE, SMTP_URL: url })
+    t.match(lines, [/^SMTP_URL must be the smtp:\/\/ or smtps:\/\/ URL of a relay$/], url)
+    t.notMatch(lines.join(), 'hunter2')
+    t.throws(() => createSmtpProvider({ url, max_connections: 1 }), /SMTP_URL must be/, url)
+  }
+  for (const url of ['smtp://h', 'smtps://u:p%40@h:465?requireTLS=true', 'smtp://[::1]:25']) {
+    t.same(faults({ ...BASE, SMTP_URL: url }), [])
+    await createSmtpProvider({ url, max_connections: 1 }).close()
+  }
+})
+
+t.test('a worker that delivers no email starts without a relay or a region', async (t) => {
+  const { url } = await testDatabase(t)
+  for (const EMAIL_PROVIDER of ['smtp', 'ses']) {
+    const env = { ...BARE, DATABASE_URL: url, EMAIL_PROVIDER, WORKER_QUEUES: 'ingest-report' }
+    t.same(queuesOf(readWorkerSettings(env)), ['ingest-report'])
+    const { kill, exited } = await startProcess(t, 'workers/main.ts', env)
+    kill('SIGTERM')
+    t.equal(await exited, 0)
+  }
+  t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report', SMTP_URL: 'smtp://' }), [/^SMTP_URL must be/])
+})

@@ -1,0 +1,51 @@
+/** Faults that the provider tells by webhook only: providers.md §1.2. Real hook, real queue, real workers. */
+import t from 'tap'
+import { bookSends } from '../../../db/senders/pace.ts'
+import { pausedSenders } from '../../../db/senders/table.ts'
+import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
+import { storedReports } from '../../support/reports.ts'
+import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import { aMessage, makeTemplate, rowsOf, templateOf } from '../../support/whatsapp.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+t.test(
+  'a failure makes the template unsendable and pauses the number, as the answer would have',
+  async (t) => {
+    const service = await startService(t)
+    const { database, call } = service
+    const { id: team, key } = await makeTeam(service)
+    const template = await makeTemplate(service, team)
+    const send = async () =>
+      (await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })).body
+    const { data } = await send()
+    await bookSends(database, { key: 'whatsapp:100', ceiling: 80 }, [1], { horizon: 1, now: new Date() })
+    await startWorker(t, service)
+    const fail = async (id: string, code: number, seconds_ago: number): Promise<void> => {
+      const told = statusWebhook('100', [
+        {
+          ...{ id, status: 'failed', recipient_id: '15555550101' },
+          biz_opaque_callback_data: `${team}:${data[0].id}`,
+          timestamp: String(Math.floor(Date.now() / 1_000) - seconds_ago),
+          errors: [{ code, title: 'Words' }],
+        },
+      ])
+      const raw = JSON.stringify(told)
+      const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+      t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+      await until('it is read', async () =>
+        (await storedReports(service)).every(({ state }) => state !== 'pending'),
+      )
+    }
+    const pauses = async () => await pausedSenders(database, new Date())
+
+    await fail('wamid.1', 131042, 301)
+    t.same(await pauses(), [], 'too old: its pause would be over')
+    await fail('wamid.2', 131042, 0)
+    t.match(await pauses(), [{ key: 'whatsapp:100', pause_reason: '131042 Words' }])
+    t.match(await templateOf(service, template.id), { status: 'approved', fault: null })
+    await fail('wamid.3', 132015, -2)
+    t.match(await templateOf(service, template.id), { status: 'paused', fault: '132015 Words' })
+    t.equal((await send()).error.code, 'template_disabled')
+    t.match(await rowsOf(service, team), [{ status: 'failed' }])
+  },
+)

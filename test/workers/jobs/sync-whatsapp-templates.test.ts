@@ -1,0 +1,68 @@
+/** What the provider lists, against what it tells meanwhile, and a list that never ends. Real worker, real queue. */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { applyReportedTemplates } from '../../../db/whatsapp/templates/report.ts'
+import { syncTemplates } from '../../../db/whatsapp/templates/sync.ts'
+import { createWhatsappProvider } from '../../../workers/providers/whatsapp-cloud.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
+import { startWorker } from '../../support/worker.ts'
+
+/** A provider over a list that a test writes page by page. */
+async function startList(t: Test, onPage: (response: ServerResponse) => unknown, list_timeout_ms?: number) {
+  const server = createServer(async (_request, response) => void (await onPage(response)))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return createWhatsappProvider({
+    ...{ url: `http://127.0.0.1:${port}`, access_token: 'x', phone_number_id: '1', business_account_id: '2' },
+    ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }),
+    messages_per_second: 80,
+  })
+}
+
+const page = (data: readonly Json[], more = false): string =>
+  JSON.stringify({
+    data,
+    paging: { cursors: { after: String(Math.random()) }, ...(more ? { next: 'x' } : {}) },
+  })
+
+t.test('what is told while the list is on its way is newer than the list', async (t) => {
+  const service = await startService(t)
+  const { database } = service
+  const team = await makeTeam(service)
+  const [told, other] = [aTemplate(), aTemplate()]
+  const ids = [await makeTemplate(service, team.id, told), await makeTemplate(service, team.id, other)]
+  const { name, language } = told as { name: string; language: string }
+  const tell = async (status: 'paused', occurred_at: Date) =>
+    await database.transaction(
+      async (tx) => await applyReportedTemplates(tx, [{ name, language, status, occurred_at }], occurred_at),
+    )
+  const provider = await startList(t, async (response) => {
+    await tell('paused', new Date(Date.now() + 1_000))
+    response.end(page([told, { ...other, status: 'DISABLED' }]))
+  })
+  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
+  await syncTemplates({ database, queue: service.deps.queue }, team.id)
+  t.match(await templateOf(service, ids[0]?.id ?? ''), { status: 'paused' })
+  t.match(await templateOf(service, ids[1]?.id ?? ''), { status: 'disabled' })
+})
+
+t.test('a list is read within a time limit, however many pages it has', async (t) => {
+  const silent = await startList(t, () => undefined, 300)
+  await t.rejects(silent.listTemplates(), { message: 'the template list took longer than 0.3 s' })
+  const endless = await startList(
+    t,
+    async (response) => {
+      await sleep(20)
+      response.end(page([], true))
+    },
+    300,
+  )
+  await t.rejects(endless.listTemplates(), { message: 'the template list took longer than 0.3 s' })
+})
