@@ -282,11 +282,15 @@ export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise
 
 const deletedRow = object({ created_at: string().defined() })
 
-/** Deletes an email and its events. @returns when it was created, or null when there is none. */
+/**
+ * Deletes an email and its events. The row comes first, as with everyone: whoever is just recording events has it
+ * locked, and what they store is seen by the statement after. @returns when it was created, or null without one.
+ */
 export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
-  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
-  return await tx.maybeOne(sql.type(deletedRow)`
+  const deleted = await tx.maybeOne(sql.type(deletedRow)`
     delete from emails where team_id = ${teamId} and id = ${id} returning created_at`)
+  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
+  return deleted
 }
 
 const countRow = object({ count: number().defined() })
