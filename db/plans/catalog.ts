@@ -18,13 +18,13 @@ const planSchema = object({
     .strict()
     .matches(/^[a-z0-9][a-z0-9_-]{0,62}$/, '${path} must be lower-case letters, digits, - and _')
     .required(),
-  product: string().strict().oneOf(['transactional', 'marketing']).default('transactional'),
+  product: string().strict().oneOf(['transactional', 'marketing']).optional(),
   kind: string().strict().oneOf(['free', 'paid', 'custom']).required(),
   name: words(),
   blurb: words(),
   cta: words(),
   benefits: object({ en: lines(), fr: lines() }).required(),
-  featured: boolean().strict().default(false),
+  featured: boolean().strict().optional(),
   email_limit: count(),
   contact_limit: count(),
   whatsapp_limit: count(),
@@ -52,6 +52,8 @@ export function parseCatalog(content: unknown): PlanRow[] {
       throw new Refusal('bad_request', `the catalog has two plans with the key ${repeated}`)
     return plans.map((plan) => ({
       ...plan,
+      product: plan.product ?? 'transactional',
+      featured: plan.featured ?? false,
       email_limit: plan.email_limit ?? null,
       contact_limit: plan.contact_limit ?? null,
       whatsapp_limit: plan.whatsapp_limit ?? null,

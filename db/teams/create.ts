@@ -30,6 +30,6 @@ export async function createTeam(
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const plan = await planForTeams(tx, key)
   const team = { id: uuidv7(), name, plan: plan.key }
-  await insertTeam(tx, team, firstAllowance(plan.send_rate_per_second, now), now)
+  await insertTeam(tx, team, firstAllowance(plan, now), now)
   return team
 }

@@ -30,9 +30,11 @@ const accountRow = object({
 })
 export type AccountRow = InferType<typeof accountRow>
 
+// What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
 const accountColumns = sql.fragment`
   p.key as plan, p.kind as plan_kind,
-  coalesce(s.email_limit, p.email_limit, (p.tiers -> 0 ->> 'emails')::integer) as email_limit,
+  coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
+    as email_limit,
   coalesce(s.contact_limit, p.contact_limit) as contact_limit,
   coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
