@@ -171,16 +171,15 @@ export async function updateContact(
     returning ${contactColumns}`)
 }
 
-/** Changes what a contact hears from us. */
+/** Changes whether a contact hears from us; what a report found stays. */
 export async function updateContactStatus(
   tx: Tx,
   teamId: string,
-  id: string,
-  { status, suppression }: Pick<ContactRow, 'status' | 'suppression'>,
+  { id, status }: { id: string; status: 'subscribed' | 'unsubscribed' },
   now: Date,
 ): Promise<ContactRow> {
-  return await tx.one(sql.type(contactRow)`
-    update contacts set status = ${status}, suppression = ${suppression}, updated_at = ${touchedAt(now)}
+  return await tx.one(sql.prepared('update_contact_status', contactRow)`
+    update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${contactColumns}`)
 }
