@@ -13,10 +13,6 @@ const listed = (value: string | undefined): string[] =>
 const apiSettings = object({
   ...sharedSettings,
   PORT: wholeNumber(0, 65_535).default(3000),
-  /** The address that clients and recipients reach this service at; links in answers and emails begin with it. */
-  PUBLIC_URL: string()
-    .matches(/^https?:\/\//, '${path} must be an http(s) URL')
-    .optional(),
   /** The bearer token that Prometheus comes with; without it there is no GET /metrics. */
   METRICS_TOKEN: string(),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */

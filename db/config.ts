@@ -67,7 +67,12 @@ const toolSettings = object({
   DATABASE_URL: postgresUrl,
   SECRET_KEY: string().min(16, '${path} must be at least 16 characters long'),
   DNS_SERVER: string(),
-  LOG_LEVEL: sharedSettings.LOG_LEVEL,
+  /** The address that recipients reach this service at: unsubscribe links begin with it. */
+  PUBLIC_URL: string().test(
+    'http url',
+    '${path} must be an http(s) URL',
+    (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
+  ),
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

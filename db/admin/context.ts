@@ -17,6 +17,8 @@ export type Admin = {
   now: Date
   /** A DNS server to ask in place of the system's. */
   dnsServer: string | undefined
+  /** The address that recipients reach the service at. */
+  publicUrl: string | undefined
   database(): Promise<Database>
   transaction<T>(work: (at: { tx: Tx; now: Date }) => Promise<T>): Promise<T>
   queue(): Promise<Producer>
@@ -86,6 +88,7 @@ export function createAdmin(): Admin {
   return {
     now,
     dnsServer: settings.DNS_SERVER,
+    publicUrl: settings.PUBLIC_URL,
     database: database.get,
     transaction: async (work) =>
       await (await database.get()).transaction(async (tx) => await work({ tx, now })),

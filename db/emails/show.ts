@@ -10,13 +10,22 @@ import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
 import type { EmailStatus } from './status.ts'
 import { type EmailRow, emailById, emailsOfTeam, eventsOfEmail } from './table.ts'
+import { unsubscribeUrl } from './unsubscribe-token.ts'
 import { type EmailView, emailView } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
+/** `publicUrl`: where recipients reach the service; undefined when that is not set. */
+type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
+
 export type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
 
-export type ShownEmail = EmailView & { events: ShownEvent[]; waiting?: Waiting }
+export type ShownEmail = EmailView & {
+  /** Null without a token, or without the public URL. */
+  unsubscribe_url: string | null
+  events: ShownEvent[]
+  waiting?: Waiting
+}
 /** In a list the bodies are left out: html may be a mebibyte each. */
 export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
 
@@ -37,24 +46,27 @@ export async function emailOrRefusal(tx: Tx, teamId: string, id: string): Promis
   return row
 }
 
+const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
+  publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
+
 /** @throws Refusal not_found. */
-export async function showEmail(deps: Deps, teamId: string, id: string): Promise<ShownEmail> {
+export async function showEmail(deps: ShowDeps, teamId: string, id: string): Promise<ShownEmail> {
   const row = await emailOrRefusal(deps.tx, teamId, id)
   const [view] = await viewsOf(deps, [row])
   if (!view) throw new Error(`email ${id} has no view`)
   const events = await eventsOfEmail(deps.tx, teamId, id)
-  const shown = events.map(({ occurred_at: time, kind, recipient, detail }) => ({
-    time,
-    kind,
-    recipient,
-    detail,
-  }))
-  if (row.status !== 'queued') return { ...view, events: shown }
-  return {
+  const shown = {
     ...view,
-    events: shown,
-    waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: new Date() }, events),
+    unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
+    events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
+      time,
+      kind,
+      recipient,
+      detail,
+    })),
   }
+  if (row.status !== 'queued') return shown
+  return { ...shown, waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: deps.now }, events) }
 }
 
 /** A team's emails, newest first, at most `limit`. @throws Refusal not_found. */

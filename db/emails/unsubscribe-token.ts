@@ -18,6 +18,10 @@ export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: stri
   return Buffer.concat([ids, secrets.sign('unsubscribe', ids, SIGNATURE_BYTES)]).toString('base64url')
 }
 
+/** The link that a token makes: the page behind it is the API's. @param publicUrl where recipients reach that. */
+export const unsubscribeUrl = (publicUrl: string, token: string): string =>
+  `${publicUrl.replace(/\/+$/, '')}/u/${token}`
+
 /** The email that a token was made for, or null when it is not one of ours. */
 export function readUnsubscribeToken(
   secrets: Secrets,

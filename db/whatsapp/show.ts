@@ -24,7 +24,11 @@ const view = ({ team_id, id, recipient, ...rest }: WhatsappRow): WhatsappView =>
 })
 
 /** @throws Refusal not_found. */
-export async function showMessage(tx: Tx, teamId: string, id: string): Promise<ShownMessage> {
+export async function showMessage(
+  { tx, now }: { tx: Tx; now: Date },
+  teamId: string,
+  id: string,
+): Promise<ShownMessage> {
   await teamOrRefusal(tx, teamId)
   const row = await messageById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
@@ -35,11 +39,7 @@ export async function showMessage(tx: Tx, teamId: string, id: string): Promise<S
   return {
     ...view(row),
     events,
-    waiting: await waitingOf(
-      tx,
-      { job: 'deliver-whatsapp', id, recipient: row.recipient, now: new Date() },
-      rows,
-    ),
+    waiting: await waitingOf(tx, { job: 'deliver-whatsapp', id, recipient: row.recipient, now }, rows),
   }
 }
 

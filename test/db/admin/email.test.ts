@@ -66,7 +66,7 @@ t.test(
     const headers = { 'X-B': '1', 'X-A': '2' }
     const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
     const fresh = await cli.json(['email', 'show', id, row.id])
-    t.strictSame(Object.keys(fresh), [...FIELDS, 'events', 'waiting'])
+    t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'events', 'waiting'])
     t.match(fresh, {
       id: row.id,
       team_id: id,
@@ -81,6 +81,7 @@ t.test(
       requeued_at: null,
       contact_id: null,
       unsubscribe_token: null,
+      unsubscribe_url: null,
       body_text: 'Hi',
       reply_to: '',
       events: [],
@@ -108,10 +109,18 @@ t.test('email show of one that is addressed to a contact has its unsubscribe tok
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     values (${id}, gen_random_uuid(), 'A@x.test', 'a@x.test', 'unsubscribed', '{}', '{}', now(), now()) returning id`)
   const row = await email(id, new Date(), { to: ['a@X.test'] })
-  const { contact_id, unsubscribe_token } = await cli.json(['email', 'show', id, row.id])
+  const { contact_id, unsubscribe_token, unsubscribe_url } = await cli.json(['email', 'show', id, row.id])
   t.equal(contact_id, contact)
+  t.equal(unsubscribe_url, null, 'PUBLIC_URL is not set')
   const named = readUnsubscribeToken(createSecrets(SECRET_KEY), unsubscribe_token)
   t.same(named, { team_id: id, email_id: row.id })
+  const show = ['email', 'show', id, row.id]
+  for (const PUBLIC_URL of ['https://mail.demo.test', 'https://mail.demo.test/']) {
+    const linked = await cli.json(show, { env: { PUBLIC_URL } })
+    t.equal(linked.unsubscribe_url, `https://mail.demo.test/u/${unsubscribe_token}`)
+  }
+  for (const PUBLIC_URL of ['mail.demo.test', 'https://', 'ftp://mail.demo.test'])
+    t.match(await cli.fault(show, { env: { PUBLIC_URL } }), /PUBLIC_URL must be an http\(s\) URL/)
 })
 
 t.test('email show of one that was handed over says so and waits for nothing', async (t) => {
