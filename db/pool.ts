@@ -20,7 +20,7 @@ import {
   StatementTimeoutError,
   sql,
 } from 'slonik'
-import type { Schema } from 'yup'
+import { object, type Schema } from 'yup'
 
 /** The whole pool: opens transactions, and runs single statements. */
 export type Database = DatabasePool
@@ -155,9 +155,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 
 /** Sends one NOTIFY for each payload, in one statement. */
 export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
-  await tx.query(
-    sql.unsafe`select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`,
-  )
+  await tx.query(sql.prepared('notify', object())`
+    select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
 }
 
 /** Fails when the database does not answer. */

@@ -6,17 +6,17 @@
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
-import { left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { chargeOf, left, lockAccount, saveAccount } from '../teams/limits.ts'
 import { addressIdentity, parseAddress } from '../text/address.ts'
 import {
   type ContactChange,
   type ContactRow,
-  contactByIdentity,
+  contactExists,
   deleteContact,
-  holdTopics,
   insertContact,
   updateContact,
 } from './table.ts'
+import { holdTopics } from './topics/table.ts'
 
 type At = { tx: Tx; now: Date }
 
@@ -57,14 +57,13 @@ export async function createContact(
   const identity = addressIdentity(email)
   const account = await lockAccount(tx, teamId, now)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
-  if (await contactByIdentity(tx, teamId, identity)) {
+  if (await contactExists(tx, teamId, identity)) {
     throw new Refusal('contact_exists', 'there is a contact with that email already')
   }
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
   account.used.contacts += 1
-  await saveAccount(tx, teamId, account)
   const contact = { id: uuidv7(), email, identity, properties: given.properties ?? {}, topic_ids }
-  return await insertContact(tx, teamId, contact, now)
+  return await insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
 }
 
 /** Replaces the fields that are given. @throws Refusal bad_request for unknown topics, contact_not_found. */
@@ -72,14 +71,10 @@ export async function changeContact(
   { tx, now }: At,
   teamId: string,
   identity: string,
-  {
-    properties,
-    topic_ids: ids,
-  }: { properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
+  { properties, topic_ids: ids }: ContactChange,
 ): Promise<ContactRow> {
   const topic_ids = ids === undefined ? undefined : await existingTopics(tx, teamId, ids)
-  const change: ContactChange = { properties, topic_ids }
-  const contact = await updateContact(tx, teamId, identity, change, now)
+  const contact = await updateContact(tx, teamId, { identity, properties, topic_ids }, now)
   if (!contact) throw noContact()
   return contact
 }

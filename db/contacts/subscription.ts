@@ -8,7 +8,7 @@ import type { Tx } from '../pool.ts'
 import { distinctTopics, noContact } from './edit.ts'
 import {
   type ContactRow,
-  contactByIdentity,
+  contactExists,
   lockContact,
   removeContactTopics,
   updateContactStatus,
@@ -47,6 +47,6 @@ export async function leaveTopics(
   identity: string,
   topicIds: readonly string[],
 ): Promise<void> {
-  if (!(await contactByIdentity(tx, teamId, identity))) throw noContact()
-  await removeContactTopics(tx, teamId, identity, distinctTopics(topicIds), now)
+  if (!(await contactExists(tx, teamId, identity))) throw noContact()
+  await removeContactTopics(tx, teamId, { identity, topic_ids: distinctTopics(topicIds) }, now)
 }

@@ -8,7 +8,7 @@ import type { Tx } from '../pool.ts'
 import { lockAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
-import { deleteTopic, insertTopic, lockTopic, type TopicRow } from './table.ts'
+import { deleteTopic, insertTopic, lockTopic, type TopicRow } from './topics/table.ts'
 
 type At = { tx: Tx; now: Date }
 

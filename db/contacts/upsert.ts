@@ -12,7 +12,7 @@ import { type InferType, object } from 'yup'
 import { Refusal, settle } from '../errors.ts'
 import { address, isObject, parse } from '../fields.ts'
 import type { Tx } from '../pool.ts'
-import { left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { addressIdentity, parseAddress } from '../text/address.ts'
 import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
@@ -97,8 +97,7 @@ export async function upsertContacts(
   const { outcomes, fresh, changed } = decide(items, existing, room, full)
   if (fresh.length > 0) {
     used.contacts += fresh.length
-    await saveAccount(tx, teamId, account)
-    await insertContacts(tx, teamId, fresh, now)
+    await insertContacts(tx, teamId, fresh, { now, charge: chargeOf(teamId, account) })
   }
   if (changed.length > 0) await writeContactProperties(tx, teamId, changed, now)
   return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
