@@ -11,7 +11,7 @@ import type { Versions } from '../templates/versions.ts'
 import type { EmailStatus } from './status.ts'
 import { type EmailRow, emailById, emailsOfTeam, eventsOfEmail } from './table.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
-import { type EmailView, emailView } from './view.ts'
+import { type EmailView, emailView, type ListedEmail, listedEmail } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
@@ -26,16 +26,14 @@ export type ShownEmail = EmailView & {
   events: ShownEvent[]
   waiting?: Waiting
 }
-/** In a list the bodies are left out: html may be a mebibyte each. */
-export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
-
-// How many rows a list reads at a time: bodies of a mebibyte each must not pile up.
+// How many rows a list reads at a time: those whose size is not known yet come with their html.
 const PAGE = 100
 
-async function viewsOf({ tx, versions, secrets }: Deps, rows: readonly EmailRow[]): Promise<EmailView[]> {
+/** The template versions that rows name. */
+async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
   const compiled = await versions(tx, refs)
-  return rows.map((row) => emailView(row, compiled.get(row.template_version_id ?? ''), secrets))
+  return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
 }
 
 /** The email of this id. @throws Refusal not_found. */
@@ -52,8 +50,8 @@ const urlOf = (publicUrl: string | undefined, token: string | null): string | nu
 /** @throws Refusal not_found. */
 export async function showEmail(deps: ShowDeps, teamId: string, id: string): Promise<ShownEmail> {
   const row = await emailOrRefusal(deps.tx, teamId, id)
-  const [view] = await viewsOf(deps, [row])
-  if (!view) throw new Error(`email ${id} has no view`)
+  const versionOf = await versionsOf(deps, [row])
+  const view = emailView(row, versionOf(row), deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
   const shown = {
     ...view,
@@ -80,8 +78,11 @@ export async function listEmails(
   while (listed.length < limit) {
     const wanted = Math.min(PAGE, limit - listed.length)
     const rows = await emailsOfTeam(deps.tx, teamId, { status, before: listed.at(-1)?.id, limit: wanted })
-    const views = await viewsOf(deps, rows)
-    listed.push(...views.map(({ html: _html, body_text: _text, ...rest }) => rest))
+    const versionOf = await versionsOf(
+      deps,
+      rows.filter((row) => row.size_kb === null),
+    )
+    listed.push(...rows.map((row) => listedEmail(row, versionOf(row), deps.secrets)))
     if (rows.length < wanted) break
   }
   return listed

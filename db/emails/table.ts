@@ -142,12 +142,30 @@ export async function emailsByKeys(tx: Tx, teamId: string, keys: readonly string
     where team_id = ${teamId} and idempotency_key = any(${sql.array(keys, 'text')})`)
 }
 
+/** The email of this id, or null without one. */
 export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
-  return await tx.maybeOne(sql.type(emailRow)`
+  return await tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
 }
 
-/** A team's emails, newest first; with `before`, those that follow this id. */
+const addresseesRow = object({
+  to_emails: array(string().defined()).defined(),
+  contact_id: string().defined().nullable(),
+})
+
+/** Whom an email went to, or null without one. */
+export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
+  return await tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
+    select to_emails, contact_id from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+/** As `emailColumns`, without the bodies; html is there where nothing else tells its size. */
+const listedColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject,
+  case when size_kb is null then html end as html, size_kb, tags, status, idempotency_key, created_at, requeued_at,
+  provider_message_id, broadcast_id, contact_id, null as body_text, headers, reply_to, pending_recipients`
+
+/** A team's emails without their bodies, newest first; with `before`, those that follow this id. */
 export async function emailsOfTeam(
   tx: Tx,
   teamId: string,
@@ -156,7 +174,7 @@ export async function emailsOfTeam(
   const onlyStatus = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
   const onlyBefore = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return await tx.any(sql.type(emailRow)`
-    select ${emailColumns} from emails
+    select ${listedColumns} from emails
     where team_id = ${teamId} and ${onlyStatus} and ${onlyBefore} order by id desc limit ${limit}`)
 }
 

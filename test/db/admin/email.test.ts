@@ -6,7 +6,9 @@ import { insertEvents, recordAttempts } from '../../../db/emails/table.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
+import { saveTemplate } from '../../../db/templates/save.ts'
 import { adminCli, SECRET_KEY } from '../../support/admin.ts'
+import { loseVersions } from '../../support/rows.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 const FIELDS = [
@@ -151,6 +153,27 @@ t.test('email list prints a team’s emails, newest first, without their bodies'
   t.same(await cli.json(['email', 'list', id, '--status', 'bounced']), [])
   t.match(await cli.fault(['email', 'list', id, '--status', 'lost']), /must be one of queued, sent/)
   t.match(await cli.fault(['email', 'list', id, '--limit', '0']), /must be a whole number, 1 or more/)
+})
+
+t.test('email list tells of each what email show tells, and renders none whose size is known', async (t) => {
+  const { cli, id, email, take, database } = await start(t)
+  const { id: template_id } = await database.transaction(
+    async (tx) =>
+      await saveTemplate({ tx, now: new Date() }, id, { name: 'A', html: '<p>{{name}}</p>', text: '' }),
+  )
+  const changes = { template_id, html: null, variables: { name: 'x'.repeat(2_048) } }
+  const rows = [await email(id), await email(id, new Date(), changes)]
+  const shown = []
+  for (const row of rows.toReversed()) {
+    const { html: _html, body_text: _text, ...rest } = await cli.json(['email', 'show', id, row.id])
+    const { unsubscribe_url: _url, events: _events, waiting: _waiting, ...fields } = rest
+    shown.push(fields)
+  }
+  t.strictSame(await cli.json(['email', 'list', id]), shown)
+  for (const row of rows) await take(row.id)
+  await loseVersions({ database }, id)
+  const sizes = (await cli.json(['email', 'list', id])).map((row: { size_kb: number }) => row.size_kb)
+  t.strictSame(sizes, [1, 0.01])
 })
 
 t.test('email list goes on past one page', async (t) => {
