@@ -51,7 +51,6 @@ function send(ctx: Context, { status, body, headers = {} }: Answer): void {
   ctx.status = status
   if (body === undefined) {
     ctx.body = null
-    ctx.status = status
   } else {
     ctx.type = 'application/json'
     ctx.body = typeof body === 'string' ? body : JSON.stringify(body)

@@ -4,7 +4,7 @@
  * field with its path (decisions: Input). Here and not in api/ since workers validate the items of bulk calls.
  * Must not know any resource.
  */
-import { type AnyObject, array, type InferType, mixed, type ObjectSchema, string, ValidationError } from 'yup'
+import { type AnyObject, array, mixed, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from './errors.ts'
 import { parseAddress } from './text/address.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './text/strings.ts'
@@ -92,5 +92,3 @@ export const stringMap = () =>
         : createError({ message: () => `${memberPath(path, key)} must be a string` })
     },
   )
-
-export type Parsed<S extends ObjectSchema<AnyObject>> = InferType<S>

@@ -22,7 +22,7 @@ const BATCH_LIMIT = 100
 const LONGEST_NAME = 256
 
 /** The body of a send, and each item of a batch. */
-export const sendSchema = object({
+const sendSchema = object({
   from: text().required('${path} is required'),
   to: array(address().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses')
@@ -63,7 +63,7 @@ function fromOf(given: string, path: string): Mailbox {
  * An item whose fields are valid by themselves. @param at where it lies in a batch, such as `emails[3]`.
  * @throws Refusal in the order of decisions: order of refusals.
  */
-export function toEmailItem(body: unknown, at = ''): EmailItem {
+function toEmailItem(body: unknown, at = ''): EmailItem {
   const send: SendBody = parse(sendSchema, body, at)
   const path = at && `${at}.`
   if (send.template_id === undefined && !send.html) {

@@ -17,7 +17,7 @@ import { presentMessages } from './present.ts'
 const BATCH_LIMIT = 100
 
 /** The body of a send, and each item of a batch. The 50 are counted as given, before repeats collapse. */
-export const sendSchema = object({
+const sendSchema = object({
   template_id: uuid().required('${path} is required'),
   to: array(text().defined('${path} must be a string').nonNullable('${path} must be a string'))
     .typeError('${path} must be an array of phone numbers')
@@ -44,7 +44,7 @@ function phonesOf(numbers: readonly string[]): Phone[] {
 }
 
 /** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
-export function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
+function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
   const send: SendBody = parse(sendSchema, body, at)
   return {
     path: at && `${at}.`,

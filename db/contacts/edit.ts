@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../teams/limits.ts'
-import { addressIdentity, parseAddress } from '../text/address.ts'
+import { parseAddress, parsedAddress } from '../text/address.ts'
 import {
   type ContactChange,
   type ContactRow,
@@ -27,9 +27,10 @@ export const contactsReached = (limit: number | null): Refusal =>
   new Refusal('quota_exceeded', `the allowance of ${limit} contacts is reached`)
 
 /** The identity of an email that names a contact. @throws Refusal contact_not_found when it is no email. */
-export function identityOf(email: string): string {
-  if (parseAddress(email) === null) throw noContact()
-  return addressIdentity(email)
+export function contactIdentity(email: string): string {
+  const parsed = parseAddress(email)
+  if (parsed === null) throw noContact()
+  return parsed.identity
 }
 
 /** The ids in lower case, each once, in the order given. */
@@ -53,8 +54,7 @@ export async function createContact(
   teamId: string,
   given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
 ): Promise<ContactRow> {
-  const email = parseAddress(given.email)?.address ?? given.email
-  const identity = addressIdentity(email)
+  const { address: email, identity } = parsedAddress(given.email)
   const account = await lockAccount(tx, teamId, now)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
   if (await contactExists(tx, teamId, identity)) {

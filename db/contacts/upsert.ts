@@ -13,7 +13,7 @@ import { Refusal, settle } from '../errors.ts'
 import { address, isObject, parse } from '../fields.ts'
 import type { Tx } from '../pool.ts'
 import { chargeOf, left, lockAccount } from '../teams/limits.ts'
-import { addressIdentity, parseAddress } from '../text/address.ts'
+import { parsedAddress } from '../text/address.ts'
 import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
 import { insertContacts, lockContacts, type NewContact, writeContactProperties } from './table.ts'
@@ -29,7 +29,8 @@ type ContactItem = { email: string; identity: string; properties: Properties }
 
 function toItem(value: unknown, path: string): ContactItem {
   const { email, properties } = parse(itemSchema, value, path)
-  return { email: parseAddress(email)?.address ?? email, identity: addressIdentity(email), properties }
+  const { address, identity } = parsedAddress(email)
+  return { email: address, identity, properties }
 }
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */

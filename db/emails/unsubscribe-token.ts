@@ -2,19 +2,15 @@
  * Unsubscribe tokens: team id, email id and a signature in base64url, so that a link finds its row by itself and
  * cannot be guessed. Nothing is stored; contract §2.2, design §6.
  */
+import { parse, stringify } from 'uuid'
 import type { Secrets } from '../secrets.ts'
 
 const UUID_BYTES = 16
 const SIGNATURE_BYTES = 16
 
-const uuidBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
-
-const uuidText = (bytes: Buffer): string =>
-  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-
 /** The token of an email, the same at each call. */
 export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: string): string {
-  const ids = Buffer.concat([uuidBytes(teamId), uuidBytes(emailId)])
+  const ids = Buffer.concat([parse(teamId), parse(emailId)])
   return Buffer.concat([ids, secrets.sign('unsubscribe', ids, SIGNATURE_BYTES)]).toString('base64url')
 }
 
@@ -31,5 +27,5 @@ export function readUnsubscribeToken(
   if (bytes.length !== 2 * UUID_BYTES + SIGNATURE_BYTES) return null
   const ids = bytes.subarray(0, 2 * UUID_BYTES)
   if (!secrets.verify('unsubscribe', ids, bytes.subarray(2 * UUID_BYTES))) return null
-  return { team_id: uuidText(ids.subarray(0, UUID_BYTES)), email_id: uuidText(ids.subarray(UUID_BYTES)) }
+  return { team_id: stringify(ids), email_id: stringify(ids, UUID_BYTES) }
 }

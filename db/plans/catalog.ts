@@ -43,7 +43,7 @@ const catalogSchema = object({ plans: array(planSchema.required()).strict().requ
 )
 
 /** Checks a catalog file's content. @throws Refusal bad_request naming every fault. */
-export function parseCatalog(content: unknown): PlanRow[] {
+function parseCatalog(content: unknown): PlanRow[] {
   try {
     const { plans } = catalogSchema.validateSync(content, { abortEarly: false, stripUnknown: false })
     const keys = plans.map((plan) => plan.key)

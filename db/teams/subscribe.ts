@@ -22,7 +22,7 @@ const SMALLEST_RATE = 0.2
 const LARGEST_RATE = 1_000_000
 
 /** What is wrong with a change's figures; null when nothing is. Pure. */
-export function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
+function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
   for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
     const limit = change[field]
     if (limit === undefined || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_LIMIT)) continue

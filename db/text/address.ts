@@ -7,7 +7,13 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { codePoints } from './strings.ts'
 
-/** `address` as given, trimmed; `domain` in lower-case ASCII (punycode) form; `name` never empty. */
+/**
+ * `address` as given, trimmed; `domain` in lower-case ASCII (punycode) form; `identity` is what two spellings of one
+ * address share: lower case, domain in ASCII form (decisions: identity, IDN emails).
+ */
+export type Address = { address: string; domain: string; identity: string }
+
+/** An address, and a name before it that is never empty. */
 export type Mailbox = { name: string | null; address: string; domain: string }
 
 const LONGEST_ADDRESS = 254
@@ -32,7 +38,7 @@ export function domainToAscii(name: string): string | null {
  * characters (RFC 5321), then a domain; at most 254 characters as given and in ASCII form.
  * No quoted local parts, comments or literals. Source: decisions: email addresses, sizes.
  */
-export function parseAddress(text: string): Mailbox | null {
+export function parseAddress(text: string): Address | null {
   const address = trimBlanks(text)
   const at = address.lastIndexOf('@')
   if (at < 1 || at > LONGEST_LOCAL_PART) return null
@@ -40,7 +46,8 @@ export function parseAddress(text: string): Mailbox | null {
   if (!local.split('.').every(isAtom)) return null
   const domain = domainToAscii(address.slice(at + 1))
   if (domain === null || local.length + 1 + domain.length > LONGEST_ADDRESS) return null
-  return codePoints(address) > LONGEST_ADDRESS ? null : { name: null, address, domain }
+  if (codePoints(address) > LONGEST_ADDRESS) return null
+  return { address, domain, identity: `${local}@${domain}`.toLowerCase() }
 }
 
 /**
@@ -51,16 +58,18 @@ export function parseAddress(text: string): Mailbox | null {
 export function parseMailbox(text: string): Mailbox | null {
   const trimmed = trimBlanks(text)
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(trimmed) || !trimmed.isWellFormed()) return null
-  if (!trimmed.endsWith('>')) return parseAddress(trimmed)
+  if (!trimmed.endsWith('>')) return mailboxOf(null, parseAddress(trimmed))
   const open = trimmed.lastIndexOf('<')
   const inner = trimmed.slice(open + 1, -1)
   const bare = open < 0 ? null : parseAddress(inner)
   if (bare === null || bare.address !== inner) return null
   const phrase = trimBlanks(trimmed.slice(0, open))
   const name = phrase.startsWith('"') ? quotedName(phrase) : unquotedName(phrase)
-  if (name === null) return null
-  return { ...bare, name: name === '' ? null : name }
+  return name === null ? null : mailboxOf(name === '' ? null : name, bare)
 }
+
+const mailboxOf = (name: string | null, parsed: Address | null): Mailbox | null =>
+  parsed && { name, address: parsed.address, domain: parsed.domain }
 
 /**
  * The normalised From: `a@b.c`, or `Name <a@b.c>` with the name quoted only where RFC 5322 asks for it
@@ -72,20 +81,23 @@ export function formatMailbox({ name, address }: Mailbox): string {
   return `${needsQuotes ? `"${name.replace(/["\\]/g, '\\$&')}"` : name} <${address}>`
 }
 
-/**
- * What two spellings of one address share: lower case, domain in ASCII form. Throws a RangeError on what
- * parseAddress refuses. Source: decisions: identity, IDN emails.
- */
-export const addressIdentity = (address: string): string => toWireAddress(address).toLowerCase()
+/** The identity of an address. Throws a RangeError on what parseAddress refuses. */
+export const addressIdentity = (address: string): string => parsedAddress(address).identity
 
 /**
  * The address for an SMTP envelope: local part as given, domain in ASCII form. Throws a RangeError on what
  * parseAddress refuses, so that nothing unchecked reaches a server.
  */
 export function toWireAddress(address: string): string {
+  const parsed = parsedAddress(address)
+  return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
+}
+
+/** As `parseAddress`, of what has been validated: throws a RangeError on what that refuses. */
+export function parsedAddress(address: string): Address {
   const parsed = parseAddress(address)
   if (parsed === null) throw new RangeError('not an email address')
-  return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
+  return parsed
 }
 
 const isAtom = (text: string): boolean => /^[\w!#$%&'*+\-/=?^`{|}~]+$/.test(text)
