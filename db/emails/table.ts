@@ -1,5 +1,5 @@
 /** Rows of emails and email_events, and the queries over them. */
-import { type FragmentSqlToken, sql } from 'slonik'
+import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { ContactEffect } from '../contacts/effect.ts'
 import { firstIdAt } from '../ids.ts'
@@ -41,7 +41,46 @@ const emailColumns = sql.fragment`
   tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, body_text,
   headers, reply_to, pending_recipients`
 
+type Scalar = string | number | null
+
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** What is stored of a new row, by column, each with its type on the way. */
+const NEW_COLUMNS = {
+  team_id: 'uuid',
+  id: 'uuid',
+  domain_id: 'uuid',
+  template_id: 'uuid',
+  template_version_id: 'uuid',
+  variables: 'json',
+  from_address: 'text',
+  to_emails: 'json',
+  subject: 'text',
+  html: 'text',
+  size_kb: 'float8',
+  tags: 'json',
+  status: 'text',
+  idempotency_key: 'text',
+  created_at: 'timestamptz',
+  contact_id: 'uuid',
+  body_text: 'text',
+  headers: 'json',
+  reply_to: 'text',
+} as const satisfies Partial<Record<keyof EmailRow, string>>
+
+const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]
+
+const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
+
+const newNames = commas(newColumns.map(([column]) => sql.identifier([column])))
+
+const newValues = commas(
+  newColumns.map(([column]) =>
+    column === 'to_emails'
+      ? sql.fragment`array(select json_array_elements_text(to_emails))`
+      : sql.identifier([column]),
+  ),
+)
 
 /** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
 export async function insertEmails(
@@ -49,56 +88,14 @@ export async function insertEmails(
   rows: readonly EmailRow[],
   charge: FragmentSqlToken,
 ): Promise<void> {
-  const tuples = rows.map((row) => [
-    row.team_id,
-    row.id,
-    row.domain_id,
-    row.template_id,
-    row.template_version_id,
-    json(row.variables),
-    row.from_address,
-    json(row.to_emails),
-    row.subject,
-    row.html,
-    row.size_kb,
-    json(row.tags),
-    row.idempotency_key,
-    row.created_at,
-    row.contact_id,
-    row.body_text,
-    json(row.headers),
-    row.reply_to,
-  ])
+  const tuples = rows.map((row) =>
+    newColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
+  )
+  const types = newColumns.map(([, type]) => type)
   await tx.query(sql.prepared('insert_emails', object())`
     with charged as (${charge})
-    insert into emails (
-      team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
-      size_kb, tags, status, idempotency_key, created_at, contact_id, body_text, headers, reply_to)
-    select team_id, id, domain_id, template_id, template_version_id, variables, from_address,
-      array(select json_array_elements_text(to_emails)), subject, html, size_kb, tags, 'queued', idempotency_key,
-      created_at, contact_id, body_text, headers, reply_to
-    from ${sql.unnest(tuples, [
-      'uuid',
-      'uuid',
-      'uuid',
-      'uuid',
-      'uuid',
-      'json',
-      'text',
-      'json',
-      'text',
-      'text',
-      'float8',
-      'json',
-      'text',
-      'timestamptz',
-      'uuid',
-      'text',
-      'json',
-      'text',
-    ])} as item (
-      team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
-      size_kb, tags, idempotency_key, created_at, contact_id, body_text, headers, reply_to)`)
+    insert into emails (${newNames})
+    select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})`)
 }
 
 const referenceRow = object({
@@ -277,8 +274,15 @@ export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
     insert into email_events (
       team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
     select * from ${sql.unnest(tuples, [
-      ...['uuid', 'uuid', 'text', 'text', 'text'],
-      ...['timestamptz', 'text', 'uuid', 'text'],
+      'uuid',
+      'uuid',
+      'text',
+      'text',
+      'text',
+      'timestamptz',
+      'text',
+      'uuid',
+      'text',
     ])} as event
     on conflict do nothing
     returning team_id, email_id, event_key`)
