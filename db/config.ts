@@ -42,7 +42,7 @@ const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// UR
 
 const secretKey = string()
   .min(16, '${path} must be at least 16 characters long')
-  .required('${path} is missing: 16 random characters or more, 32 for choice, the same in every process')
+  .required('${path} is missing: 16 random characters or more, preferably 32, the same in every process')
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -54,6 +54,14 @@ export const wholeNumber = (from: number, to: number) =>
     .max(to, `\${path} must be at most ${to}`)
     .typeError('${path} must be a whole number')
 
+/** The items of a comma-separated list; none when it is not set. */
+export const commaList = (text = ''): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+/** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),

@@ -26,6 +26,8 @@ import { object, type Schema } from 'yup'
 export type Database = DatabasePool
 /** What a named query runs on: a transaction, or the pool for a statement that stands alone. */
 export type Tx = CommonQueryMethods
+/** What a use case works at: the caller's transaction, and the time. */
+export type At = { tx: Tx; now: Date }
 
 const validateRows: Interceptor = {
   name: 'validate rows',

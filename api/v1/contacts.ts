@@ -1,4 +1,7 @@
-/** Contacts: create, read, list, change, delete (contract §4.1). Bulk upsert is bulk.ts. */
+/**
+ * Contacts: create, read, list, change, delete (contract §4.1). Bulk upsert is bulk.ts.
+ * Owns the shape of bodies and queries; what may become of a contact is db/contacts/edit.ts.
+ */
 import { object } from 'yup'
 import {
   changeContact,

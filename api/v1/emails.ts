@@ -6,7 +6,7 @@ import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
 import { type EmailRow, emailById } from '../../db/emails/table.ts'
 import { Refusal } from '../../db/errors.ts'
-import { address, bytes, parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
 import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
 import { codePoints } from '../../db/text/strings.ts'
@@ -41,7 +41,7 @@ const sendSchema = object({
   tags: array(text({ max: 128 }).defined('${path} must be a string').nonNullable('${path} must be a string'))
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
-  idempotency_key: text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII'),
+  idempotency_key: idempotencyKey(),
 })
 
 type SendBody = InferType<typeof sendSchema>

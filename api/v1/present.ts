@@ -1,4 +1,7 @@
-/** Rows as the contract's JSON: one small function a resource. */
+/**
+ * Rows as the contract's JSON: one small function a resource.
+ * Promises: the contract's fields and no others, whatever columns a row has. Must not decide anything.
+ */
 import type { ContactRow } from '../../db/contacts/table.ts'
 import type { EmailRow } from '../../db/emails/table.ts'
 import { type EmailView, emailView } from '../../db/emails/view.ts'

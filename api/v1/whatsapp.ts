@@ -4,7 +4,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { Refusal } from '../../db/errors.ts'
-import { parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/table.ts'
@@ -25,7 +25,7 @@ const sendSchema = object({
     .min(1, '${path} must have at least 1 number')
     .max(50, '${path} must have at most 50 numbers'),
   parameters: stringMap(),
-  idempotency_key: text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII'),
+  idempotency_key: idempotencyKey(),
 })
 
 type SendBody = InferType<typeof sendSchema>

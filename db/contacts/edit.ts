@@ -5,7 +5,7 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../teams/limits.ts'
 import { parseAddress, parsedAddress } from '../text/address.ts'
 import {
@@ -17,8 +17,6 @@ import {
   updateContact,
 } from './table.ts'
 import { holdTopics } from './topics/table.ts'
-
-type At = { tx: Tx; now: Date }
 
 export const noContact = (): Refusal =>
   new Refusal('contact_not_found', 'there is no contact with that email')

@@ -4,7 +4,7 @@
  * nothing. Contract §3.1; decisions: unsubscribe. What reports do to a contact is report.ts.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { distinctTopics, noContact } from './edit.ts'
 import {
   type ContactRow,
@@ -13,8 +13,6 @@ import {
   removeContactTopics,
   updateContactStatus,
 } from './table.ts'
-
-type At = { tx: Tx; now: Date }
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await lockContact(tx, teamId, identity)

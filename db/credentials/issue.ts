@@ -4,14 +4,12 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At } from '../pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { domainToAscii, parseAddress } from '../text/address.ts'
 import { nameProblem } from '../text/name.ts'
 import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './table.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
-
-type At = { tx: Tx; now: Date }
 
 const SESSION_LENGTH = 30 * 86_400_000
 

@@ -1,4 +1,8 @@
-/** Rows of teams, subscriptions and allowances, and the queries over them. */
+/**
+ * Rows of teams, subscriptions and allowances, and the queries over them.
+ * Promises: an allowance row is written whole, and only by who has locked it. Must not know what a figure that
+ * nobody has set means (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
+ */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
@@ -80,6 +84,7 @@ export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFi
   await tx.query(sql.prepared('save_allowance', object())`${savingAllowance(teamId, figures)}`)
 }
 
+/** Stores a team with its subscription and its allowance. */
 export async function insertTeam(
   tx: Tx,
   team: { id: string; name: string; plan: string },
@@ -95,6 +100,7 @@ export async function insertTeam(
       ${figures.bucket_tokens}, ${sql.timestamp(figures.refilled_at)})`)
 }
 
+/** The team with the key of its plan, or null without one. */
 export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
   return await tx.maybeOne(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at
@@ -118,6 +124,7 @@ export type SubscriptionChange = {
   period?: { start: Date; end: Date }
 }
 
+/** Changes what the team is subscribed to. */
 export async function updateSubscription(tx: Tx, teamId: string, change: SubscriptionChange): Promise<void> {
   const { period } = change
   await tx.query(sql.unsafe`
