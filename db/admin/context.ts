@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readToolSettings } from '../config.ts'
 import { Refusal } from '../errors.ts'
-import type { Database, Tx } from '../pool.ts'
+import type { At, Database } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { createSecrets, type Secrets } from '../secrets.ts'
 
@@ -20,7 +20,7 @@ export type Admin = {
   /** The address that recipients reach the service at. */
   publicUrl: string | undefined
   database(): Promise<Database>
-  transaction<T>(work: (at: { tx: Tx; now: Date }) => Promise<T>): Promise<T>
+  transaction<T>(work: (at: At) => Promise<T>): Promise<T>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used. */
   secrets: Secrets

@@ -11,7 +11,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
 import { Refusal, settle } from '../errors.ts'
 import { address, isObject, parse } from '../fields.ts'
-import type { Tx } from '../pool.ts'
+import type { At } from '../pool.ts'
 import { chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { parsedAddress } from '../text/address.ts'
 import { contactsReached } from './edit.ts'
@@ -29,8 +29,8 @@ type ContactItem = { email: string; identity: string; properties: Properties }
 
 function toItem(value: unknown, path: string): ContactItem {
   const { email, properties } = parse(itemSchema, value, path)
-  const { address, identity } = parsedAddress(email)
-  return { email: address, identity, properties }
+  const parsed = parsedAddress(email)
+  return { email: parsed.address, identity: parsed.identity, properties }
 }
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
@@ -84,7 +84,7 @@ const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message }
 
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   teamId: string,
   items: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {

@@ -7,7 +7,7 @@
 import { countEmails } from '../emails/table.ts'
 import { Refusal } from '../errors.ts'
 import type { Period } from '../plans/period.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { countMessages } from '../whatsapp/table.ts'
 import { capacity } from './bucket.ts'
 import { planForTeams } from './create.ts'
@@ -57,7 +57,7 @@ const samePeriod = (one: Period, other: Period): boolean =>
  * @throws Refusal not_found, or bad_request for an unknown plan or impossible figures.
  */
 export async function subscribeTeam(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   teamId: string,
   change: SubscriptionChange,
 ): Promise<TeamView> {
