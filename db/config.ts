@@ -49,7 +49,7 @@ const anySecretKey = string()
   )
 
 const secretKey = anySecretKey.required(
-  '${path} is missing: 16 random characters or more, 32 for choice, the same in every process',
+  '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
 )
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
@@ -62,6 +62,14 @@ export const wholeNumber = (from: number, to: number) =>
     .max(to, `\${path} must be at most ${to}`)
     .typeError('${path} must be a whole number')
 
+/** The items of a comma-separated list; none when it is not set. */
+export const commaList = (text = ''): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+/** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
@@ -75,7 +83,12 @@ const toolSettings = object({
   DATABASE_URL: postgresUrl,
   SECRET_KEY: anySecretKey,
   DNS_SERVER: string(),
-  LOG_LEVEL: sharedSettings.LOG_LEVEL,
+  /** The address that recipients reach this service at: unsubscribe links begin with it. */
+  PUBLIC_URL: string().test(
+    'http url',
+    '${path} must be an http(s) URL',
+    (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
+  ),
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

@@ -20,12 +20,14 @@ import {
   StatementTimeoutError,
   sql,
 } from 'slonik'
-import type { Schema } from 'yup'
+import { object, type Schema } from 'yup'
 
 /** The whole pool: opens transactions, and runs single statements. */
 export type Database = DatabasePool
 /** What a named query runs on: a transaction, or the pool for a statement that stands alone. */
 export type Tx = CommonQueryMethods
+/** What a use case works at: the caller's transaction, and the time. */
+export type At = { tx: Tx; now: Date }
 
 const validateRows: Interceptor = {
   name: 'validate rows',
@@ -167,9 +169,8 @@ export function databaseRefusal(error: unknown): string | null {
 
 /** Sends one NOTIFY for each payload, in one statement. */
 export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
-  await tx.query(
-    sql.unsafe`select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`,
-  )
+  await tx.query(sql.prepared('notify', object())`
+    select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
 }
 
 /** Fails when the database does not answer. */

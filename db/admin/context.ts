@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readToolSettings, type ToolSettings } from '../config.ts'
 import { Refusal } from '../errors.ts'
-import type { Database, Tx } from '../pool.ts'
+import type { At, Database } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { createSecrets, type Secrets } from '../secrets.ts'
 
@@ -17,8 +17,10 @@ export type Admin = {
   now: Date
   /** A DNS server to ask in place of the system's. */
   dnsServer: string | undefined
+  /** The address that recipients reach the service at. */
+  publicUrl: string | undefined
   database(): Promise<Database>
-  transaction<T>(work: (at: { tx: Tx; now: Date }) => Promise<T>): Promise<T>
+  transaction<T>(work: (at: At) => Promise<T>): Promise<T>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used. */
   secrets: Secrets
@@ -90,6 +92,7 @@ export function createAdmin(): Admin {
   return {
     now,
     dnsServer: settings.DNS_SERVER,
+    publicUrl: settings.PUBLIC_URL,
     database: database.get,
     transaction: async (work) =>
       await (await database.get()).transaction(async (tx) => await work({ tx, now })),

@@ -28,7 +28,7 @@ export const domainView = (row: DomainRow): DomainView => ({
 })
 
 /** The name in the form that is stored and compared. @throws Refusal bad_request. */
-export function domainName(given: string): string {
+function domainName(given: string): string {
   const name = domainToAscii(given)
   if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
   return name

@@ -34,6 +34,7 @@ export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, no
     returning ${domainColumns}`)
 }
 
+/** The team's domain of this name in ASCII form, or null without one. */
 export async function domainByName(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
   return await tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)

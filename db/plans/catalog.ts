@@ -90,7 +90,7 @@ const catalogSchema = object({
 }).noUnknown('the catalog has a field that it does not know: ${unknown}')
 
 /** Checks a catalog file's content. @throws Refusal bad_request naming every fault. */
-export function parseCatalog(content: unknown): PlanRow[] {
+function parseCatalog(content: unknown): PlanRow[] {
   if (!isObject(content)) throw new Refusal('bad_request', 'the catalog must be an object with plans')
   const fault = textFault(content)
   if (fault) throw new Refusal('bad_request', `${fault.path || 'the catalog'} ${fault.problem}`)

@@ -8,7 +8,7 @@ import { countEmails } from '../emails/table.ts'
 import { Refusal } from '../errors.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { countMessages } from '../whatsapp/table.ts'
 import { capacity } from './bucket.ts'
 import { planForTeams } from './create.ts'
@@ -20,7 +20,7 @@ import { type TeamView, teamOrRefusal, teamView } from './view.ts'
 const SMALLEST_RATE = 0.2
 
 /** What is wrong with a change's figures; null when nothing is. Pure. */
-export function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
+function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
   for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
     const limit = change[field]
     if (limit === undefined || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_FIGURE)) continue
@@ -55,7 +55,7 @@ const samePeriod = (one: Period, other: Period): boolean =>
  * @throws Refusal not_found, or bad_request for an unknown plan or impossible figures.
  */
 export async function subscribeTeam(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   teamId: string,
   change: SubscriptionChange,
 ): Promise<TeamView> {
