@@ -4,7 +4,7 @@
  * path lacks is 405 with Allow. Tests start here.
  */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
@@ -38,7 +38,7 @@ export const ROUTES: readonly Route[] = [
   ...unsubscribeRoutes,
 ]
 
-/** Longer than any wait that a handler allows itself, in milliseconds. */
+/** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE = 28_000
 
 const REQUEST_ID = /^[\w.-]{1,64}$/
@@ -51,7 +51,6 @@ function send(ctx: Context, { status, body, headers = {} }: Answer): void {
   ctx.status = status
   if (body === undefined) {
     ctx.body = null
-    ctx.status = status
   } else {
     ctx.type = 'application/json'
     ctx.body = typeof body === 'string' ? body : JSON.stringify(body)
@@ -74,11 +73,10 @@ const logRequests =
     await next()
     const ms = Math.round(performance.now() - started)
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
-    const route = ctx._matchedRoute ?? ctx.path
-    // Any path can be asked for: those that are not ours count as one.
+    // Any path can be asked for, and may hold an address: those that are not ours count as one.
     const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
     metrics.observeRequest(labels, ms / 1_000)
-    log[level]({ request_id: ctx.state.id, method: ctx.method, route, status: ctx.status, ms }, 'request')
+    log[level]({ request_id: ctx.state.id, ...labels, ms }, 'request')
   }
 
 const renderErrors =
@@ -107,24 +105,36 @@ function pathParams(path: string, captures: readonly (string | undefined)[]): Re
   return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
 }
 
-/** A database that hangs must not hang its callers: 503 once the deadline has passed. */
-async function withinDeadline(answer: Promise<Answer>): Promise<Answer> {
-  const deadline = new AbortController()
-  const late = sleep(DEADLINE, undefined, { signal: deadline.signal, ref: false }).then(() => {
-    throw new Refusal('unavailable', 'the service did not answer in time; please retry', 1)
-  })
+/** Whether somebody is reading the body and its end has not come. */
+const isUploading = (raw: IncomingMessage): boolean =>
+  raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
+
+/**
+ * A database that hangs must not hang its callers: 503 once the deadline has passed. While the body is coming in the
+ * clock stands still (a slow upload ends with the server's requestTimeout), and it begins anew with the body's end:
+ * a 503 for work that has not even begun would invite a repetition of what is then stored.
+ */
+async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
+  const late = Promise.withResolvers<never>()
+  const expire = (): void => {
+    if (isUploading(raw)) return
+    late.reject(new Refusal('unavailable', 'the service did not answer in time; please retry', 1))
+  }
+  const timer = setTimeout(expire, ms).unref()
+  const restart = (): void => void timer.refresh()
+  raw.once('end', restart)
   try {
-    return await Promise.race([answer, late])
+    return await Promise.race([answer, late.promise])
   } finally {
-    late.catch(() => {})
-    deadline.abort()
+    raw.off('end', restart)
+    clearTimeout(timer)
   }
 }
 
 const handlerOf =
-  (route: Route, deps: Deps): Middleware =>
+  (route: Route, deps: Deps, deadline: number): Middleware =>
   async (ctx) => {
-    send(ctx, await withinDeadline(answerOf(route, deps, ctx as Ctx)))
+    send(ctx, await withinDeadline(answerOf(route, deps, ctx as Ctx), ctx.req, deadline))
   }
 
 async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
@@ -160,12 +170,12 @@ const refuseUnmatched =
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
   }
 
-/** Makes the application over its dependencies. Holds no state of its own. */
-export function createApp(deps: Deps, routes: readonly Route[] = ROUTES): Koa {
+/** Makes the application over its dependencies. Holds no state of its own. @param deadline in milliseconds. */
+export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadline = DEADLINE): Koa {
   const app = new Koa()
   // A path is known to the letter.
   const router = new Router({ sensitive: true, strict: true })
-  for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps))
+  for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps, deadline))
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))

@@ -1,4 +1,8 @@
-/** What the three batch endpoints share: an id or a refusal for each item, in request order (contract §2.4). */
+/**
+ * What the three batch endpoints share: an id or a refusal for each item (contract §2.4).
+ * Promises: outcomes in request order; an item that fails by itself leaves the others alone, one that cannot be
+ * stored never reaches the database. Must not know what an item is.
+ */
 import { Refusal, settle } from '../db/errors.ts'
 import { envelope } from './errors.ts'
 

@@ -1,31 +1,21 @@
 /** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
+import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
-
-const listed = (value: string | undefined): string[] =>
-  (value ?? '')
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 
 const apiSettings = object({
   ...sharedSettings,
   PORT: wholeNumber(0, 65_535).default(3000),
-  /** The address that clients and recipients reach this service at; links in answers and emails begin with it. */
-  PUBLIC_URL: string()
-    .matches(/^https?:\/\//, '${path} must be an http(s) URL')
-    .optional(),
   /** The bearer token that Prometheus comes with; without it there is no GET /metrics. */
   METRICS_TOKEN: string(),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
   SMTP_REPORT_TOKEN: string(),
-  /** The SNS topics that SES publishes to, divided by commas; without them POST /hooks/ses takes nothing. */
+  /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */
   SNS_TOPIC_ARNS: string().test(
     'topics',
-    '${path} must be the ARNs of SNS topics, divided by commas',
-    (value) => listed(value).every((arn) => TOPIC_ARN.test(arn)),
+    '${path} must be the ARNs of SNS topics, separated by commas',
+    (value) => commaList(value).every((arn) => TOPIC_ARN.test(arn)),
   ),
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
   WHATSAPP_APP_SECRET: string(),
@@ -46,4 +36,4 @@ export const hookSettings = (settings: ApiSettings): HookSettings => ({
 })
 
 /** The topics of SNS_TOPIC_ARNS. */
-export const snsTopics = ({ SNS_TOPIC_ARNS }: ApiSettings): string[] => listed(SNS_TOPIC_ARNS)
+export const snsTopics = ({ SNS_TOPIC_ARNS }: ApiSettings): string[] => commaList(SNS_TOPIC_ARNS)

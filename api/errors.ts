@@ -56,7 +56,7 @@ export function refusalAnswer(refusal: Refusal): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
-  // The rest of an oversized body is not read: the connection can't be used again.
+  // Past a bound the rest of an oversized body is not read (input.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   return { status: STATUS[refusal.code], body: { error: envelope(refusal) }, headers }
 }

@@ -44,7 +44,7 @@ async function readBytes(request: IncomingMessage, limit: number): Promise<Buffe
     if (tooLarge) await discard(request)
   } catch {
     // Nobody is left to read this answer.
-    throw new Refusal('bad_request', 'the body broke off')
+    throw new Refusal('bad_request', 'the body ended early')
   }
   if (!tooLarge) return Buffer.concat(chunks)
   throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)

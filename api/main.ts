@@ -24,7 +24,8 @@ import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './co
 import { refusalAnswer } from './errors.ts'
 import { createSns } from './hooks/sns.ts'
 
-// In milliseconds: a slow upload may take a minute, slow headers may not.
+// In milliseconds. A slow upload may take a minute, headers included (a request's deadline begins with the body's
+// end); slow headers may not.
 const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
 // A missing Host is no matter to us, and Node would refuse it without our envelope.
 const SERVER = { ...TIMEOUTS, requireHostHeader: false }

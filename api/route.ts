@@ -1,6 +1,7 @@
 /**
  * What a route is: method, path, who may call it, and a handler from request to answer.
- * Routes are plain values, so that the app mounts them, tests walk over them, and none can forget its access.
+ * Promises: routes are plain values, so that the app mounts them, tests walk over them, and none can forget its
+ * access. A handler must not know Koa, nor answer with an error: it throws the refusal.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Log } from '../db/log.ts'

@@ -6,7 +6,7 @@
  */
 import { unsubscribe } from '../db/contacts/subscription.ts'
 import { contactByIdentity } from '../db/contacts/table.ts'
-import { emailById } from '../db/emails/table.ts'
+import { addresseesOfEmail } from '../db/emails/table.ts'
 import { readUnsubscribeToken } from '../db/emails/unsubscribe-token.ts'
 import { Refusal } from '../db/errors.ts'
 import { addressIdentity } from '../db/text/address.ts'
@@ -50,15 +50,15 @@ ${body}
 
 /** Whose link this is. An email to a stored contact has one recipient. @throws Refusal not_found. */
 async function recipientOf({ params }: Request, { database, secrets }: Deps) {
-  const unknown = new Refusal('not_found', 'this link is not known, or not any more')
+  const unknown = () => new Refusal('not_found', 'this link is unknown or no longer valid')
   const ref = readUnsubscribeToken(secrets, params.token ?? '')
-  const email = ref && (await emailById(database, ref.team_id, ref.email_id))
+  const email = ref && (await addresseesOfEmail(database, ref.team_id, ref.email_id))
   const [address] = email?.to_emails ?? []
-  if (!email || email.contact_id === null || address === undefined) throw unknown
+  if (!email || email.contact_id === null || address === undefined) throw unknown()
   const identity = addressIdentity(address)
-  const contact = await contactByIdentity(database, email.team_id, identity)
-  if (!contact) throw unknown
-  return { team_id: email.team_id, identity, shown: `<strong>${escapeHtml(contact.email)}</strong>` }
+  const contact = await contactByIdentity(database, ref.team_id, identity)
+  if (!contact) throw unknown()
+  return { team_id: ref.team_id, identity, shown: `<strong>${escapeHtml(contact.email)}</strong>` }
 }
 
 export const unsubscribeRoutes: readonly PublicRoute[] = [

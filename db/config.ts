@@ -40,9 +40,17 @@ const postgresUrl = string().test(
 
 const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
 
-const secretKey = string()
+const anySecretKey = string()
   .min(16, '${path} must be at least 16 characters long')
-  .required('${path} is missing: 16 random characters or more, 32 for choice, the same in every process')
+  .test(
+    'not blank',
+    '${path} must be 16 random characters or more, not blanks',
+    (key) => key === undefined || key.trim() !== '',
+  )
+
+const secretKey = anySecretKey.required(
+  '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
+)
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -54,6 +62,14 @@ export const wholeNumber = (from: number, to: number) =>
     .max(to, `\${path} must be at most ${to}`)
     .typeError('${path} must be a whole number')
 
+/** The items of a comma-separated list; none when it is not set. */
+export const commaList = (text = ''): string[] =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+/** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
@@ -65,9 +81,14 @@ export const sharedSettings = {
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
-  SECRET_KEY: string().min(16, '${path} must be at least 16 characters long'),
+  SECRET_KEY: anySecretKey,
   DNS_SERVER: string(),
-  LOG_LEVEL: sharedSettings.LOG_LEVEL,
+  /** The address that recipients reach this service at: unsubscribe links begin with it. */
+  PUBLIC_URL: string().test(
+    'http url',
+    '${path} must be an http(s) URL',
+    (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
+  ),
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

@@ -1,6 +1,7 @@
 /**
  * The refusals that the service knows, as one closed list of the contract's codes (contract §7) and those
- * that decisions.md adds. The domain throws or returns them; only api/errors.ts turns them into HTTP.
+ * that decisions.md adds. The domain throws or returns them. Must not know HTTP: api/errors.ts does, and the compiler
+ * demands a status there for each code here.
  */
 
 export const CODES = [

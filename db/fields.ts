@@ -4,7 +4,7 @@
  * field with its path (decisions: Input). Here and not in api/ since workers validate the items of bulk calls.
  * Must not know any resource.
  */
-import { type AnyObject, array, type InferType, mixed, type ObjectSchema, string, ValidationError } from 'yup'
+import { type AnyObject, array, mixed, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from './errors.ts'
 import { parseAddress } from './text/address.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './text/strings.ts'
@@ -59,10 +59,15 @@ export const bytes = (max: number) =>
       (value) => value === undefined || utf8Bytes(value) <= max,
     )
 
+/** A UUID of any version, in either case. */
 export const uuid = () =>
   string()
     .typeError('${path} must be a UUID')
     .test('uuid', '${path} must be a UUID', (value) => value === undefined || isUuid(value))
+
+/** A client's own key for a send (decisions: sizes). */
+export const idempotencyKey = () =>
+  text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
 
 /** One bare email address. */
 export const address = () =>
@@ -72,6 +77,7 @@ export const address = () =>
     (value) => value === undefined || parseAddress(value) !== null,
   )
 
+/** A list of UUIDs. */
 export const uuids = () =>
   array(uuid().defined('${path} must be a UUID').nonNullable('${path} must be a UUID')).typeError(
     '${path} must be an array of UUIDs',
@@ -92,5 +98,3 @@ export const stringMap = () =>
         : createError({ message: () => `${memberPath(path, key)} must be a string` })
     },
   )
-
-export type Parsed<S extends ObjectSchema<AnyObject>> = InferType<S>

@@ -48,8 +48,12 @@ export const JOBS = {
     id: (payload: InferType<typeof syncRef>) => payload.sync_id,
     // A person waits for it, and can ask again.
     options: {
-      ...{ retryLimit: 2, retryDelay: 5, retryDelayMax: 60 },
-      ...{ expireInSeconds: 300, heartbeatSeconds: 10, partition: false },
+      retryLimit: 2,
+      retryDelay: 5,
+      retryDelayMax: 60,
+      expireInSeconds: 300,
+      heartbeatSeconds: 10,
+      partition: false,
     },
   },
   'ingest-report': {
@@ -57,8 +61,12 @@ export const JOBS = {
     id: (payload: InferType<typeof reportRef>) => payload.report_id,
     // Waiting for a message that is not there yet is no attempt: these are for crashes and a lost database.
     options: {
-      ...{ retryLimit: 20, retryDelay: 4, retryDelayMax: 300 },
-      ...{ expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+      retryLimit: 20,
+      retryDelay: 4,
+      retryDelayMax: 300,
+      expireInSeconds: 120,
+      heartbeatSeconds: 10,
+      partition: true,
     },
   },
   'upsert-contacts': {

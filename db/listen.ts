@@ -22,9 +22,15 @@ async function connect(url: string, channel: string, onPayload: (payload: string
   // Errors surface as the end of the connection, which `listen` waits for.
   client.on('error', () => {})
   client.on('notification', ({ payload }) => onPayload(payload ?? ''))
-  await client.connect()
-  await client.query(`listen ${channel}`)
-  return client
+  try {
+    await client.connect()
+    await client.query(`listen ${channel}`)
+    return client
+  } catch (error) {
+    // Connected or not: whoever cannot listen must not hold a connection.
+    client.end().catch(() => {})
+    throw error
+  }
 }
 
 /**

@@ -9,11 +9,14 @@ import { readToolSettings, SettingsFault } from './config.ts'
 import { loadDefaultCatalog } from './plans/catalog.ts'
 import { openDatabase } from './pool.ts'
 import { migrateQueues } from './queue.ts'
+import { startFault } from './shutdown.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 // Any number that no other program uses on this database.
 const LOCK = 7_041_988
+// The number that the default catalog has among the migrations that were applied; the files begin with 1.
+const CATALOG_LOADED = 0
 
 /** The migration files in order. @throws Error when a name is malformed or a number missing or repeated. */
 export async function migrationFiles(): Promise<{ number: number; file: string }[]> {
@@ -42,6 +45,25 @@ async function applyFiles(client: Client, log: (line: string) => void): Promise<
 }
 
 /**
+ * Loads the default catalog at the first run only, whatever an operator makes of it later (decisions: default catalog).
+ * Told by a mark that comes after it, so that a first run that was killed half-way is made good by the next.
+ */
+async function loadCatalogOnce(client: Client, url: string, log: (line: string) => void): Promise<void> {
+  const { rowCount } = await client.query('select from schema_migrations where number = $1', [CATALOG_LOADED])
+  if (rowCount) return
+  const database = await openDatabase(url, { size: 1 })
+  try {
+    if (await loadDefaultCatalog(database)) log('loaded the default plan catalog')
+  } finally {
+    await database.end()
+  }
+  await client.query('insert into schema_migrations (number, file) values ($1, $2)', [
+    CATALOG_LOADED,
+    'default-catalog.json',
+  ])
+}
+
+/**
  * Migrates the database at `url`. Safe to run at every start and from several processes at once.
  * @param log takes a line for each step that changed something.
  */
@@ -52,12 +74,7 @@ export async function migrate(url: string, log: (line: string) => void = () => {
     await client.query('select pg_advisory_lock($1)', [LOCK])
     await applyFiles(client, log)
     await migrateQueues(url)
-    const database = await openDatabase(url, { size: 1 })
-    try {
-      if (await loadDefaultCatalog(database)) log('loaded the default plan catalog')
-    } finally {
-      await database.end()
-    }
+    await loadCatalogOnce(client, url, log)
   } finally {
     await client.end()
   }
@@ -73,7 +90,8 @@ async function main(): Promise<void> {
 
 if (import.meta.main) {
   main().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    const said = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`${startFault(error) ?? said}\n`)
     process.exit(1)
   })
 }

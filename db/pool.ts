@@ -20,12 +20,14 @@ import {
   StatementTimeoutError,
   sql,
 } from 'slonik'
-import type { Schema } from 'yup'
+import { object, type Schema } from 'yup'
 
 /** The whole pool: opens transactions, and runs single statements. */
 export type Database = DatabasePool
 /** What a named query runs on: a transaction, or the pool for a statement that stands alone. */
 export type Tx = CommonQueryMethods
+/** What a use case works at: the caller's transaction, and the time. */
+export type At = { tx: Tx; now: Date }
 
 const validateRows: Interceptor = {
   name: 'validate rows',
@@ -153,11 +155,22 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return false
 }
 
+// What a server answers to a user, a password or a database that it does not take.
+const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
+
+/** The server's words when it does not let us in: whoever set DATABASE_URL has to act. Null for any other error. */
+export function databaseRefusal(error: unknown): string | null {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    const { code, message } = fault as Error & { code?: unknown }
+    if (typeof code === 'string' && REFUSED_CODES.has(code)) return message
+  }
+  return null
+}
+
 /** Sends one NOTIFY for each payload, in one statement. */
 export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
-  await tx.query(
-    sql.unsafe`select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`,
-  )
+  await tx.query(sql.prepared('notify', object())`
+    select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
 }
 
 /** Fails when the database does not answer. */

@@ -44,7 +44,7 @@ export function createReplies(url: string, { poll = POLL }: { poll?: number } = 
   return {
     async ask(key, { send, read, timeout }) {
       let bell = Promise.withResolvers<void>()
-      // Hung up before the question is sent: no reply can come too soon.
+      // Registered before the question is sent: no reply can come too soon.
       bells.set(key, () => bell.resolve())
       try {
         await send()

@@ -5,7 +5,7 @@
  */
 import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
-import { isDatabaseUnavailable } from './pool.ts'
+import { databaseRefusal, isDatabaseUnavailable } from './pool.ts'
 
 /** How long a process may take to end, in milliseconds (design §8). */
 const GRACE = 25_000
@@ -32,14 +32,19 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
   process.send?.(up)
 }
 
-/** Why a process could not start, in one line where we know the cause, and exit code 1. */
+/** Why a start failed, in the words of one who can act on it, where we know the cause; else null. */
+export function startFault(error: unknown): string | null {
+  if (error instanceof SettingsFault) return error.message
+  const refused = databaseRefusal(error)
+  if (refused !== null) return `cannot start, the server refuses DATABASE_URL: ${refused}`
+  if (!isDatabaseUnavailable(error)) return null
+  const said = error instanceof Error ? error.message : ''
+  return `cannot start, the database cannot be reached: ${said || 'no answer'}`
+}
+
+/** Tells why a process could not start, in one line where we know the cause, and ends it with exit code 1. */
 export function failToStart(error: unknown): void {
-  const fault = error instanceof Error ? error : new Error(String(error))
-  const told = isDatabaseUnavailable(fault)
-    ? `cannot start, the database cannot be reached: ${fault.message || 'no answer'}`
-    : fault instanceof SettingsFault
-      ? fault.message
-      : fault.stack
-  process.stderr.write(`${told}\n`)
+  const stack = error instanceof Error ? error.stack : String(error)
+  process.stderr.write(`${startFault(error) ?? stack}\n`)
   process.exit(1)
 }

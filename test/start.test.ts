@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { runningPostgres } from '../db/dev/postgres.ts'
+import { databaseUrl, testDatabase, testServer } from './support/database.ts'
 import { until } from './support/worker.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -88,10 +89,14 @@ const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())
 
 /** `npm run -s admin -- …`, which finds the running service by itself. */
 // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
-async function admin(...args: string[]): Promise<any> {
+const admin = async (...args: string[]): Promise<any> => await adminOn({}, ...args)
+
+/** As `admin`, with settings. */
+// biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
+async function adminOn(settings: Record<string, string>, ...args: string[]): Promise<any> {
   const { stdout } = await promisify(execFile)('npm', ['run', '-s', 'admin', '--', ...args], {
     cwd: checkout,
-    env: ENVIRONMENT,
+    env: { ...ENVIRONMENT, ...settings },
   })
   return JSON.parse(stdout)
 }
@@ -134,6 +139,48 @@ t.test('a taken port ends it with one clear line', async (t) => {
   const taken = npmStart({ PORT: new URL(origin(service)).port })
   t.equal(await taken.ended, 1)
   t.match(taken.said(), /port \d+ is taken by another program: stop it, or set PORT to another port$/m)
+})
+
+t.test('settings that cannot be used end it with one clear line, before anything starts', async (t) => {
+  const refused = async (env: Record<string, string>, line: RegExp) => {
+    const attempt = npmStart({ PORT: port(), ...env })
+    t.equal(await attempt.ended, 1)
+    t.match(attempt.said(), line)
+    t.notMatch(attempt.said(), /^ready|starting PostgreSQL|^ {4}at /m)
+  }
+  for (const url of ['banana', 'mysql://x/y'])
+    await refused({ DATABASE_URL: url }, /^ {2}DATABASE_URL must be a postgres:\/\/ URL$/m)
+  await refused({ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must be .* not blanks$/m)
+  await refused({ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m)
+  const { url, prefix } = testServer()
+  const missing = databaseUrl(url, `${prefix}_missing`)
+  await refused(
+    { DATABASE_URL: missing },
+    /^cannot start, the server refuses DATABASE_URL: .*does not exist$/m,
+  )
+})
+
+t.test('each database keeps its own demo team and key, whichever one is used in between', async (t) => {
+  const { url } = await testDatabase(t)
+  const first = await ready({ DATABASE_URL: url })
+  t.not(key(first), key(service))
+  first.kill('SIGTERM')
+  await first.ended
+  const embedded = await ready()
+  t.equal(key(embedded), key(service))
+  embedded.kill('SIGTERM')
+  await embedded.ended
+  const again = await ready({ DATABASE_URL: url })
+  t.equal(key(again), key(first))
+  again.kill('SIGTERM')
+  await again.ended
+  t.equal((await admin('team', 'list')).length, 1)
+
+  const [team] = await adminOn({ DATABASE_URL: url }, 'team', 'list')
+  t.equal(team.name, 'Demo')
+  const add = adminOn({ DATABASE_URL: url }, 'domain', 'add', team.id, 'a.test')
+  const said = await add.catch(({ stderr }: { stderr: string }) => stderr)
+  t.equal(said, 'SECRET_KEY is missing: set the same one as the processes have\n')
 })
 
 t.test('a second one shares the PostgreSQL of the first, and ends without it', async (t) => {

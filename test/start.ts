@@ -11,9 +11,13 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readApiSettings } from '../api/config.ts'
+import { readToolSettings } from '../db/config.ts'
 import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { migrate } from '../db/migrate.ts'
-import { type Demo, demoTeam } from './demo.ts'
+import { startFault } from '../db/shutdown.ts'
+import { readWorkerSettings } from '../workers/config.ts'
+import { type Demo, demoFile, demoTeam } from './demo.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
@@ -181,36 +185,56 @@ function greet({ key, email, whatsapp }: Demo, url: string, inbox: string): void
   say('ready')
 }
 
-async function start(running: Running): Promise<void> {
-  const port = await portOf('PORT', 3000)
-  const smtpPort = await sandboxPort('SANDBOX_SMTP_PORT', 2525)
-  const inboxPort = await sandboxPort('SANDBOX_HTTP_PORT', 8025)
-  const whatsappPort = await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026)
-  await mkdir(DATA, { recursive: true })
-  const given = process.env.DATABASE_URL
-  const databaseUrl = given || (await embeddedPostgres(running))
-  if (!given) void keepPostgres(running, databaseUrl)
-  const url = `http://localhost:${port}`
-  const env: NodeJS.ProcessEnv = {
+type Ports = { api: number; smtp: number; inbox: number; whatsapp: number }
+
+const choosePorts = async (): Promise<Ports> => ({
+  api: await portOf('PORT', 3000),
+  smtp: await sandboxPort('SANDBOX_SMTP_PORT', 2525),
+  inbox: await sandboxPort('SANDBOX_HTTP_PORT', 8025),
+  whatsapp: await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026),
+})
+
+/** What our processes are told, but for the embedded database. Whatever is set wins; an empty variable is none. */
+async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): Promise<NodeJS.ProcessEnv> {
+  const set = Object.entries(process.env).filter(([, value]) => value !== '')
+  return {
     SECRET_KEY: await keptSecret('secret-key'),
     SMTP_REPORT_TOKEN: await keptSecret('smtp-report-token'),
     LOG_FORMAT: 'pretty',
-    SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
+    SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
-    ...whatsappSettings(whatsappPort, url),
-    ...process.env,
-    DATABASE_URL: databaseUrl,
-    PORT: String(port),
-    SANDBOX_SMTP_PORT: String(smtpPort),
-    SANDBOX_HTTP_PORT: String(inboxPort),
+    ...whatsappSettings(whatsapp, url),
+    ...Object.fromEntries(set),
+    PORT: String(api),
+    SANDBOX_SMTP_PORT: String(smtp),
+    SANDBOX_HTTP_PORT: String(inbox),
     SANDBOX_REPORT_URL: `${url}/hooks/smtp`,
-    SANDBOX_WHATSAPP_PORT: String(whatsappPort),
+    SANDBOX_WHATSAPP_PORT: String(whatsapp),
   }
+}
+
+/** Finds what our processes would stop at, before anything starts. @throws SettingsFault */
+function checkSettings(env: NodeJS.ProcessEnv): void {
+  const whole = { DATABASE_URL: 'postgres://embedded', ...env }
+  readApiSettings(whole)
+  readWorkerSettings(whole)
+}
+
+async function start(running: Running): Promise<void> {
+  const { DATABASE_URL: given } = readToolSettings()
+  const ports = await choosePorts()
+  const url = `http://localhost:${ports.api}`
+  await mkdir(DATA, { recursive: true })
+  const env = await environment(ports, url)
+  checkSettings(env)
+  const databaseUrl = given ?? (await embeddedPostgres(running))
+  if (!given) void keepPostgres(running, databaseUrl)
+  env.DATABASE_URL = databaseUrl
   await migrate(databaseUrl, say)
-  const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', join(DATA, 'demo.json'))
+  const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', demoFile(DATA, given))
   for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
     await startProcess(running, file, env)
-  greet(demo, url, `http://localhost:${inboxPort}`)
+  greet(demo, url, `http://localhost:${ports.inbox}`)
 }
 
 async function main(): Promise<void> {
@@ -221,7 +245,7 @@ async function main(): Promise<void> {
     stop(error) {
       if (running.stopping) return
       running.stopping = true
-      if (error) process.stderr.write(`${error.message}\n`)
+      if (error) process.stderr.write(`${startFault(error) ?? error.message}\n`)
       void stopAll(running).finally(() => process.exit(error ? 1 : 0))
     },
   }

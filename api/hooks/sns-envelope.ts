@@ -38,7 +38,13 @@ export function parseEnvelope(body: Buffer): SnsEnvelope | null {
 const NOTIFICATION = ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'] as const
 /** UnsubscribeConfirmation is signed alike. */
 const CONFIRMATION = [
-  ...['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'],
+  'Message',
+  'MessageId',
+  'SubscribeURL',
+  'Timestamp',
+  'Token',
+  'TopicArn',
+  'Type',
 ] as const
 
 /** What the signature covers: each name and value on a line of its own, the last line ended too. */

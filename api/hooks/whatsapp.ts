@@ -25,7 +25,7 @@ function signatureOf(header: string | string[] | undefined): Buffer {
   return Buffer.from(hex, 'hex')
 }
 
-/** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token fit. */
+/** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token match. */
 function challengeOf(query: URLSearchParams, verifyToken: string | null): string {
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
@@ -33,7 +33,7 @@ function challengeOf(query: URLSearchParams, verifyToken: string | null): string
   })
   const fits = verifyToken !== null && token !== undefined && sameSecret(token, verifyToken)
   if (mode === 'subscribe' && fits && challenge !== undefined && CHALLENGE.test(challenge)) return challenge
-  throw new Refusal('insufficient_scope', 'the verify token does not fit')
+  throw new Refusal('insufficient_scope', 'the verify token does not match')
 }
 
 export const whatsappHookRoutes: readonly PublicRoute[] = [

@@ -1,6 +1,15 @@
-/** Contacts: create, read, list, change, delete (contract §4.1). Bulk upsert is bulk.ts. */
+/**
+ * Contacts: create, read, list, change, delete (contract §4.1). Bulk upsert is bulk.ts.
+ * Owns the shape of bodies and queries; what may become of a contact is db/contacts/edit.ts.
+ */
 import { object } from 'yup'
-import { changeContact, createContact, identityOf, noContact, removeContact } from '../../db/contacts/edit.ts'
+import {
+  changeContact,
+  contactIdentity,
+  createContact,
+  noContact,
+  removeContact,
+} from '../../db/contacts/edit.ts'
 import { contactProperties } from '../../db/contacts/fields.ts'
 import { CONTACT_STATUSES, contactByIdentity, contactsOfTeam } from '../../db/contacts/table.ts'
 import { address, parse, text, uuids } from '../../db/fields.ts'
@@ -25,7 +34,8 @@ const listSchema = object({
 })
 
 /** The email in the path; what is no email names no contact. */
-export const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string => identityOf(email)
+export const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string =>
+  contactIdentity(email)
 
 export const contactRoutes: readonly PrivateRoute[] = [
   {

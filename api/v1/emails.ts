@@ -6,7 +6,7 @@ import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
 import { type EmailRow, emailById } from '../../db/emails/table.ts'
 import { Refusal } from '../../db/errors.ts'
-import { address, bytes, parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
 import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
 import { codePoints } from '../../db/text/strings.ts'
@@ -22,7 +22,7 @@ const BATCH_LIMIT = 100
 const LONGEST_NAME = 256
 
 /** The body of a send, and each item of a batch. */
-export const sendSchema = object({
+const sendSchema = object({
   from: text().required('${path} is required'),
   to: array(address().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses')
@@ -41,7 +41,7 @@ export const sendSchema = object({
   tags: array(text({ max: 128 }).defined('${path} must be a string').nonNullable('${path} must be a string'))
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
-  idempotency_key: text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII'),
+  idempotency_key: idempotencyKey(),
 })
 
 type SendBody = InferType<typeof sendSchema>
@@ -63,7 +63,7 @@ function fromOf(given: string, path: string): Mailbox {
  * An item whose fields are valid by themselves. @param at where it lies in a batch, such as `emails[3]`.
  * @throws Refusal in the order of decisions: order of refusals.
  */
-export function toEmailItem(body: unknown, at = ''): EmailItem {
+function toEmailItem(body: unknown, at = ''): EmailItem {
   const send: SendBody = parse(sendSchema, body, at)
   const path = at && `${at}.`
   if (send.template_id === undefined && !send.html) {

@@ -1,7 +1,11 @@
-/** Rows as the contract's JSON: one small function a resource. */
+/**
+ * Rows as the contract's JSON: one small function a resource.
+ * Promises: the contract's fields and no others, whatever columns a row has. Must not decide anything.
+ */
 import type { ContactRow } from '../../db/contacts/table.ts'
 import type { EmailRow } from '../../db/emails/table.ts'
 import { type EmailView, emailView } from '../../db/emails/view.ts'
+import { planFigures } from '../../db/plans/defaults.ts'
 import type { Locale, PlanRow } from '../../db/plans/table.ts'
 import type { SentRow } from '../../db/whatsapp/table.ts'
 import type { Deps } from '../route.ts'
@@ -29,11 +33,13 @@ export const presentMessages = (rows: readonly SentRow[]) => ({
   data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
 })
 
-// What the catalog says when it has no free plan, or one without figures (contract §4.4).
-const FREE_ALLOWANCES = { emails: 5_000, contacts: 1_000 }
-
 const unlessNull = <K extends string>(name: K, value: number | null) =>
   value === null ? {} : { [name]: value }
+
+function freeLimits(plan: PlanRow) {
+  const { emails, contacts } = planFigures('free', plan)
+  return { email_limit: emails, contact_limit: contacts }
+}
 
 /** A plan of contract §4.4 in one language; figures that are not set are left out. */
 const presentPlan = (plan: PlanRow, locale: Locale) => ({
@@ -44,8 +50,7 @@ const presentPlan = (plan: PlanRow, locale: Locale) => ({
   cta: plan.cta[locale],
   featured: plan.featured,
   benefits: plan.benefits[locale],
-  ...(plan.kind === 'free' ? unlessNull('email_limit', plan.email_limit) : {}),
-  ...(plan.kind === 'free' ? unlessNull('contact_limit', plan.contact_limit) : {}),
+  ...(plan.kind === 'free' ? freeLimits(plan) : {}),
   ...unlessNull('domains_limit', plan.domains_limit),
   ...unlessNull('storage_gb', plan.storage_gb),
   ...unlessNull('send_rate_per_second', plan.send_rate_per_second),
@@ -55,13 +60,13 @@ const presentPlan = (plan: PlanRow, locale: Locale) => ({
 /** The whole answer of GET /v1/plans. */
 export function presentCatalog(plans: readonly PlanRow[], locale: Locale) {
   const transactional = plans.filter((plan) => plan.product === 'transactional')
-  const free = transactional.find((plan) => plan.kind === 'free')
+  const { emails, contacts } = planFigures(
+    'free',
+    transactional.find((plan) => plan.kind === 'free'),
+  )
   const overage = transactional.find((plan) => plan.kind === 'paid' && plan.overage_per_1000_cents !== null)
   return {
-    free_allowances: {
-      emails: free?.email_limit ?? FREE_ALLOWANCES.emails,
-      contacts: free?.contact_limit ?? FREE_ALLOWANCES.contacts,
-    },
+    free_allowances: { emails, contacts },
     overage_per_1000_cents: overage?.overage_per_1000_cents ?? null,
     plans: transactional.map((plan) => presentPlan(plan, locale)),
     contacts_tiers: plans

@@ -1,6 +1,9 @@
-/** Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe (contract §4.1). */
+/**
+ * Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe (contract §4.1).
+ * Owns the shape of the calls; which state follows which is db/contacts/subscription.ts.
+ */
 import { object } from 'yup'
-import { identityOf } from '../../db/contacts/edit.ts'
+import { contactIdentity } from '../../db/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
 import { address, parse, uuids } from '../../db/fields.ts'
 import { keyOnly, keyOrSession } from '../auth.ts'
@@ -34,7 +37,7 @@ export const subscriptionRoutes: readonly PrivateRoute[] = [
     access: keyOrSession(null),
     async handle({ raw, principal, now }, { database }) {
       const { email, topic_ids } = parse(unsubscribeSchema, await readJson(raw))
-      const identity = identityOf(email)
+      const identity = contactIdentity(email)
       await database.transaction(async (tx) => {
         if (topic_ids === undefined) await unsubscribe({ tx, now }, principal.team_id, identity)
         else await leaveTopics({ tx, now }, principal.team_id, identity, topic_ids)

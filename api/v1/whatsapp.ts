@@ -4,7 +4,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { Refusal } from '../../db/errors.ts'
-import { parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/table.ts'
@@ -17,7 +17,7 @@ import { presentMessages } from './present.ts'
 const BATCH_LIMIT = 100
 
 /** The body of a send, and each item of a batch. The 50 are counted as given, before repeats collapse. */
-export const sendSchema = object({
+const sendSchema = object({
   template_id: uuid().required('${path} is required'),
   to: array(text().defined('${path} must be a string').nonNullable('${path} must be a string'))
     .typeError('${path} must be an array of phone numbers')
@@ -25,7 +25,7 @@ export const sendSchema = object({
     .min(1, '${path} must have at least 1 number')
     .max(50, '${path} must have at most 50 numbers'),
   parameters: stringMap(),
-  idempotency_key: text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII'),
+  idempotency_key: idempotencyKey(),
 })
 
 type SendBody = InferType<typeof sendSchema>
@@ -44,7 +44,7 @@ function phonesOf(numbers: readonly string[]): Phone[] {
 }
 
 /** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
-export function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
+function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
   const send: SendBody = parse(sendSchema, body, at)
   return {
     path: at && `${at}.`,

@@ -5,9 +5,9 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readToolSettings } from '../config.ts'
+import { readToolSettings, type ToolSettings } from '../config.ts'
 import { Refusal } from '../errors.ts'
-import type { Database, Tx } from '../pool.ts'
+import type { At, Database } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { createSecrets, type Secrets } from '../secrets.ts'
 
@@ -17,8 +17,10 @@ export type Admin = {
   now: Date
   /** A DNS server to ask in place of the system's. */
   dnsServer: string | undefined
+  /** The address that recipients reach the service at. */
+  publicUrl: string | undefined
   database(): Promise<Database>
-  transaction<T>(work: (at: { tx: Tx; now: Date }) => Promise<T>): Promise<T>
+  transaction<T>(work: (at: At) => Promise<T>): Promise<T>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used. */
   secrets: Secrets
@@ -37,13 +39,15 @@ async function embeddedUrl(): Promise<string> {
   throw new Refusal('unavailable', 'no database: DATABASE_URL is not set, and `npm start` is not running')
 }
 
-function findSecretKey(set: string | undefined): string {
-  if (set !== undefined) return set
+/** The key that was set; for the embedded server alone that of `npm start`: another key would spoil what it seals. */
+function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
+  if (SECRET_KEY !== undefined) return SECRET_KEY
+  const missing = 'SECRET_KEY is missing: set the same one as the processes have'
+  if (DATABASE_URL !== undefined) throw new Refusal('bad_request', missing)
   try {
     return readFileSync(join(DATA, 'secret-key'), 'utf8').trim()
   } catch {
-    const told = 'SECRET_KEY is missing: set the same one as the processes have, or run `npm start` once'
-    throw new Refusal('bad_request', told)
+    throw new Refusal('bad_request', `${missing}, or run \`npm start\` once`)
   }
 }
 
@@ -80,17 +84,20 @@ export function createAdmin(): Admin {
     return await openDatabase(await url(), { size: 2 })
   })
   const queue = once(async () => {
+    // First, since it says clearly why a database cannot be used.
+    await database.get()
     const { openProducer } = await import('../queue.ts')
     return await openProducer(await url(), () => {})
   })
   return {
     now,
     dnsServer: settings.DNS_SERVER,
+    publicUrl: settings.PUBLIC_URL,
     database: database.get,
     transaction: async (work) =>
       await (await database.get()).transaction(async (tx) => await work({ tx, now })),
     queue: queue.get,
-    secrets: lazySecrets(() => findSecretKey(settings.SECRET_KEY)),
+    secrets: lazySecrets(() => findSecretKey(settings)),
     url: () => known,
     async close() {
       await (await queue.made())?.stop()

@@ -14,6 +14,8 @@ const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
   versions: createVersions(),
   secrets: admin.secrets,
+  now: admin.now,
+  publicUrl: admin.publicUrl,
 })
 
 export const verbs: Verbs = (email, admin) => {

@@ -42,7 +42,11 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
   if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
     return `the database${placeOf(url)} has not been migrated: run \`node db/migrate.ts\``
   }
-  const { isDatabaseUnavailable } = await import('../pool.ts')
+  const { databaseRefusal, isDatabaseUnavailable } = await import('../pool.ts')
+  const refused = databaseRefusal(error)
+  if (refused !== null) {
+    return `the server${placeOf(url)} refuses DATABASE_URL: ${withoutPassword(refused, url)}`
+  }
   if (!isDatabaseUnavailable(error)) return null
   const hint = 'is `npm start` running, or DATABASE_URL set?'
   return `cannot reach the database${placeOf(url)}: ${reasonOf(error, url)}; ${hint}`

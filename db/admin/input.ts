@@ -6,15 +6,18 @@ import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../errors.ts'
+import { LARGEST_FIGURE } from '../plans/figures.ts'
+import { isUuid } from '../text/strings.ts'
 
-const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
+/** An id, in lower case. */
 export function uuid(text: string): string {
-  if (UUID.test(text)) return text.toLowerCase()
+  if (isUuid(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It must be a UUID.')
 }
 
+/** A whole number, 0 or more. */
 export function count(text: string): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && Number.isSafeInteger(number)) return number
@@ -28,6 +31,14 @@ export function positive(text: string): number {
   throw new InvalidArgumentError('It must be a whole number, 1 or more.')
 }
 
+/** As `count`, up to what the database holds. */
+export function limit(text: string): number {
+  const number = count(text)
+  if (number <= LARGEST_FIGURE) return number
+  throw new InvalidArgumentError(`It must be a whole number from 0 to ${LARGEST_FIGURE}.`)
+}
+
+/** A number of sends per second, above 0. */
 export function rate(text: string): number {
   const number = Number(text)
   if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(number) && number > 0) return number
@@ -42,13 +53,6 @@ export function instant(text: string): Date {
   if (exists && !Number.isNaN(time.getTime())) return time
   throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
 }
-
-/** A comma-separated list. */
-export const list = (text: string): string[] =>
-  text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
 
 /** One of some words. */
 export const oneOf =

@@ -1,9 +1,10 @@
 /** Verbs of `key`: a team's API keys. */
+import { commaList } from '../config.ts'
 import { issueKey } from '../credentials/issue.ts'
 import { keysOfTeam, revokeKey, SCOPES } from '../credentials/table.ts'
 import { Refusal } from '../errors.ts'
 import { teamOrRefusal } from '../teams/view.ts'
-import { instant, list, uuid } from './input.ts'
+import { instant, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type KeyOptions = { name: string; scopes: string[]; domain?: string; expires?: Date }
@@ -14,7 +15,7 @@ export const verbs: Verbs = (key, admin) => {
     .description('make an API key; it is shown this once')
     .argument('<team>', 'id of the team', uuid)
     .requiredOption('--name <name>', 'what tells it from other keys')
-    .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, list)
+    .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, commaList)
     .option('--domain <name>', 'the only domain it may send from')
     .option('--expires <time>', 'when it ends, such as 2027-01-31T00:00:00Z', instant)
     .action(

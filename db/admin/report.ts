@@ -1,10 +1,20 @@
 /** Verbs of `report`: what providers have reported, raw. */
+import { Refusal } from '../errors.ts'
 import { dropReport, replayReport, showReport } from '../reports/replay.ts'
 import { REPORT_STATES, type ReportState, reportsByState } from '../reports/table.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const LIST_LENGTH = 1_000
+
+type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
+
+/** The state that both flags ask for, if any. @throws Refusal bad_request when they contradict each other. */
+function stateOf({ parked = false, state }: ListOptions): ReportState | undefined {
+  if (!parked) return state
+  if (state === undefined || state === 'parked') return 'parked'
+  throw new Refusal('bad_request', `--parked and --state ${state} contradict each other: leave one out`)
+}
 
 export const verbs: Verbs = (report, admin) => {
   report
@@ -14,10 +24,10 @@ export const verbs: Verbs = (report, admin) => {
     .option('--state <state>', `only these: ${REPORT_STATES.join(', ')}`, oneOf(REPORT_STATES))
     .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
     .action(
-      answer(
-        async ({ parked = false, state, limit }: { parked?: boolean; state?: ReportState; limit: number }) =>
-          await reportsByState(await admin.database(), { state: parked ? 'parked' : state, limit }),
-      ),
+      answer(async (options: ListOptions) => {
+        const state = stateOf(options)
+        return await reportsByState(await admin.database(), { state, limit: options.limit })
+      }),
     )
 
   report

@@ -4,7 +4,7 @@ import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
 import { allTeams } from '../teams/table.ts'
 import { showTeam } from '../teams/view.ts'
-import { count, instant, rate, uuid } from './input.ts'
+import { instant, limit, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = {
@@ -58,9 +58,9 @@ export const verbs: Verbs = (team, admin) => {
     .description('change the plan of a team, or its own limits, rate and billing period')
     .argument('<team>', 'id of the team', uuid)
     .requiredOption('--plan <key>', 'a plan of the catalog')
-    .option('--emails <n>', 'emails per period, in place of the plan’s', count)
-    .option('--contacts <n>', 'stored contacts, in place of the plan’s', count)
-    .option('--whatsapp <n>', 'WhatsApp messages per period, in place of the plan’s', count)
+    .option('--emails <n>', 'emails per period, in place of the plan’s', limit)
+    .option('--contacts <n>', 'stored contacts, in place of the plan’s', limit)
+    .option('--whatsapp <n>', 'WhatsApp messages per period, in place of the plan’s', limit)
     .option('--rate <n>', 'emails per second, in place of the plan’s', rate)
     .option(
       '--period-start <time>',

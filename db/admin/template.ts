@@ -9,7 +9,7 @@ import { answer, type Verbs } from './noun.ts'
 type PartOptions = { html: string; text?: string }
 
 const GRAMMAR =
-  '\nA template is text and {{name}} slots; a name is letters, digits, _, - and . taken literally.'
+  '\nA template is text and {{name}} slots; a name is letters, digits, _, - and . taken literally.\nEverything else in double braces is refused, comments too; a backslash is text.'
 
 async function readParts(options: PartOptions): Promise<{ html: string; text: string | undefined }> {
   if (options.html === '-' && options.text === '-') {

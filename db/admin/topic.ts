@@ -1,5 +1,6 @@
 /** Verbs of `topic`: what a team's contacts can be subscribed to. */
-import { topicsOfTeam } from '../contacts/table.ts'
+
+import { topicsOfTeam } from '../contacts/topics/table.ts'
 import { createTopic, removeTopic } from '../contacts/topics.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { uuid } from './input.ts'

@@ -25,5 +25,10 @@ export const verbs: Verbs = (whatsapp, admin) => {
     .description('a WhatsApp message with its events, and what it waits for while it is queued')
     .argument('<team>', 'id of the team', uuid)
     .argument('<id>', 'id of the message', uuid)
-    .action(answer(async (team: string, id: string) => await showMessage(await admin.database(), team, id)))
+    .action(
+      answer(async (team: string, id: string) => {
+        const at = { tx: await admin.database(), now: admin.now }
+        return await showMessage(at, team, id)
+      }),
+    )
 }

@@ -5,20 +5,18 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
-import { left, lockAccount, saveAccount } from '../teams/limits.ts'
-import { addressIdentity, parseAddress } from '../text/address.ts'
+import type { At, Tx } from '../pool.ts'
+import { chargeOf, left, lockAccount, saveAccount } from '../teams/limits.ts'
+import { parseAddress, parsedAddress } from '../text/address.ts'
 import {
   type ContactChange,
   type ContactRow,
-  contactByIdentity,
+  contactExists,
   deleteContact,
-  holdTopics,
   insertContact,
   updateContact,
 } from './table.ts'
-
-type At = { tx: Tx; now: Date }
+import { holdTopics } from './topics/table.ts'
 
 export const noContact = (): Refusal =>
   new Refusal('contact_not_found', 'there is no contact with that email')
@@ -27,9 +25,10 @@ export const contactsReached = (limit: number | null): Refusal =>
   new Refusal('quota_exceeded', `the allowance of ${limit} contacts is reached`)
 
 /** The identity of an email that names a contact. @throws Refusal contact_not_found when it is no email. */
-export function identityOf(email: string): string {
-  if (parseAddress(email) === null) throw noContact()
-  return addressIdentity(email)
+export function contactIdentity(email: string): string {
+  const parsed = parseAddress(email)
+  if (parsed === null) throw noContact()
+  return parsed.identity
 }
 
 /** The ids in lower case, each once, in the order given. */
@@ -53,18 +52,16 @@ export async function createContact(
   teamId: string,
   given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
 ): Promise<ContactRow> {
-  const email = parseAddress(given.email)?.address ?? given.email
-  const identity = addressIdentity(email)
+  const { address: email, identity } = parsedAddress(given.email)
   const account = await lockAccount(tx, teamId, now)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
-  if (await contactByIdentity(tx, teamId, identity)) {
+  if (await contactExists(tx, teamId, identity)) {
     throw new Refusal('contact_exists', 'there is a contact with that email already')
   }
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
   account.used.contacts += 1
-  await saveAccount(tx, teamId, account)
   const contact = { id: uuidv7(), email, identity, properties: given.properties ?? {}, topic_ids }
-  return await insertContact(tx, teamId, contact, now)
+  return await insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
 }
 
 /** Replaces the fields that are given. @throws Refusal bad_request for unknown topics, contact_not_found. */
@@ -72,14 +69,10 @@ export async function changeContact(
   { tx, now }: At,
   teamId: string,
   identity: string,
-  {
-    properties,
-    topic_ids: ids,
-  }: { properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
+  { properties, topic_ids: ids }: ContactChange,
 ): Promise<ContactRow> {
   const topic_ids = ids === undefined ? undefined : await existingTopics(tx, teamId, ids)
-  const change: ContactChange = { properties, topic_ids }
-  const contact = await updateContact(tx, teamId, identity, change, now)
+  const contact = await updateContact(tx, teamId, { identity, properties, topic_ids }, now)
   if (!contact) throw noContact()
   return contact
 }

@@ -5,7 +5,7 @@
  * must be locked before the events are stored: two transactions that cannot see each other's would both be wrong.
  */
 import type { Tx } from '../pool.ts'
-import { addressIdentity, parseAddress } from '../text/address.ts'
+import { parseAddress } from '../text/address.ts'
 import type { ContactEffect } from './effect.ts'
 import {
   bounceContacts,
@@ -30,23 +30,25 @@ export type ContactOf = (event: Touched) => LockedContact | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
-function identityOf({ team_id, recipient, effect = 'none' }: Touched): IdentityRef | undefined {
-  if (effect === 'none' || recipient === null || parseAddress(recipient) === null) return undefined
-  return { team_id, identity: addressIdentity(recipient) }
+/** Whose contact an event is about, if it means anything to one. */
+function refOf({ team_id, recipient, effect = 'none' }: Touched): IdentityRef | undefined {
+  if (effect === 'none' || recipient === null) return undefined
+  const parsed = parseAddress(recipient)
+  return parsed ? { team_id, identity: parsed.identity } : undefined
 }
 
 /** Locks the contacts that events are about, in one statement; none when no event means anything to one. */
 export async function lockTouchedContacts(tx: Tx, events: readonly Touched[]): Promise<ContactOf> {
   const wanted = new Map(
     events.flatMap((event) => {
-      const ref = identityOf(event)
+      const ref = refOf(event)
       return ref ? [[keyOf(ref), ref] as const] : []
     }),
   )
   const rows = wanted.size === 0 ? [] : await lockContacts(tx, [...wanted.values()])
   const locked = new Map<string, LockedContact>(rows.map((row) => [keyOf(row), row]))
   return (event) => {
-    const ref = identityOf(event)
+    const ref = refOf(event)
     return ref && locked.get(keyOf(ref))
   }
 }

@@ -4,25 +4,15 @@
  * nothing. Contract §3.1; decisions: unsubscribe. What reports do to a contact is report.ts.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { distinctTopics, noContact } from './edit.ts'
 import {
   type ContactRow,
-  contactByIdentity,
+  contactExists,
   lockContact,
   removeContactTopics,
   updateContactStatus,
 } from './table.ts'
-
-type At = { tx: Tx; now: Date }
-
-/** What a delivery report once found, whether or not the contact has unsubscribed since. Pure. */
-export function suppressionOf({
-  status,
-  suppression,
-}: Pick<ContactRow, 'status' | 'suppression'>): ContactRow['suppression'] {
-  return status === 'bounced' || status === 'complained' ? status : suppression
-}
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await lockContact(tx, teamId, identity)
@@ -34,19 +24,18 @@ async function locked(tx: Tx, teamId: string, identity: string): Promise<Contact
 export async function unsubscribe({ tx, now }: At, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(tx, teamId, identity)
   if (contact.status === 'unsubscribed') return contact
-  const suppression = suppressionOf(contact)
-  return await updateContactStatus(tx, teamId, contact.id, { status: 'unsubscribed', suppression }, now)
+  return await updateContactStatus(tx, teamId, { id: contact.id, status: 'unsubscribed' }, now)
 }
 
 /** @throws Refusal contact_not_found, contact_suppressed. */
 export async function resubscribe({ tx, now }: At, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(tx, teamId, identity)
-  const suppression = suppressionOf(contact)
+  const { suppression } = contact
   if (suppression !== null) {
     throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
   if (contact.status === 'subscribed') return contact
-  return await updateContactStatus(tx, teamId, contact.id, { status: 'subscribed', suppression }, now)
+  return await updateContactStatus(tx, teamId, { id: contact.id, status: 'subscribed' }, now)
 }
 
 /** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */
@@ -56,6 +45,6 @@ export async function leaveTopics(
   identity: string,
   topicIds: readonly string[],
 ): Promise<void> {
-  if (!(await contactByIdentity(tx, teamId, identity))) throw noContact()
-  await removeContactTopics(tx, teamId, identity, distinctTopics(topicIds), now)
+  if (!(await contactExists(tx, teamId, identity))) throw noContact()
+  await removeContactTopics(tx, teamId, { identity, topic_ids: distinctTopics(topicIds) }, now)
 }

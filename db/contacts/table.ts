@@ -1,5 +1,5 @@
-/** Rows of contacts and topics, and the queries over them. */
-import { sql } from 'slonik'
+/** Rows of contacts, and the queries over them. Topics are topics/table.ts. */
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
 
@@ -22,8 +22,8 @@ export type ContactRow = InferType<typeof contactRow>
 const contactColumns = sql.fragment`
   id, email, status, suppression, properties, topic_ids, created_at, updated_at`
 
-// `updated_at` advances at each change, however close two of them lie and whichever process's clock lags.
-const touchedAt = (now: Date) =>
+/** The new `updated_at`: it advances at each change, however close two lie and whichever process's clock lags. */
+export const touchedAt = (now: Date) =>
   sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
 /** A contact to store: its email as given, and the identity that makes two spellings one. */
@@ -35,14 +35,18 @@ export type NewContact = {
   topic_ids: readonly string[]
 }
 
-/** Stores a contact whose identity is not taken: ask under the account's lock. */
+/** What new contacts belong to: when they were made, and what they cost (limits.ts, chargeOf). */
+export type Storing = { now: Date; charge: FragmentSqlToken }
+
+/** Stores a contact whose identity is not taken and charges for it, in one statement: ask under the account's lock. */
 export async function insertContact(
   tx: Tx,
   teamId: string,
   contact: NewContact,
-  now: Date,
+  { now, charge }: Storing,
 ): Promise<ContactRow> {
-  return await tx.one(sql.type(contactRow)`
+  return await tx.one(sql.prepared('insert_contact', contactRow)`
+    with charged as (${charge})
     insert into contacts (
       team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, 'subscribed',
@@ -51,18 +55,25 @@ export async function insertContact(
     returning ${contactColumns}`)
 }
 
+/** The contact of this identity, or null without one. */
 export async function contactByIdentity(
   tx: Tx,
   teamId: string,
   identity: string,
 ): Promise<ContactRow | null> {
-  return await tx.maybeOne(sql.type(contactRow)`
+  return await tx.maybeOne(sql.prepared('contact_by_identity', contactRow)`
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
+}
+
+/** Whether there is a contact of this identity. */
+export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
+  return await tx.exists(sql.prepared('contact_exists', object())`
+    select 1 from contacts where team_id = ${teamId} and identity = ${identity}`)
 }
 
 /** As `contactByIdentity`, locked until the transaction ends. */
 export async function lockContact(tx: Tx, teamId: string, identity: string): Promise<ContactRow | null> {
-  return await tx.maybeOne(sql.type(contactRow)`
+  return await tx.maybeOne(sql.prepared('lock_contact', contactRow)`
     select ${contactColumns} from contacts
     where team_id = ${teamId} and identity = ${identity} for no key update`)
 }
@@ -82,12 +93,12 @@ export async function lockContacts(
   return new Map(rows.map(({ id, identity }) => [identity, id]))
 }
 
-/** Stores contacts whose identities are not taken, in one statement: ask under the account's lock. */
+/** As `insertContact`, for many in one statement. */
 export async function insertContacts(
   tx: Tx,
   teamId: string,
   contacts: readonly Omit<NewContact, 'topic_ids'>[],
-  now: Date,
+  { now, charge }: Storing,
 ): Promise<void> {
   const tuples = contacts.map(({ id, email, identity, properties }) => [
     id,
@@ -96,6 +107,7 @@ export async function insertContacts(
     JSON.stringify(properties),
   ])
   await tx.query(sql.prepared('insert_contacts', object())`
+    with charged as (${charge})
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     select ${teamId}, id, email, identity, 'subscribed', properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
     from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb'])} as item (id, email, identity, properties)`)
@@ -154,33 +166,32 @@ export type ContactChange = {
   topic_ids?: readonly string[] | undefined
 }
 
-/** @returns the changed row, or null without one. */
+/** Changes a contact. @returns the changed row, or null without one. */
 export async function updateContact(
   tx: Tx,
   teamId: string,
-  identity: string,
-  { properties, topic_ids }: ContactChange,
+  { identity, properties, topic_ids }: ContactChange & { identity: string },
   now: Date,
 ): Promise<ContactRow | null> {
-  const topics = topic_ids === undefined ? sql.fragment`topic_ids` : sql.array(topic_ids, 'uuid')
   const map = properties === undefined ? null : JSON.stringify(properties)
-  return await tx.maybeOne(sql.type(contactRow)`
+  return await tx.maybeOne(sql.prepared('update_contact', contactRow)`
     update contacts set
-      properties = coalesce(${map}::jsonb, properties), topic_ids = ${topics}, updated_at = ${touchedAt(now)}
+      properties = coalesce(${map}::jsonb, properties),
+      topic_ids = case when ${topic_ids === undefined} then topic_ids else ${sql.array(topic_ids ?? [], 'uuid')} end,
+      updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and identity = ${identity}
     returning ${contactColumns}`)
 }
 
-/** Changes what a contact hears from us. */
+/** Changes whether a contact hears from us; what a report found stays. */
 export async function updateContactStatus(
   tx: Tx,
   teamId: string,
-  id: string,
-  { status, suppression }: Pick<ContactRow, 'status' | 'suppression'>,
+  { id, status }: { id: string; status: 'subscribed' | 'unsubscribed' },
   now: Date,
 ): Promise<ContactRow> {
-  return await tx.one(sql.type(contactRow)`
-    update contacts set status = ${status}, suppression = ${suppression}, updated_at = ${touchedAt(now)}
+  return await tx.one(sql.prepared('update_contact_status', contactRow)`
+    update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${contactColumns}`)
 }
@@ -189,12 +200,11 @@ export async function updateContactStatus(
 export async function removeContactTopics(
   tx: Tx,
   teamId: string,
-  identity: string,
-  topicIds: readonly string[],
+  { identity, topic_ids }: { identity: string; topic_ids: readonly string[] },
   now: Date,
 ): Promise<void> {
-  const gone = sql.array(topicIds, 'uuid')
-  await tx.query(sql.unsafe`
+  const gone = sql.array(topic_ids, 'uuid')
+  await tx.query(sql.prepared('remove_contact_topics', object())`
     update contacts set updated_at = ${touchedAt(now)}, topic_ids = array(
       select topic from unnest(topic_ids) with ordinality as t (topic, position)
       where topic <> all(${gone}) order by position)
@@ -203,67 +213,9 @@ export async function removeContactTopics(
 
 const idRow = object({ id: string().defined() })
 
-/** @returns whether there was one. */
+/** Deletes a contact. @returns whether there was one. */
 export async function deleteContact(tx: Tx, teamId: string, identity: string): Promise<boolean> {
-  const gone = await tx.maybeOne(sql.type(idRow)`
+  const gone = await tx.maybeOne(sql.prepared('delete_contact', idRow)`
     delete from contacts where team_id = ${teamId} and identity = ${identity} returning id`)
   return gone !== null
-}
-
-const topicRow = object({
-  id: string().defined(),
-  name: string().defined(),
-  created_at: string().defined(),
-})
-export type TopicRow = InferType<typeof topicRow>
-
-/** Stores a topic. @returns the row, or null when the team has one of this name. */
-export async function insertTopic(
-  tx: Tx,
-  teamId: string,
-  topic: { id: string; name: string },
-  now: Date,
-): Promise<TopicRow | null> {
-  return await tx.maybeOne(sql.type(topicRow)`
-    insert into topics (team_id, id, name, created_at)
-    values (${teamId}, ${topic.id}, ${topic.name}, ${sql.timestamp(now)})
-    on conflict (team_id, name) do nothing
-    returning id, name, created_at`)
-}
-
-/** A team's topics, oldest first. */
-export async function topicsOfTeam(tx: Tx, teamId: string): Promise<readonly TopicRow[]> {
-  return await tx.any(sql.type(topicRow)`
-    select id, name, created_at from topics where team_id = ${teamId} order by id`)
-}
-
-/** Of these topics those that the team has; they stay until the transaction ends. */
-export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.any(sql.type(idRow)`
-    select id from topics where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
-    order by id for key share`)
-  return new Set(rows.map((row) => row.id))
-}
-
-/** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
-export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<void> {
-  await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
-}
-
-/**
- * Deletes a topic and takes it off every contact, in one statement; contacts are locked in the order that everybody
- * keeps. @returns the topic, or null without one.
- */
-export async function deleteTopic(tx: Tx, teamId: string, id: string, now: Date): Promise<TopicRow | null> {
-  return await tx.maybeOne(sql.type(topicRow)`
-    with gone as (
-      delete from topics where team_id = ${teamId} and id = ${id} returning id, name, created_at
-    ), held as (
-      select id from contacts where team_id = ${teamId} and ${id} = any(topic_ids)
-      order by identity for no key update
-    ), unsubscribed as (
-      update contacts c set topic_ids = array_remove(topic_ids, ${id}), updated_at = ${touchedAt(now)}
-      from held where c.team_id = ${teamId} and c.id = held.id
-    )
-    select id, name, created_at from gone`)
 }

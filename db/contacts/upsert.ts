@@ -11,9 +11,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
 import { Refusal, settle } from '../errors.ts'
 import { address, isObject, parse } from '../fields.ts'
-import type { Tx } from '../pool.ts'
-import { left, lockAccount, saveAccount } from '../teams/limits.ts'
-import { addressIdentity, parseAddress } from '../text/address.ts'
+import type { At } from '../pool.ts'
+import { chargeOf, left, lockAccount } from '../teams/limits.ts'
+import { parsedAddress } from '../text/address.ts'
 import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
 import { insertContacts, lockContacts, type NewContact, writeContactProperties } from './table.ts'
@@ -29,7 +29,8 @@ type ContactItem = { email: string; identity: string; properties: Properties }
 
 function toItem(value: unknown, path: string): ContactItem {
   const { email, properties } = parse(itemSchema, value, path)
-  return { email: parseAddress(email)?.address ?? email, identity: addressIdentity(email), properties }
+  const parsed = parsedAddress(email)
+  return { email: parsed.address, identity: parsed.identity, properties }
 }
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
@@ -83,7 +84,7 @@ const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message }
 
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   teamId: string,
   items: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {
@@ -97,8 +98,7 @@ export async function upsertContacts(
   const { outcomes, fresh, changed } = decide(items, existing, room, full)
   if (fresh.length > 0) {
     used.contacts += fresh.length
-    await saveAccount(tx, teamId, account)
-    await insertContacts(tx, teamId, fresh, now)
+    await insertContacts(tx, teamId, fresh, { now, charge: chargeOf(teamId, account) })
   }
   if (changed.length > 0) await writeContactProperties(tx, teamId, changed, now)
   return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }

@@ -4,14 +4,12 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At } from '../pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
-import { addressIdentity, domainToAscii, parseAddress } from '../text/address.ts'
+import { domainToAscii, parseAddress } from '../text/address.ts'
 import { nameProblem } from '../text/name.ts'
 import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './table.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
-
-type At = { tx: Tx; now: Date }
 
 const SESSION_LENGTH = 30 * 86_400_000
 
@@ -40,7 +38,7 @@ function checkScopes(given: readonly string[]): Scope[] {
   if (unknown !== undefined)
     throw new Refusal('bad_request', `there is no scope ${unknown || '""'}; there are: ${known}`)
   const scopes = [...new Set(given.filter(isScope))]
-  if (scopes.length === 0) throw new Refusal('bad_request', `a key needs a scope or more of: ${known}`)
+  if (scopes.length === 0) throw new Refusal('bad_request', `a key needs at least one of: ${known}`)
   return scopes
 }
 
@@ -79,12 +77,12 @@ export async function issueSession(
   teamId: string,
   user: string | null,
 ): Promise<{ token: string; expires_at: string }> {
-  const address = user === null ? null : parseAddress(user)?.address
-  if (address === undefined)
+  const parsed = user === null ? null : parseAddress(user)
+  if (parsed === null && user !== null) {
     throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
+  }
   await teamOrRefusal(tx, teamId)
-  const member =
-    address === null ? null : { id: uuidv7(), email: address, identity: addressIdentity(address) }
+  const member = parsed && { id: uuidv7(), email: parsed.address, identity: parsed.identity }
   const userId = member && (await upsertMember(tx, teamId, member, now))
   const token = makeCredential('session')
   const expires = new Date(now.getTime() + SESSION_LENGTH)

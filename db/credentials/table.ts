@@ -38,6 +38,7 @@ export type NewKey = {
   expires_at: Date | null
 }
 
+/** Stores an API key, by its digest alone. */
 export async function insertKey(tx: Tx, teamId: string, key: NewKey, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
     insert into api_keys (id, team_id, name, prefix, hash, scopes, domain, created_at, expires_at)
@@ -57,6 +58,7 @@ const keyRow = object({
 })
 export type KeyRow = InferType<typeof keyRow>
 
+/** A team's API keys, revoked ones too, oldest first. */
 export async function keysOfTeam(tx: Tx, teamId: string): Promise<readonly KeyRow[]> {
   return await tx.any(sql.type(keyRow)`
     select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at
@@ -89,6 +91,7 @@ export async function upsertMember(
   return id
 }
 
+/** Stores a session token, by its digest alone. */
 export async function insertSession(
   tx: Tx,
   teamId: string,

@@ -1,7 +1,7 @@
 /**
  * The embedded PostgreSQL server itself: makes its cluster, starts it, makes the database. Promises: a cluster is
  * there whole or not at all; the server listens on 127.0.0.1 alone, asks for the password, and survives the Ctrl-C
- * that ends the terminal's other processes; whoever starts it stops it (dev-process.ts).
+ * that ends the terminal's other processes; whoever starts it stops it (postgres.ts).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -159,7 +159,7 @@ async function disarmStaleLock({ data, account }: Place): Promise<void> {
 
 /** Makes the URL's database if it is new. Stops the server when it does not answer as it should. */
 export async function ensureDatabase(url: string, { home, data }: Place): Promise<void> {
-  // Only here: the CLI asks dev.ts where the server is, and should not load a client for that.
+  // Only here: the CLI asks postgres.ts where the server is, and should not load a client for that.
   const { Client } = await import('pg')
   const system = new URL(url)
   const name = system.pathname.slice(1)

@@ -1,16 +1,17 @@
 /**
  * Adds, shows and removes a team's sending domains.
- * Promises: names are stored in ASCII form, once per team, each with a DKIM key of its own; emails of a removed
- * domain stay. Must not look anything up in DNS (verify.ts does).
+ * Promises: names are stored in ASCII form, once per team, each with a DKIM key of its own, never one more than the
+ * plan's domains_limit, under any concurrency; emails of a removed domain stay. Must not look anything up in DNS (verify.ts does).
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Secrets } from '../secrets.ts'
+import { lockAccountRow } from '../teams/table.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { domainToAscii } from '../text/address.ts'
 import { type DnsRecord, dnsRecords, makeDkimKey } from './dkim.ts'
-import { type DomainRow, deleteDomain, domainByName, insertDomain } from './table.ts'
+import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './table.ts'
 
 export type DomainView = Pick<DomainRow, 'id' | 'name' | 'status' | 'created_at' | 'verified_at'> & {
   dns_records: DnsRecord[]
@@ -27,7 +28,7 @@ export const domainView = (row: DomainRow): DomainView => ({
 })
 
 /** The name in the form that is stored and compared. @throws Refusal bad_request. */
-export function domainName(given: string): string {
+function domainName(given: string): string {
   const name = domainToAscii(given)
   if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
   return name
@@ -42,9 +43,18 @@ export async function domainOrRefusal(tx: Tx, teamId: string, given: string): Pr
   return row
 }
 
+/** @throws Refusal quota_exceeded when the plan allows no more domains. */
+async function checkRoom(tx: Tx, teamId: string): Promise<void> {
+  const { plan, domains_limit: limit, domains } = await domainRoom(tx, teamId)
+  if (limit === null || domains < limit) return
+  const told = `the plan ${plan} allows ${limit} domains, and the team has ${domains}`
+  throw new Refusal('quota_exceeded', `${told}: remove one, or move the team to a plan that allows more`)
+}
+
 /**
  * Adds a domain, waiting for its records, or taken as verified at the operator's word.
- * @throws Refusal bad_request for what is no domain name, or one that the team has.
+ * @throws Refusal bad_request for what is no domain name, or one that the team has; quota_exceeded for one more than
+ * the team's plan allows.
  */
 export async function addDomain(
   { tx, secrets, now }: { tx: Tx; secrets: Secrets; now: Date },
@@ -55,9 +65,14 @@ export async function addDomain(
   await teamOrRefusal(tx, teamId)
   const key = await makeDkimKey(secrets)
   const status = verified ? ('verified' as const) : ('pending' as const)
-  const row = await insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, now)
-  if (!row) throw new Refusal('bad_request', `the team has the domain ${name} already`)
-  return row
+  return await tx.transaction(async (tx) => {
+    // Whoever adds a domain or changes the plan queues up here; the count is read after that.
+    await lockAccountRow(tx, teamId)
+    if (await domainByName(tx, teamId, name))
+      throw new Refusal('bad_request', `the team has the domain ${name} already`)
+    await checkRoom(tx, teamId)
+    return await insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, now)
+  })
 }
 
 /** Removes a domain with its key. @throws Refusal not_found. */

@@ -1,6 +1,6 @@
 /** Rows of domains, and the queries over them. */
 import { sql } from 'slonik'
-import { type InferType, mixed, object, string } from 'yup'
+import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
 
 const domainRow = object({
@@ -22,27 +22,37 @@ export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selecto
   dkim_private_key: Buffer
 }
 
-/** Stores a domain. @returns the row, or null when the team has one of this name. */
-export async function insertDomain(
-  tx: Tx,
-  teamId: string,
-  domain: NewDomain,
-  now: Date,
-): Promise<DomainRow | null> {
+/** Stores a domain, of a name that the team does not have. */
+export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, now: Date): Promise<DomainRow> {
   const at = sql.timestamp(now)
-  return await tx.maybeOne(sql.type(domainRow)`
+  return await tx.one(sql.type(domainRow)`
     insert into domains (
       team_id, id, name, status, dkim_selector, dkim_public_key, dkim_private_key, created_at, verified_at)
     values (${teamId}, ${domain.id}, ${domain.name}, ${domain.status}, ${domain.dkim_selector},
       ${domain.dkim_public_key}, ${sql.binary(domain.dkim_private_key)}, ${at},
       ${domain.status === 'verified' ? at : null})
-    on conflict (team_id, name) do nothing
     returning ${domainColumns}`)
 }
 
+/** The team's domain of this name in ASCII form, or null without one. */
 export async function domainByName(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
   return await tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
+}
+
+const roomRow = object({
+  plan: string().defined(),
+  /** null: no limit. */
+  domains_limit: number().defined().nullable(),
+  domains: number().defined(),
+})
+export type DomainRoom = InferType<typeof roomRow>
+
+/** How many domains the team's plan allows, and how many it has. */
+export async function domainRoom(tx: Tx, teamId: string): Promise<DomainRoom> {
+  return await tx.one(sql.type(roomRow)`
+    select p.key as plan, p.domains_limit, (select count(*) from domains where team_id = ${teamId}) as domains
+    from subscriptions s join plans p on p.key = s.plan_key where s.team_id = ${teamId}`)
 }
 
 /** A team's domains by name. */

@@ -65,7 +65,7 @@ const tagsOf = (record: string): Map<string, string> =>
   )
 
 /** Whether a published record holds this key: RSA for every use, not revoked, not restricted. */
-export function publishesKey(record: string, publicKey: string): boolean {
+function publishesKey(record: string, publicKey: string): boolean {
   const tags = tagsOf(record)
   return (
     (tags.get('v') ?? 'DKIM1') === 'DKIM1' &&
@@ -78,7 +78,7 @@ const startsWithVersion = (version: string) => (record: string) =>
   new RegExp(`^\\s*v\\s*=\\s*${version}(\\s|;|$)`, 'i').test(record)
 
 /** Compares what is published with what should be: any policy of the owner's own counts as found. */
-export async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<RecordCheck[]> {
+async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<RecordCheck[]> {
   const dkim = dkimRecord(domain)
   const spf = spfRecord(domain)
   const dmarc = dmarcRecord(domain)

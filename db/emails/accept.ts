@@ -4,8 +4,8 @@
  * rows with their charge, jobs, commit), whatever the number of items; the quota is never exceeded, a key never gets
  * a second row. Never talks to a provider. Contract §4.2, §8; decisions: Email, Plans.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
+import { idsAt } from '../ids.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { secondsUntilToken } from '../teams/bucket.ts'
@@ -16,7 +16,7 @@ import { sizeKb } from './content.ts'
 import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './table.ts'
 
 /** Who sends: the team, and the domain its key is bound to (null when it is not). */
-export type Sender = { team_id: string; domain: string | null }
+export type EmailSender = { team_id: string; domain: string | null }
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
 export type EmailItem = {
@@ -75,7 +75,7 @@ async function findReferences(tx: Tx, teamId: string, items: readonly EmailItem[
 }
 
 /** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
-function refusalOf(item: EmailItem, sender: Sender, { domains, templates }: References): Refusal | null {
+function refusalOf(item: EmailItem, sender: EmailSender, { domains, templates }: References): Refusal | null {
   const { path } = item
   const { domain } = item.from
   if (!domains.has(domain)) {
@@ -104,12 +104,17 @@ function slotValues(slots: readonly string[], variables: Readonly<Record<string,
   return Object.fromEntries(slots.map((slot) => [slot, variables?.[slot] ?? '']))
 }
 
-function rowOf(item: EmailItem, sender: Sender, references: References, at: Date): EmailRow {
+function rowOf(
+  item: EmailItem,
+  sender: EmailSender,
+  references: References,
+  { id, at }: { id: string; at: Date },
+): EmailRow {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
   return {
     team_id: sender.team_id,
-    id: uuidv7(),
+    id,
     domain_id: references.domains.get(item.from.domain) ?? '',
     template_id: item.template_id,
     template_version_id: template?.version_id ?? null,
@@ -154,7 +159,7 @@ async function storedKeys(
 
 function replayOf(
   item: EmailItem,
-  sender: Sender,
+  sender: EmailSender,
   stored: ReadonlyMap<string, StoredKey>,
 ): EmailOutcome | null {
   const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
@@ -205,7 +210,7 @@ function store(
  */
 export async function acceptEmails(
   { tx, queue, now }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; now: Date },
-  sender: Sender,
+  sender: EmailSender,
   items: readonly EmailItem[],
 ): Promise<EmailOutcome[]> {
   const teamId = sender.team_id
@@ -224,7 +229,11 @@ export async function acceptEmails(
       `the allowance of ${account.limits.emails} emails for this period is reached`,
     )
   }
-  const outcomes = store(items, settled, account, (item) => rowOf(item, sender, references, account.now))
+  const at = account.now
+  const nextId = idsAt(at)
+  const outcomes = store(items, settled, account, (item) =>
+    rowOf(item, sender, references, { id: nextId(), at }),
+  )
   const rows = outcomes.flatMap((outcome) => (outcome.kind === 'stored' ? [outcome.row] : []))
   if (rows.length === 0) return outcomes
   await insertEmails(tx, rows, chargeOf(teamId, account))

@@ -4,14 +4,14 @@
  * Contract §8, send quota 5; decisions: quota counts stored emails.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At } from '../pool.ts'
 import { lockAccount, saveAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { deleteEmailRow } from './table.ts'
 
 /** @throws Refusal not_found. */
 export async function removeEmail(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   teamId: string,
   id: string,
 ): Promise<{ created_at: string }> {

@@ -10,23 +10,30 @@ import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
 import type { EmailStatus } from './status.ts'
 import { type EmailRow, emailById, emailsOfTeam, eventsOfEmail } from './table.ts'
-import { type EmailView, emailView } from './view.ts'
+import { unsubscribeUrl } from './unsubscribe-token.ts'
+import { type EmailView, emailView, type ListedEmail, listedEmail } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
+/** `publicUrl`: where recipients reach the service; undefined when that is not set. */
+type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
+
 export type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
 
-export type ShownEmail = EmailView & { events: ShownEvent[]; waiting?: Waiting }
-/** In a list the bodies are left out: html may be a mebibyte each. */
-export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
-
-// How many rows a list reads at a time: bodies of a mebibyte each must not pile up.
+export type ShownEmail = EmailView & {
+  /** Null without a token, or without the public URL. */
+  unsubscribe_url: string | null
+  events: ShownEvent[]
+  waiting?: Waiting
+}
+// How many rows a list reads at a time: those whose size is not known yet come with their html.
 const PAGE = 100
 
-async function viewsOf({ tx, versions, secrets }: Deps, rows: readonly EmailRow[]): Promise<EmailView[]> {
+/** The template versions that rows name. */
+async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
   const compiled = await versions(tx, refs)
-  return rows.map((row) => emailView(row, compiled.get(row.template_version_id ?? ''), secrets))
+  return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
 }
 
 /** The email of this id. @throws Refusal not_found. */
@@ -37,24 +44,27 @@ export async function emailOrRefusal(tx: Tx, teamId: string, id: string): Promis
   return row
 }
 
+const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
+  publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
+
 /** @throws Refusal not_found. */
-export async function showEmail(deps: Deps, teamId: string, id: string): Promise<ShownEmail> {
+export async function showEmail(deps: ShowDeps, teamId: string, id: string): Promise<ShownEmail> {
   const row = await emailOrRefusal(deps.tx, teamId, id)
-  const [view] = await viewsOf(deps, [row])
-  if (!view) throw new Error(`email ${id} has no view`)
+  const versionOf = await versionsOf(deps, [row])
+  const view = emailView(row, versionOf(row), deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
-  const shown = events.map(({ occurred_at: time, kind, recipient, detail }) => ({
-    time,
-    kind,
-    recipient,
-    detail,
-  }))
-  if (row.status !== 'queued') return { ...view, events: shown }
-  return {
+  const shown = {
     ...view,
-    events: shown,
-    waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: new Date() }, events),
+    unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
+    events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
+      time,
+      kind,
+      recipient,
+      detail,
+    })),
   }
+  if (row.status !== 'queued') return shown
+  return { ...shown, waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: deps.now }, events) }
 }
 
 /** A team's emails, newest first, at most `limit`. @throws Refusal not_found. */
@@ -68,8 +78,11 @@ export async function listEmails(
   while (listed.length < limit) {
     const wanted = Math.min(PAGE, limit - listed.length)
     const rows = await emailsOfTeam(deps.tx, teamId, { status, before: listed.at(-1)?.id, limit: wanted })
-    const views = await viewsOf(deps, rows)
-    listed.push(...views.map(({ html: _html, body_text: _text, ...rest }) => rest))
+    const versionOf = await versionsOf(
+      deps,
+      rows.filter((row) => row.size_kb === null),
+    )
+    listed.push(...rows.map((row) => listedEmail(row, versionOf(row), deps.secrets)))
     if (rows.length < wanted) break
   }
   return listed

@@ -1,7 +1,8 @@
 /** Rows of emails and email_events, and the queries over them. */
-import { type FragmentSqlToken, sql } from 'slonik'
+import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { ContactEffect } from '../contacts/effect.ts'
+import { firstIdAt } from '../ids.ts'
 import type { Tx } from '../pool.ts'
 import { EMAIL_LADDER, type EmailEventKind, type EmailStatus } from './status.ts'
 
@@ -40,7 +41,46 @@ const emailColumns = sql.fragment`
   tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, body_text,
   headers, reply_to, pending_recipients`
 
+type Scalar = string | number | null
+
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** What is stored of a new row, by column, each with its type on the way. */
+const NEW_COLUMNS = {
+  team_id: 'uuid',
+  id: 'uuid',
+  domain_id: 'uuid',
+  template_id: 'uuid',
+  template_version_id: 'uuid',
+  variables: 'json',
+  from_address: 'text',
+  to_emails: 'json',
+  subject: 'text',
+  html: 'text',
+  size_kb: 'float8',
+  tags: 'json',
+  status: 'text',
+  idempotency_key: 'text',
+  created_at: 'timestamptz',
+  contact_id: 'uuid',
+  body_text: 'text',
+  headers: 'json',
+  reply_to: 'text',
+} as const satisfies Partial<Record<keyof EmailRow, string>>
+
+const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]
+
+const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
+
+const newNames = commas(newColumns.map(([column]) => sql.identifier([column])))
+
+const newValues = commas(
+  newColumns.map(([column]) =>
+    column === 'to_emails'
+      ? sql.fragment`array(select json_array_elements_text(to_emails))`
+      : sql.identifier([column]),
+  ),
+)
 
 /** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
 export async function insertEmails(
@@ -48,56 +88,14 @@ export async function insertEmails(
   rows: readonly EmailRow[],
   charge: FragmentSqlToken,
 ): Promise<void> {
-  const tuples = rows.map((row) => [
-    row.team_id,
-    row.id,
-    row.domain_id,
-    row.template_id,
-    row.template_version_id,
-    json(row.variables),
-    row.from_address,
-    json(row.to_emails),
-    row.subject,
-    row.html,
-    row.size_kb,
-    json(row.tags),
-    row.idempotency_key,
-    row.created_at,
-    row.contact_id,
-    row.body_text,
-    json(row.headers),
-    row.reply_to,
-  ])
+  const tuples = rows.map((row) =>
+    newColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
+  )
+  const types = newColumns.map(([, type]) => type)
   await tx.query(sql.prepared('insert_emails', object())`
     with charged as (${charge})
-    insert into emails (
-      team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
-      size_kb, tags, status, idempotency_key, created_at, contact_id, body_text, headers, reply_to)
-    select team_id, id, domain_id, template_id, template_version_id, variables, from_address,
-      array(select json_array_elements_text(to_emails)), subject, html, size_kb, tags, 'queued', idempotency_key,
-      created_at, contact_id, body_text, headers, reply_to
-    from ${sql.unnest(tuples, [
-      'uuid',
-      'uuid',
-      'uuid',
-      'uuid',
-      'uuid',
-      'json',
-      'text',
-      'json',
-      'text',
-      'text',
-      'float8',
-      'json',
-      'text',
-      'timestamptz',
-      'uuid',
-      'text',
-      'json',
-      'text',
-    ])} as item (
-      team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html,
-      size_kb, tags, idempotency_key, created_at, contact_id, body_text, headers, reply_to)`)
+    insert into emails (${newNames})
+    select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})`)
 }
 
 const referenceRow = object({
@@ -141,12 +139,30 @@ export async function emailsByKeys(tx: Tx, teamId: string, keys: readonly string
     where team_id = ${teamId} and idempotency_key = any(${sql.array(keys, 'text')})`)
 }
 
+/** The email of this id, or null without one. */
 export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
-  return await tx.maybeOne(sql.type(emailRow)`
+  return await tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
 }
 
-/** A team's emails, newest first; with `before`, those that follow this id. */
+const addresseesRow = object({
+  to_emails: array(string().defined()).defined(),
+  contact_id: string().defined().nullable(),
+})
+
+/** Whom an email went to, or null without one. */
+export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
+  return await tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
+    select to_emails, contact_id from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+/** As `emailColumns`, without the bodies; html is there where nothing else tells its size. */
+const listedColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject,
+  case when size_kb is null then html end as html, size_kb, tags, status, idempotency_key, created_at, requeued_at,
+  provider_message_id, broadcast_id, contact_id, null as body_text, headers, reply_to, pending_recipients`
+
+/** A team's emails without their bodies, newest first; with `before`, those that follow this id. */
 export async function emailsOfTeam(
   tx: Tx,
   teamId: string,
@@ -155,7 +171,7 @@ export async function emailsOfTeam(
   const onlyStatus = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
   const onlyBefore = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return await tx.any(sql.type(emailRow)`
-    select ${emailColumns} from emails
+    select ${listedColumns} from emails
     where team_id = ${teamId} and ${onlyStatus} and ${onlyBefore} order by id desc limit ${limit}`)
 }
 
@@ -258,8 +274,15 @@ export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
     insert into email_events (
       team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
     select * from ${sql.unnest(tuples, [
-      ...['uuid', 'uuid', 'text', 'text', 'text'],
-      ...['timestamptz', 'text', 'uuid', 'text'],
+      'uuid',
+      'uuid',
+      'text',
+      'text',
+      'text',
+      'timestamptz',
+      'text',
+      'uuid',
+      'text',
     ])} as event
     on conflict do nothing
     returning team_id, email_id, event_key`)
@@ -282,19 +305,24 @@ export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise
 
 const deletedRow = object({ created_at: string().defined() })
 
-/** Deletes an email and its events. @returns when it was created, or null when there is none. */
+/**
+ * Deletes an email and its events. The row comes first, as with everyone: whoever is just recording events has it
+ * locked, and what they store is seen by the statement after. @returns when it was created, or null without one.
+ */
 export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
-  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
-  return await tx.maybeOne(sql.type(deletedRow)`
+  const deleted = await tx.maybeOne(sql.type(deletedRow)`
     delete from emails where team_id = ${teamId} and id = ${id} returning created_at`)
+  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
+  return deleted
 }
 
 const countRow = object({ count: number().defined() })
 
-/** How many emails a team stored in a period: the recount behind a moved period, never on a request path. */
+/** How many emails a team stored in a period, by their ids' time (ids.ts). Behind a moved period, on no request path. */
 export async function countEmails(tx: Tx, teamId: string, start: Date, end: Date): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*) as count from emails
-    where team_id = ${teamId} and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
+    where team_id = ${teamId} and id >= ${firstIdAt(start)} and id < ${firstIdAt(end)}
+      and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
   return count
 }

@@ -1,22 +1,23 @@
 /**
- * Unsubscribe tokens: team id, email id and a signature in base64url, so that a link finds its row by itself and
- * cannot be guessed. Nothing is stored; contract §2.2, design §6.
+ * Unsubscribe tokens: team id, email id and a signature in base64url, so that a link finds its row by itself.
+ * Promises: it cannot be guessed, and is the same at each call; nothing is stored. Must not look anything up: the
+ * row may be gone. Contract §2.2, design §6.
  */
+import { parse, stringify } from 'uuid'
 import type { Secrets } from '../secrets.ts'
 
 const UUID_BYTES = 16
 const SIGNATURE_BYTES = 16
 
-const uuidBytes = (id: string): Buffer => Buffer.from(id.replaceAll('-', ''), 'hex')
-
-const uuidText = (bytes: Buffer): string =>
-  bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-
 /** The token of an email, the same at each call. */
 export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: string): string {
-  const ids = Buffer.concat([uuidBytes(teamId), uuidBytes(emailId)])
+  const ids = Buffer.concat([parse(teamId), parse(emailId)])
   return Buffer.concat([ids, secrets.sign('unsubscribe', ids, SIGNATURE_BYTES)]).toString('base64url')
 }
+
+/** The link that a token makes: the page behind it is the API's. @param publicUrl where recipients reach that. */
+export const unsubscribeUrl = (publicUrl: string, token: string): string =>
+  `${publicUrl.replace(/\/+$/, '')}/u/${token}`
 
 /** The email that a token was made for, or null when it is not one of ours. */
 export function readUnsubscribeToken(
@@ -27,5 +28,5 @@ export function readUnsubscribeToken(
   if (bytes.length !== 2 * UUID_BYTES + SIGNATURE_BYTES) return null
   const ids = bytes.subarray(0, 2 * UUID_BYTES)
   if (!secrets.verify('unsubscribe', ids, bytes.subarray(2 * UUID_BYTES))) return null
-  return { team_id: uuidText(ids.subarray(0, UUID_BYTES)), email_id: uuidText(ids.subarray(UUID_BYTES)) }
+  return { team_id: stringify(ids), email_id: stringify(ids, UUID_BYTES) }
 }

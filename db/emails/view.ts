@@ -4,7 +4,7 @@
  */
 import type { Secrets } from '../secrets.ts'
 import type { CompiledVersion } from '../templates/versions.ts'
-import { emailContent, sizeKb } from './content.ts'
+import { type Content, emailContent, sizeKb } from './content.ts'
 import type { EmailStatus } from './status.ts'
 import type { EmailRow } from './table.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
@@ -33,9 +33,31 @@ export type EmailView = {
   reply_to: string
 }
 
+/** In a list the bodies are left out: html may be a mebibyte each. */
+export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
+
 /** `version` is needed when the row names one. @throws Error when it is missing. */
 export function emailView(row: EmailRow, version: CompiledVersion | undefined, secrets: Secrets): EmailView {
   const { html, text } = emailContent(row, version)
+  return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
+}
+
+/** As `emailView`; html, or `version`, is needed only while nothing else tells the size. */
+export function listedEmail(
+  row: EmailRow,
+  version: CompiledVersion | undefined,
+  secrets: Secrets,
+): ListedEmail {
+  const size_kb = row.size_kb ?? sizeKb(emailContent(row, version).html)
+  const { html: _html, body_text: _text, ...listed } = viewOf(row, { html: '', text: '', size_kb }, secrets)
+  return listed
+}
+
+function viewOf(
+  row: EmailRow,
+  { html, text, size_kb }: Content & { size_kb: number },
+  secrets: Secrets,
+): EmailView {
   return {
     id: row.id,
     team_id: row.team_id,
@@ -45,7 +67,7 @@ export function emailView(row: EmailRow, version: CompiledVersion | undefined, s
     to_emails: row.to_emails,
     subject: row.subject,
     html,
-    size_kb: row.size_kb ?? sizeKb(html),
+    size_kb,
     tags: row.tags,
     status: row.status,
     idempotency_key: row.idempotency_key,

@@ -23,5 +23,7 @@ create table contacts (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   primary key (team_id, id),
-  unique (team_id, identity)
-);
+  unique (team_id, identity),
+  check (status not in ('bounced', 'complained') or suppression is not null)
+-- Its rows are updated in place, by bulk calls and reports: room for that on each page.
+) with (fillfactor = 85);

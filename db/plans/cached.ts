@@ -6,20 +6,27 @@ import type { Tx } from '../pool.ts'
 import { allPlans, type PlanRow } from './table.ts'
 
 /** How long a reading serves, in milliseconds. */
-export const CATALOG_AGE = 60_000
+const AGE = 60_000
 
-export type Catalog = (tx: Tx, now: Date) => Promise<readonly PlanRow[]>
+/** A reading of the catalog. `left`: for how many milliseconds it still serves. */
+export type Reading = { plans: readonly PlanRow[]; left: number }
+
+export type Catalog = (tx: Tx, now: Date) => Promise<Reading>
 
 /** Makes a process's own cache of the catalog. */
 export function createCatalog(): Catalog {
-  let reading: { plans: Promise<readonly PlanRow[]>; until: number } | null = null
-  return async (tx, now) => {
-    if (reading && now.getTime() < reading.until) return await reading.plans
-    const fresh = { plans: allPlans(tx), until: now.getTime() + CATALOG_AGE }
-    reading = fresh
+  let kept: { plans: Promise<readonly PlanRow[]>; until: number } | null = null
+  const read = (tx: Tx, until: number) => {
+    const fresh = { plans: allPlans(tx), until }
     fresh.plans.catch(() => {
-      if (reading === fresh) reading = null
+      if (kept === fresh) kept = null
     })
-    return await fresh.plans
+    return fresh
+  }
+  return async (tx, now) => {
+    const time = now.getTime()
+    if (!kept || time >= kept.until) kept = read(tx, time + AGE)
+    const { plans, until } = kept
+    return { plans: await plans, left: until - time }
   }
 }

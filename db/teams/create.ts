@@ -5,7 +5,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import { allPlans, type PlanRow } from '../plans/table.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { nameProblem } from '../text/name.ts'
 import { firstAllowance } from './limits.ts'
 import { insertTeam } from './table.ts'
@@ -23,13 +23,13 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
 
 /** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   { name, plan: key = 'free' }: { name: string; plan?: string | undefined },
 ): Promise<NewTeam> {
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const plan = await planForTeams(tx, key)
   const team = { id: uuidv7(), name, plan: plan.key }
-  await insertTeam(tx, team, firstAllowance(plan.send_rate_per_second, now), now)
+  await insertTeam(tx, team, firstAllowance(plan, now), now)
   return team
 }

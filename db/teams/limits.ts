@@ -3,7 +3,9 @@
  * Promises: whoever charges locks first and saves before the commit, so no count is ever one over, under any
  * concurrency; no COUNT(*) on any request path. Contract §8; decisions: Plans, quotas, rate.
  */
+import { planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
+import type { PlanRow } from '../plans/table.ts'
 import type { Tx } from '../pool.ts'
 import { type Bucket, capacity, refill } from './bucket.ts'
 import {
@@ -35,9 +37,6 @@ export type Account = {
   now: Date
 }
 
-// A plan without a rate of its own sends at the paid plans' rate (contract §8).
-const DEFAULT_RATE = 10
-
 /** The period that counts at `now`: the subscription's, or the calendar month (decisions: periods). */
 export function currentPeriod(
   row: Pick<AccountRow, 'plan_kind' | 'subscription_start' | 'subscription_end'>,
@@ -54,18 +53,18 @@ export function accountAt(row: AccountRow, now: Date): Account {
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
   const rolled = now < stored.end ? stored : currentPeriod(row, now)
   const fresh = rolled.start.getTime() !== stored.start.getTime()
-  const rate = row.send_rate_per_second ?? DEFAULT_RATE
+  const limits = planFigures(row.plan_kind, row)
   const bucket: Bucket = { tokens: row.bucket_tokens, refilled_at: new Date(row.refilled_at) }
   return {
     plan: row.plan,
-    limits: { emails: row.email_limit, contacts: row.contact_limit, whatsapp: row.whatsapp_limit, rate },
+    limits,
     period: rolled,
     used: {
       emails: fresh ? 0 : row.emails_used,
       whatsapp: fresh ? 0 : row.whatsapp_used,
       contacts: row.contacts_used,
     },
-    bucket: refill(bucket, rate, now),
+    bucket: refill(bucket, limits.rate, now),
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -96,7 +95,7 @@ export const left = (limit: number | null, used: number): number =>
   limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
 
 /** A new team's allowance row. */
-export const firstAllowance = (rate: number | null, now: Date) => {
+export const firstAllowance = (plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>, now: Date) => {
   const period = calendarMonth(now)
   return {
     period_start: period.start,
@@ -104,7 +103,7 @@ export const firstAllowance = (rate: number | null, now: Date) => {
     emails_used: 0,
     whatsapp_used: 0,
     contacts_used: 0,
-    bucket_tokens: capacity(rate ?? DEFAULT_RATE),
+    bucket_tokens: capacity(planFigures(plan.kind, plan).rate),
     refilled_at: now,
   }
 }

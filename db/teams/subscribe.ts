@@ -6,8 +6,9 @@
 
 import { countEmails } from '../emails/table.ts'
 import { Refusal } from '../errors.ts'
+import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { countMessages } from '../whatsapp/table.ts'
 import { capacity } from './bucket.ts'
 import { planForTeams } from './create.ts'
@@ -15,18 +16,15 @@ import { type Account, accountAt, currentPeriod, saveAccount } from './limits.ts
 import { lockAccountRow, type SubscriptionChange, updateSubscription } from './table.ts'
 import { type TeamView, teamOrRefusal, teamView } from './view.ts'
 
-// What the columns hold.
-const LARGEST_LIMIT = 2_147_483_647
 // A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
 const SMALLEST_RATE = 0.2
-const LARGEST_RATE = 1_000_000
 
 /** What is wrong with a change's figures; null when nothing is. Pure. */
-export function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
+function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
   for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
     const limit = change[field]
-    if (limit === undefined || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_LIMIT)) continue
-    return `${field} must be a whole number from 0 to ${LARGEST_LIMIT}`
+    if (limit === undefined || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_FIGURE)) continue
+    return `${field} must be a whole number from 0 to ${LARGEST_FIGURE}`
   }
   const { send_rate_per_second: rate, period } = change
   if (rate !== undefined && !(rate >= SMALLEST_RATE && rate <= LARGEST_RATE)) {
@@ -57,7 +55,7 @@ const samePeriod = (one: Period, other: Period): boolean =>
  * @throws Refusal not_found, or bad_request for an unknown plan or impossible figures.
  */
 export async function subscribeTeam(
-  { tx, now }: { tx: Tx; now: Date },
+  { tx, now }: At,
   teamId: string,
   change: SubscriptionChange,
 ): Promise<TeamView> {

@@ -1,4 +1,8 @@
-/** Rows of teams, subscriptions and allowances, and the queries over them. */
+/**
+ * Rows of teams, subscriptions and allowances, and the queries over them.
+ * Promises: an allowance row is written whole, and only by who has locked it. Must not know what a figure that
+ * nobody has set means (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
+ */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../pool.ts'
@@ -30,9 +34,11 @@ const accountRow = object({
 })
 export type AccountRow = InferType<typeof accountRow>
 
+// What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
 const accountColumns = sql.fragment`
   p.key as plan, p.kind as plan_kind,
-  coalesce(s.email_limit, p.email_limit, (p.tiers -> 0 ->> 'emails')::integer) as email_limit,
+  coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
+    as email_limit,
   coalesce(s.contact_limit, p.contact_limit) as contact_limit,
   coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
@@ -78,6 +84,7 @@ export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFi
   await tx.query(sql.prepared('save_allowance', object())`${savingAllowance(teamId, figures)}`)
 }
 
+/** Stores a team with its subscription and its allowance. */
 export async function insertTeam(
   tx: Tx,
   team: { id: string; name: string; plan: string },
@@ -93,6 +100,7 @@ export async function insertTeam(
       ${figures.bucket_tokens}, ${sql.timestamp(figures.refilled_at)})`)
 }
 
+/** The team with the key of its plan, or null without one. */
 export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
   return await tx.maybeOne(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at
@@ -116,6 +124,7 @@ export type SubscriptionChange = {
   period?: { start: Date; end: Date }
 }
 
+/** Changes what the team is subscribed to. */
 export async function updateSubscription(tx: Tx, teamId: string, change: SubscriptionChange): Promise<void> {
   const { period } = change
   await tx.query(sql.unsafe`

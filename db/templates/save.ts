@@ -5,14 +5,12 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At } from '../pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
 import { compileTemplate, TemplateFault } from '../text/slots.ts'
 import { textFault, utf8Bytes } from '../text/strings.ts'
 import { currentVersion, insertTemplate, insertVersion, setCurrentVersion } from './table.ts'
-
-type At = { tx: Tx; now: Date }
 
 export type SavedTemplate = { id: string; name: string; version_id: string; slots: string[] }
 
@@ -68,7 +66,7 @@ export async function updateTemplate(
   const slots = checkParts({ html, text: body_text })
   const versionId = uuidv7()
   await insertVersion(tx, { team_id: teamId, id: versionId, template_id: id, html, body_text, slots }, now)
-  const template = await setCurrentVersion(tx, teamId, id, versionId, now)
+  const template = await setCurrentVersion(tx, teamId, { id, version_id: versionId }, now)
   if (!template) throw new Refusal('not_found', `there is no template ${id} in this team`)
   return { id, name: template.name, version_id: versionId, slots }
 }

@@ -13,6 +13,7 @@ const versionRow = object({
 })
 export type VersionRow = InferType<typeof versionRow>
 
+/** Stores a template; its version may follow in the same transaction. */
 export async function insertTemplate(
   tx: Tx,
   teamId: string,
@@ -25,6 +26,7 @@ export async function insertTemplate(
     values (${teamId}, ${template.id}, ${template.name}, ${template.version_id}, ${at}, ${at})`)
 }
 
+/** Stores a version, which nothing changes afterwards. */
 export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
     insert into template_versions (team_id, id, template_id, html, body_text, slots, created_at)
@@ -35,9 +37,14 @@ export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Pro
 const templateRow = object({ id: string().defined(), name: string().defined() })
 
 /** Makes a version the current one. @returns the template, or null when the team has none of this id. */
-export async function setCurrentVersion(tx: Tx, teamId: string, id: string, versionId: string, now: Date) {
+export async function setCurrentVersion(
+  tx: Tx,
+  teamId: string,
+  { id, version_id }: { id: string; version_id: string },
+  now: Date,
+) {
   return await tx.maybeOne(sql.type(templateRow)`
-    update templates set version_id = ${versionId}, updated_at = ${sql.timestamp(now)}
+    update templates set version_id = ${version_id}, updated_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id} returning id, name`)
 }
 

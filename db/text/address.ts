@@ -1,25 +1,32 @@
-// Owns what an email address is: one bare address or one mailbox per string, never a list (decisions:
-// email addresses). Promises linear time, and that whatever parses cannot break out of an SMTP command or
-// a header: no CR, LF, NUL, comma, colon, semicolon or angle in an address, no control character in a name.
-// Must not look anything up: a valid domain here may not exist.
-
+/**
+ * Owns what an email address is: one bare address or one mailbox per string, never a list (decisions:
+ * email addresses). Promises linear time, and that whatever parses cannot break out of an SMTP command or
+ * a header: no CR, LF, NUL, comma, colon, semicolon or angle in an address, no control character in a name.
+ * Must not look anything up: a valid domain here may not exist.
+ */
 import { domainToASCII, domainToUnicode } from 'node:url'
 import { codePoints } from './strings.ts'
 
-/** `address` as given, trimmed; `domain` in lower-case ASCII (punycode) form; `name` never empty. */
+/**
+ * `address` as given, trimmed; `domain` in lower-case ASCII (punycode) form; `identity` is what two spellings of one
+ * address share: lower case, domain in ASCII form (decisions: identity, IDN emails).
+ */
+export type Address = { address: string; domain: string; identity: string }
+
+/** An address, and a name before it that is never empty. */
 export type Mailbox = { name: string | null; address: string; domain: string }
 
-const longestAddress = 254
-const longestLocalPart = 64
-const longestDomain = 253
+const LONGEST_ADDRESS = 254
+const LONGEST_LOCAL_PART = 64
+const LONGEST_DOMAIN = 253
 
 /**
  * Lower-case ASCII form of a DNS name of two labels or more, or null. Strict: no trailing dot, underscore,
  * IP address or port, and no spelling that IDNA would silently map to another (fullwidth, soft hyphen, %).
  * Source: decisions: email addresses, from domain.
  */
-export const domainToAscii = (name: string): string | null => {
-  if (codePoints(name) > longestDomain) return null
+export function domainToAscii(name: string): string | null {
+  if (codePoints(name) > LONGEST_DOMAIN) return null
   const folded = fold(name)
   const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')
   const ascii = plain ? folded : idnToAscii(folded)
@@ -31,15 +38,16 @@ export const domainToAscii = (name: string): string | null => {
  * characters (RFC 5321), then a domain; at most 254 characters as given and in ASCII form.
  * No quoted local parts, comments or literals. Source: decisions: email addresses, sizes.
  */
-export const parseAddress = (text: string): Mailbox | null => {
+export function parseAddress(text: string): Address | null {
   const address = trimBlanks(text)
   const at = address.lastIndexOf('@')
-  if (at < 1 || at > longestLocalPart) return null
+  if (at < 1 || at > LONGEST_LOCAL_PART) return null
   const local = address.slice(0, at)
   if (!local.split('.').every(isAtom)) return null
   const domain = domainToAscii(address.slice(at + 1))
-  if (domain === null || local.length + 1 + domain.length > longestAddress) return null
-  return codePoints(address) > longestAddress ? null : { name: null, address, domain }
+  if (domain === null || local.length + 1 + domain.length > LONGEST_ADDRESS) return null
+  if (codePoints(address) > LONGEST_ADDRESS) return null
+  return { address, domain, identity: `${local}@${domain}`.toLowerCase() }
 }
 
 /**
@@ -47,44 +55,49 @@ export const parseAddress = (text: string): Mailbox | null => {
  * hold dots and anything beyond ASCII; runs of spaces in them are one space, as RFC 5322 reads them.
  * Groups, lists, routes, comments and trailing text are refused. Source: contract §4.2 (from, reply_to).
  */
-export const parseMailbox = (text: string): Mailbox | null => {
+export function parseMailbox(text: string): Mailbox | null {
   const trimmed = trimBlanks(text)
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(trimmed) || !trimmed.isWellFormed()) return null
-  if (!trimmed.endsWith('>')) return parseAddress(trimmed)
+  if (!trimmed.endsWith('>')) return mailboxOf(null, parseAddress(trimmed))
   const open = trimmed.lastIndexOf('<')
   const inner = trimmed.slice(open + 1, -1)
   const bare = open < 0 ? null : parseAddress(inner)
   if (bare === null || bare.address !== inner) return null
   const phrase = trimBlanks(trimmed.slice(0, open))
   const name = phrase.startsWith('"') ? quotedName(phrase) : unquotedName(phrase)
-  if (name === null) return null
-  return { ...bare, name: name === '' ? null : name }
+  return name === null ? null : mailboxOf(name === '' ? null : name, bare)
 }
+
+const mailboxOf = (name: string | null, parsed: Address | null): Mailbox | null =>
+  parsed && { name, address: parsed.address, domain: parsed.domain }
 
 /**
  * The normalised From: `a@b.c`, or `Name <a@b.c>` with the name quoted only where RFC 5322 asks for it
  * (specials, and spaces that would be lost). parseMailbox reads it back. Source: decisions: from_address.
  */
-export const formatMailbox = ({ name, address }: Mailbox): string => {
+export function formatMailbox({ name, address }: Mailbox): string {
   if (name === null) return address
   const needsQuotes = /[()<>[\]:;@\\,."]|^ | $| {2}/.test(name)
   return `${needsQuotes ? `"${name.replace(/["\\]/g, '\\$&')}"` : name} <${address}>`
 }
 
-/**
- * What two spellings of one address share: lower case, domain in ASCII form. Throws a RangeError on what
- * parseAddress refuses. Source: decisions: identity, IDN emails.
- */
-export const addressIdentity = (address: string): string => toWireAddress(address).toLowerCase()
+/** The identity of an address. Throws a RangeError on what parseAddress refuses. */
+export const addressIdentity = (address: string): string => parsedAddress(address).identity
 
 /**
  * The address for an SMTP envelope: local part as given, domain in ASCII form. Throws a RangeError on what
  * parseAddress refuses, so that nothing unchecked reaches a server.
  */
-export const toWireAddress = (address: string): string => {
+export function toWireAddress(address: string): string {
+  const parsed = parsedAddress(address)
+  return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
+}
+
+/** As `parseAddress`, of what has been validated: throws a RangeError on what that refuses. */
+export function parsedAddress(address: string): Address {
   const parsed = parseAddress(address)
   if (parsed === null) throw new RangeError('not an email address')
-  return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
+  return parsed
 }
 
 const isAtom = (text: string): boolean => /^[\w!#$%&'*+\-/=?^`{|}~]+$/.test(text)
@@ -97,7 +110,7 @@ const fold = (name: string): string =>
  * Node maps far more than it should here (127.1, %65, fullwidth, cuts at a slash) and lets undecodable xn--
  * labels pass, so each label must come out as it went in, either in ASCII or in Unicode form.
  */
-const idnToAscii = (folded: string): string | null => {
+function idnToAscii(folded: string): string | null {
   const ascii = domainToASCII(folded)
   const asciiLabels = ascii.split('.')
   const unicodeLabels = domainToUnicode(ascii).split('.')
@@ -112,9 +125,9 @@ const idnToAscii = (folded: string): string | null => {
 }
 
 /** A last label of digits or hex would be read as an IP address (WHATWG "ends in a number"). */
-const isHostname = (ascii: string): boolean => {
+function isHostname(ascii: string): boolean {
   const labels = ascii.split('.')
-  if (ascii.length > longestDomain || labels.length < 2) return false
+  if (ascii.length > LONGEST_DOMAIN || labels.length < 2) return false
   if (/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1) ?? '')) return false
   return labels.every(
     (label) => /^[a-z\d-]{1,63}$/.test(label) && !label.startsWith('-') && !label.endsWith('-'),
@@ -126,7 +139,7 @@ const unquotedName = (phrase: string): string | null =>
   /^[\w !#$%&'*+\-/=?^`{|}~.\u{80}-\u{10ffff}]*$/u.test(phrase) ? phrase.replace(/ +/g, ' ') : null
 
 /** The text of a phrase that is one quoted string and nothing else. */
-const quotedName = (phrase: string): string | null => {
+function quotedName(phrase: string): string | null {
   let name = ''
   for (let at = 1; at < phrase.length; at += 1) {
     const letter = phrase[at]
@@ -138,7 +151,7 @@ const quotedName = (phrase: string): string | null => {
 }
 
 /** Spaces and tabs only: trim() would take line breaks too. A regex would be quadratic on inner runs. */
-const trimBlanks = (text: string): string => {
+function trimBlanks(text: string): string {
   const isBlank = (at: number): boolean => text[at] === ' ' || text[at] === '\t'
   let start = 0
   let end = text.length

@@ -1,14 +1,15 @@
-// Owns the custom header rules of contract §4.2 (1-5) and decisions: reserved headers, header values.
-// Promises the first breach in request order, named so that a caller can find it; null is fit for the wire.
-// Must not change, order or fold anything: the accepted map travels and is stored exactly as given.
-
+/**
+ * Owns the custom header rules of contract §4.2 (1-5) and decisions: reserved headers, header values.
+ * Promises the first breach in request order, named so that a caller can find it; null is fit for the wire.
+ * Must not change, order or fold anything: the accepted map travels and is stored exactly as given.
+ */
 import { memberPath } from './strings.ts'
 
-const mostHeaders = 10
-const longestName = 126
-const longestValue = 995
+const MOST_HEADERS = 10
+const LONGEST_NAME = 126
+const LONGEST_VALUE = 995
 
-const reservedNames: ReadonlySet<string> = new Set([
+const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'from',
   'to',
   'cc',
@@ -24,15 +25,15 @@ const reservedNames: ReadonlySet<string> = new Set([
   'dkim-signature',
 ])
 
-const reservedPrefixes = ['x-ses', 'x-provider'] as const
+const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
 
 /**
  * The first breach, as a message that names the header (`headers.X-Foo must be ...`); null when all are
  * fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (§4.2 rule 5).
  */
-export const headersFault = (headers: Readonly<Record<string, string>>): string | null => {
+export function headersFault(headers: Readonly<Record<string, string>>): string | null {
   const entries = Object.entries(headers)
-  if (entries.length > mostHeaders) return `headers must have at most ${mostHeaders} entries`
+  if (entries.length > MOST_HEADERS) return `headers must have at most ${MOST_HEADERS} entries`
   const seen = new Set<string>()
   for (const [name, value] of entries) {
     const problem = nameProblem(name, seen) ?? valueProblem(value)
@@ -43,12 +44,12 @@ export const headersFault = (headers: Readonly<Record<string, string>>): string 
 }
 
 /** A token of RFC 7230, which is narrower than a field name of RFC 5322 and so valid under both. */
-const nameProblem = (name: string, seen: ReadonlySet<string>): string | null => {
-  if (name.length > longestName) return `must have a name of at most ${longestName} characters`
+function nameProblem(name: string, seen: ReadonlySet<string>): string | null {
+  if (name.length > LONGEST_NAME) return `must have a name of at most ${LONGEST_NAME} characters`
   if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name)) return 'must have a name that is a valid header token'
   const lower = name.toLowerCase()
-  if (reservedNames.has(lower)) return 'must not be set: the name is reserved'
-  const prefix = reservedPrefixes.find((reserved) => lower.startsWith(reserved))
+  if (RESERVED_NAMES.has(lower)) return 'must not be set: the name is reserved'
+  const prefix = RESERVED_PREFIXES.find((reserved) => lower.startsWith(reserved))
   if (prefix !== undefined)
     return `must not be set: names beginning with ${prefix.toUpperCase()} are reserved`
   if (seen.has(lower)) return 'must not be given twice (names differ only in case)'
@@ -56,6 +57,6 @@ const nameProblem = (name: string, seen: ReadonlySet<string>): string | null => 
 }
 
 const valueProblem = (value: string): string | null =>
-  value.length <= longestValue && /^[ -~]+$/.test(value)
+  value.length <= LONGEST_VALUE && /^[ -~]+$/.test(value)
     ? null
-    : `must be 1 to ${longestValue} printable ASCII characters`
+    : `must be 1 to ${LONGEST_VALUE} printable ASCII characters`

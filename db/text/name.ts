@@ -1,15 +1,16 @@
-// Owns what a name is that people give to teams, keys, templates and topics: one short printable line.
-// Must not know whose name it is: callers word the refusal.
-
+/**
+ * Owns what a name is that people give to teams, keys, templates and topics: one short printable line.
+ * Must not know whose name it is: callers word the refusal.
+ */
 import { codePoints, textFault } from './strings.ts'
 
-const longestName = 200
+const LONGEST_NAME = 200
 
 /** What is wrong with a name, after a "name"; null when it can be stored and printed. Source: decisions: text. */
-export const nameProblem = (name: string): string | null => {
+export function nameProblem(name: string): string | null {
   const fault = textFault(name)
   if (fault) return fault.problem
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'must not contain control characters or line breaks'
   if (name.trim() === '') return 'must not be empty'
-  return codePoints(name) > longestName ? `must be at most ${longestName} characters long` : null
+  return codePoints(name) > LONGEST_NAME ? `must be at most ${LONGEST_NAME} characters long` : null
 }

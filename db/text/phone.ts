@@ -1,7 +1,8 @@
-// Owns the one reading of a phone number: separators off, then the contract's pattern (§4.3).
-// Promises that libphonenumber only names the country and never refuses a number.
-// Must not know what a number is for, nor which error code a bad one earns.
-
+/**
+ * Owns the one reading of a phone number: separators off, then the contract's pattern (§4.3).
+ * Promises that libphonenumber only names the country and never refuses a number.
+ * Must not know what a number is for, nor which error code a bad one earns.
+ */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 
 /** `country` is an ISO 3166-1 alpha-2 code (or XK), null where libphonenumber knows none. */
@@ -11,7 +12,7 @@ export type Phone = { e164: string; country: string | null }
  * The number in E.164 form, or null when it is none: spaces and - . ( ) / are stripped, then
  * ^\+[1-9]\d{7,14}$ decides, nothing stricter. Source: contract §4.3, decisions: numbers.
  */
-export const normalisePhone = (text: string): Phone | null => {
+export function normalisePhone(text: string): Phone | null {
   const e164 = text.replace(/[ \-.()/]/g, '')
   if (!/^\+[1-9]\d{7,14}$/.test(e164)) return null
   return { e164, country: parsePhoneNumberFromString(e164)?.country ?? null }

@@ -1,13 +1,14 @@
-// Owns what every string from outside must satisfy before anything reads it: no NUL, no lone surrogate,
-// no bottomless nesting (PostgreSQL could not store it, JSON.stringify would overflow on it).
-// Promises linear time and a bounded stack whatever the input; counts lengths as decisions: lengths asks.
-// Must not know fields, endpoints or error codes: callers word the refusal.
-
+/**
+ * Owns what every string from outside must satisfy before anything reads it: no NUL, no lone surrogate,
+ * no bottomless nesting (PostgreSQL could not store it, JSON.stringify would overflow on it).
+ * Promises linear time and a bounded stack whatever the input; counts lengths as decisions: lengths asks.
+ * Must not know fields, endpoints or error codes: callers word the refusal.
+ */
 /** The first breach found: where (`contacts[3].email`, '' for the value itself) and what, after a "must". */
 export type TextFault = { path: string; problem: string }
 
-const deepestNesting = 32
-const longestKeyShown = 64
+const DEEPEST_NESTING = 32
+const LONGEST_KEY_SHOWN = 64
 
 /** One open container on the way to the value under inspection; `at` is the member being looked at. */
 type Frame = {
@@ -21,7 +22,7 @@ type Frame = {
  * The first string in parsed JSON, keys included, that cannot be stored, or the first container nested
  * deeper than 32 levels. Source: decisions: text.
  */
-export const textFault = (value: unknown): TextFault | null => {
+export function textFault(value: unknown): TextFault | null {
   const open: Frame[] = []
   let current = value
   for (;;) {
@@ -29,8 +30,8 @@ export const textFault = (value: unknown): TextFault | null => {
       const problem = stringProblem(current)
       if (problem !== null) return { path: pathOf(open), problem }
     } else if (typeof current === 'object' && current !== null) {
-      if (open.length === deepestNesting) {
-        return { path: pathOf(open), problem: `must not be nested deeper than ${deepestNesting} levels` }
+      if (open.length === DEEPEST_NESTING) {
+        return { path: pathOf(open), problem: `must not be nested deeper than ${DEEPEST_NESTING} levels` }
       }
       open.push(frameOf(current))
     }
@@ -46,7 +47,7 @@ export const textFault = (value: unknown): TextFault | null => {
 }
 
 /** Length in Unicode code points; a lone surrogate counts as one. */
-export const codePoints = (text: string): number => {
+export function codePoints(text: string): number {
   let count = 0
   for (let at = 0; at < text.length; count += 1) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1
   return count
@@ -56,7 +57,7 @@ export const codePoints = (text: string): number => {
 export const utf8Bytes = (text: string): number => Buffer.byteLength(text, 'utf8')
 
 /** True for a JSON object whose every own value is a string. `__proto__` is a key like any other. */
-export const isPlainMap = (value: unknown): value is Record<string, string> => {
+export function isPlainMap(value: unknown): value is Record<string, string> {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return false
@@ -64,9 +65,9 @@ export const isPlainMap = (value: unknown): value is Record<string, string> => {
 }
 
 /** `parent.key`, or `parent["odd key"]` escaped and cut, so that a message stays printable and short. */
-export const memberPath = (parent: string, key: string): string => {
+export function memberPath(parent: string, key: string): string {
   if (/^[\w-]{1,64}$/.test(key)) return parent === '' ? key : `${parent}.${key}`
-  const shown = key.length > longestKeyShown ? `${key.slice(0, longestKeyShown)}…` : key
+  const shown = key.length > LONGEST_KEY_SHOWN ? `${key.slice(0, LONGEST_KEY_SHOWN)}…` : key
   const quoted = JSON.stringify(shown).replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, escapeUnit)
   return `${parent}[${quoted}]`
 }
@@ -74,20 +75,20 @@ export const memberPath = (parent: string, key: string): string => {
 /** For what JSON leaves raw though it is no printable character: DEL, C1 controls, U+2028, U+2029. */
 const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const stringProblem = (text: string): string | null => {
+function stringProblem(text: string): string | null {
   if (text.includes('\0')) return 'must not contain NUL characters'
   if (!text.isWellFormed()) return 'must not contain lone surrogates'
   return null
 }
 
-const frameOf = (container: object): Frame => {
+function frameOf(container: object): Frame {
   const keys = Array.isArray(container) ? null : Object.keys(container)
   const length = Array.isArray(container) ? container.length : (keys?.length ?? 0)
   return { members: container as Frame['members'], keys, length, at: -1 }
 }
 
 /** Steps to the next member in document order, closing what is finished; null at the end. */
-const advance = (open: Frame[]): Frame | null => {
+function advance(open: Frame[]): Frame | null {
   for (let frame = open.at(-1); frame !== undefined; frame = open.at(-1)) {
     frame.at += 1
     if (frame.at < frame.length) return frame
@@ -96,7 +97,7 @@ const advance = (open: Frame[]): Frame | null => {
   return null
 }
 
-const pathOf = (open: readonly Frame[]): string => {
+function pathOf(open: readonly Frame[]): string {
   let path = ''
   for (const { keys, at } of open) path = keys === null ? `${path}[${at}]` : memberPath(path, keys[at] ?? '')
   return path

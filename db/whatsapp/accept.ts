@@ -5,8 +5,8 @@
  * never exceeded, a key never gets a second request; an item is taken whole or not at all. Never talks to a provider.
  * Contract §4.3, §8; decisions: WhatsApp.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
+import { idsAt } from '../ids.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
@@ -84,13 +84,20 @@ async function decide(
   })
 }
 
-function build(teamId: string, item: WhatsappItem, at: Date): Stored {
-  const created_at = at.toISOString()
+/** Where and when rows are stored. */
+type Place = { team_id: string; created_at: string; nextId: () => string }
+
+function build({ team_id, created_at, nextId }: Place, item: WhatsappItem): Stored {
   const { template_id, parameters, idempotency_key } = item
-  const request = { team_id: teamId, id: uuidv7(), template_id, parameters, idempotency_key, created_at }
+  const request = { team_id, id: nextId(), template_id, parameters, idempotency_key, created_at }
   const messages = item.to.map(({ e164, country }, position) => ({
-    ...{ team_id: teamId, id: uuidv7(), request_id: request.id },
-    ...{ position, recipient: e164, country, created_at },
+    team_id,
+    id: nextId(),
+    request_id: request.id,
+    position,
+    recipient: e164,
+    country,
+    created_at,
   }))
   return { request, messages }
 }
@@ -98,8 +105,14 @@ function build(teamId: string, item: WhatsappItem, at: Date): Stored {
 const sentRows = ({ messages }: Stored): SentRow[] =>
   messages.map(({ id, recipient }) => ({ id, recipient, status: 'queued' }))
 
+const placeOf = (team_id: string, { now }: Account): Place => ({
+  team_id,
+  created_at: now.toISOString(),
+  nextId: idsAt(now),
+})
+
 /** Gives each new item its rows, in order; a key met again gets those it has just made. */
-function buildAll(teamId: string, decisions: readonly Decision[], at: Date) {
+function buildAll(place: Place, decisions: readonly Decision[]) {
   const made = new Map<string, Stored>()
   const stored: Stored[] = []
   const outcomes = decisions.map((decision): WhatsappOutcome => {
@@ -107,7 +120,7 @@ function buildAll(teamId: string, decisions: readonly Decision[], at: Date) {
     const { idempotency_key: key } = decision.item
     const twin = key === null ? undefined : made.get(key)
     if (twin) return { kind: 'replayed', first_id: firstOf(twin), request_id: twin.request.id }
-    const built = build(teamId, decision.item, at)
+    const built = build(place, decision.item)
     stored.push(built)
     if (key !== null) made.set(key, built)
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
@@ -142,7 +155,7 @@ export async function acceptWhatsapp(
   const templates = await findTemplates(tx, teamId, items)
   const account = await lockAccount(tx, teamId, now)
   const decisions = await decide(tx, teamId, items, templates)
-  const { stored, outcomes } = buildAll(teamId, decisions, account.now)
+  const { stored, outcomes } = buildAll(placeOf(teamId, account), decisions)
   const messages = stored.flatMap((one) => one.messages)
   if (messages.length === 0) return outcomes
   charge(account, messages.length)

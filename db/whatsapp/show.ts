@@ -3,7 +3,7 @@
  * Must not change anything, nor need the queue itself.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { At, Tx } from '../pool.ts'
 import { type Waiting, waitingOf } from '../queue/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { WhatsappStatus } from './status.ts'
@@ -24,7 +24,7 @@ const view = ({ team_id, id, recipient, ...rest }: WhatsappRow): WhatsappView =>
 })
 
 /** @throws Refusal not_found. */
-export async function showMessage(tx: Tx, teamId: string, id: string): Promise<ShownMessage> {
+export async function showMessage({ tx, now }: At, teamId: string, id: string): Promise<ShownMessage> {
   await teamOrRefusal(tx, teamId)
   const row = await messageById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
@@ -35,11 +35,7 @@ export async function showMessage(tx: Tx, teamId: string, id: string): Promise<S
   return {
     ...view(row),
     events,
-    waiting: await waitingOf(
-      tx,
-      { job: 'deliver-whatsapp', id, recipient: row.recipient, now: new Date() },
-      rows,
-    ),
+    waiting: await waitingOf(tx, { job: 'deliver-whatsapp', id, recipient: row.recipient, now }, rows),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Rows of WhatsApp requests, messages and events, and the queries over them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import { firstIdAt } from '../ids.ts'
 import { deadLetterOf } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
 import { withoutJob } from '../queue/table.ts'
@@ -90,7 +91,7 @@ export async function messagesOfRequest(
   teamId: string,
   requestId: string,
 ): Promise<readonly SentRow[]> {
-  return await tx.any(sql.type(shownRow)`
+  return await tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
     select id, recipient, status from whatsapp_messages
     where team_id = ${teamId} and request_id = ${requestId} order by position`)
 }
@@ -119,6 +120,7 @@ const messageColumns = sql.fragment`
 const messageTables = sql.fragment`
   whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id`
 
+/** A message with what was asked for, or null without one. */
 export async function messageById(tx: Tx, teamId: string, id: string): Promise<WhatsappRow | null> {
   return await tx.maybeOne(sql.type(messageRow)`
     select ${messageColumns} from ${messageTables} where m.team_id = ${teamId} and m.id = ${id}`)
@@ -291,10 +293,11 @@ export async function markRequeued(
 
 const countRow = object({ count: number().defined() })
 
-/** How many messages a team stored in a period: the recount behind a moved period, never on a request path. */
+/** How many messages a team stored in a period, by their ids' time (ids.ts). Behind a moved period, on no request path. */
 export async function countMessages(tx: Tx, teamId: string, start: Date, end: Date): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*) as count from whatsapp_messages
-    where team_id = ${teamId} and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
+    where team_id = ${teamId} and id >= ${firstIdAt(start)} and id < ${firstIdAt(end)}
+      and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
   return count
 }

@@ -37,9 +37,10 @@ async function seed(team: string, n: number): Promise<void> {
     // The tests' server commits asynchronously, and vacuum calls no row visible to all before its commit is written.
     await tx.query(sql.unsafe`set local synchronous_commit = on`)
     await tx.query(sql.unsafe`
-      insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+      insert into contacts (
+        team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
       select ${team}, gen_random_uuid(), 'Person.' || i || '@example.org', 'person.' || i || '@example.org',
-        case when i % 1000 = 0 then 'bounced' else 'subscribed' end, '{"plan": "free", "city": "Bergen"}', '{}',
+        case when i % 1000 = 0 then 'bounced' else 'subscribed' end, case when i % 1000 = 0 then 'bounced' end, '{"plan": "free", "city": "Bergen"}', '{}',
         now() - i * interval '1 second', now()
       from generate_series(1, ${n}::integer) i`)
   })

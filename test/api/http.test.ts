@@ -1,5 +1,6 @@
 /** What holds for every endpoint: paths, methods, credentials, request ids, faults of ours (decisions: Errors). */
 import { request } from 'node:http'
+import { pino } from 'pino'
 import t from 'tap'
 import { createApp, ROUTES } from '../../api/app.ts'
 import { revokeKey } from '../../db/credentials/table.ts'
@@ -178,6 +179,24 @@ t.test('JSON in another charset than UTF-8 is 415', async (t) => {
     (await call('POST', '/v1/emails', { key: team.key, raw: '{}', headers: { 'Content-Type': type } })).status
   t.equal(await post('application/json; charset=utf-16'), 415)
   t.equal(await post('application/json;charset="UTF-8"'), 400)
+})
+
+t.test('a request whose path or method is not ours is logged without its path', async (t) => {
+  const lines: string[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+  const logged = caller(await listen(t, createApp({ ...service.deps, log })))
+  await logged('POST', '/v1/contacts/someone@example.org', { key: team.key, body: {} })
+  await logged('GET', '/v1/contact/someone@example.org', { key: team.key })
+  await logged('GET', '/v1/contacts/someone@example.org', { key: team.key })
+  t.match(
+    lines.map((line) => JSON.parse(line)),
+    [
+      { method: 'POST', route: 'none', status: 405 },
+      { method: 'GET', route: 'none', status: 404 },
+      { method: 'GET', route: '/v1/contacts/:email', status: 404 },
+    ],
+  )
+  t.notMatch(lines.join(''), 'someone@example.org')
 })
 
 t.test('GET /metrics takes its own token only, and tells of requests and queues', async (t) => {

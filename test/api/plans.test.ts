@@ -2,6 +2,8 @@
 import t from 'tap'
 import { loadCatalog } from '../../db/plans/catalog.ts'
 import defaultCatalog from '../../db/plans/default-catalog.json' with { type: 'json' }
+import { createTeam } from '../../db/teams/create.ts'
+import { showTeam } from '../../db/teams/view.ts'
 import { startService } from '../support/service.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
@@ -77,6 +79,18 @@ t.test('is cached for about 60 seconds, and says so with an ETag that answers 30
   t.equal((await plans('', { 'If-None-Match': `"other", W/${etag}` })).status, 304)
 })
 
+t.test('what the catalog was kept for here, caches keep it for no longer', async (t) => {
+  await load(defaultCatalog)
+  const maxAge = async () => (await plans()).headers.get('cache-control')
+  t.equal(await maxAge(), 'public, max-age=60')
+  now = new Date(now.getTime() + 20_500)
+  t.equal(await maxAge(), 'public, max-age=39')
+  now = new Date(now.getTime() + 39_499)
+  t.equal(await maxAge(), 'public, max-age=0')
+  now = new Date(now.getTime() + 1)
+  t.equal(await maxAge(), 'public, max-age=60')
+})
+
 t.test('catalog changes surface within about a minute', async (t) => {
   await plans()
   const [free, ...others] = defaultCatalog.plans
@@ -95,6 +109,46 @@ t.test('an empty catalog has the default allowances, no overage and no plans', a
     overage_per_1000_cents: null,
     plans: [],
     contacts_tiers: [],
+  })
+  await load(defaultCatalog)
+})
+
+t.test('plans without figures have the contract’s, in the catalog as in what is enforced', async (t) => {
+  const bare = ({ key, kind, name, blurb, cta, benefits }: (typeof defaultCatalog.plans)[number]) => ({
+    key,
+    kind,
+    name,
+    blurb,
+    cta,
+    benefits,
+    tiers: [{ emails: 70_000, monthly_cents: 0 }],
+  })
+  await load({ plans: defaultCatalog.plans.slice(0, 3).map(bare) })
+  const { body } = await plans()
+  t.strictSame(body.free_allowances, { emails: 5000, contacts: 1000 })
+  t.match(body.plans[0], { key: 'free', email_limit: 5000, contact_limit: 1000, tiers: null })
+  t.notOk('send_rate_per_second' in body.plans[0], 'omitted when not set')
+  const limitsOn = async (plan: string) => {
+    const { id } = await service.database.transaction(
+      async (tx) => await createTeam({ tx, now }, { name: 'A team', plan }),
+    )
+    const { limits, bucket } = await showTeam(service.database, id, now)
+    return { ...limits, tokens: bucket.tokens }
+  }
+  t.strictSame(await limitsOn('free'), { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1, tokens: 5 })
+  t.strictSame(await limitsOn('pro'), {
+    emails: 70_000,
+    contacts: null,
+    whatsapp: 10_000,
+    rate: 10,
+    tokens: 50,
+  })
+  t.strictSame(await limitsOn('enterprise'), {
+    emails: null,
+    contacts: null,
+    whatsapp: null,
+    rate: 10,
+    tokens: 50,
   })
   await load(defaultCatalog)
 })

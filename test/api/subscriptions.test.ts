@@ -86,6 +86,17 @@ for (const suppression of ['bounced', 'complained'] as const) {
   })
 }
 
+t.test('a complaint is not forgotten over a later bounce and a second unsubscribe', async (t) => {
+  const { email } = await contact()
+  for (const found of ['complained', 'bounced'] as const) {
+    await report(service, team, email, found)
+    await change(email, 'unsubscribe')
+  }
+  const { status, body } = await change(email, 'resubscribe')
+  t.equal(status, 409)
+  t.match(body.error.message, /has complained/)
+})
+
 t.test('suppression holds under any order of calls and reports', async (t) => {
   const step = fc.constantFrom('unsubscribe', 'resubscribe', 'marketing', 'patch', 'bounced', 'complained')
   await fc.assert(

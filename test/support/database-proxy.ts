@@ -32,6 +32,8 @@ export type DatabaseProxy = {
   url: string
   /** How many statements passed while `work` ran. */
   during(work: () => Promise<unknown>): Promise<number>
+  /** How many connections there are, and how many there ever were. */
+  connections(): { open: number; opened: number }
   /** Breaks every connection and takes no new one, until `restore`. */
   cut(): void
   restore(): void
@@ -45,9 +47,11 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
   let count = 0
   const open = new Set<Socket>()
   let away = false
+  let opened = 0
   const proxy = createServer((client) => {
     if (away) return void client.destroy()
     open.add(client)
+    opened += 1
     client.once('close', () => open.delete(client))
     const server = connect(Number(target.port || 5432), target.hostname)
     client.on(
@@ -82,6 +86,7 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
     restore: () => {
       away = false
     },
+    connections: () => ({ open: open.size, opened }),
     async during(work) {
       const before = count
       await work()

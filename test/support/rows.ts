@@ -88,7 +88,7 @@ export const sentCount = async ({ database }: Place, teamId: string): Promise<nu
   ).count
 
 /** Loses the team's template versions, as no code of ours ever would. */
-export const loseVersions = async ({ database }: Place, teamId: string): Promise<void> => {
+export const loseVersions = async ({ database }: Pick<Place, 'database'>, teamId: string): Promise<void> => {
   await database.query(sql.unsafe`delete from template_versions where team_id = ${teamId}`)
 }
 

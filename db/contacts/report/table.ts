@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from '../../pool.ts'
+import { touchedAt } from '../table.ts'
 
 export type ContactRef = { team_id: string; contact_id: string }
 export type IdentityRef = { team_id: string; identity: string }
@@ -28,10 +29,6 @@ const tuplesOf = (refs: readonly ContactRef[]) =>
     refs.map(({ team_id, contact_id }) => [team_id, contact_id]),
     ['uuid', 'uuid'],
   )
-
-// `updated_at` advances at each change, however close two of them lie and whichever process's clock lags.
-const touchedAt = (now: Date) =>
-  sql.fragment`greatest(${sql.timestamp(now)}, c.updated_at + interval '1 millisecond')`
 
 /** A permanent bounce: any state but complained becomes bounced (decisions: delivery reports). */
 export async function bounceContacts(tx: Tx, refs: readonly ContactRef[], now: Date): Promise<void> {

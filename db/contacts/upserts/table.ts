@@ -1,6 +1,6 @@
 /** Rows of contact_upserts: a bulk call as it came, and what a worker made of it. */
 import { sql } from 'slonik'
-import { mixed, object, string } from 'yup'
+import { mixed, number, object, string } from 'yup'
 import type { Code } from '../../errors.ts'
 import type { Tx } from '../../pool.ts'
 
@@ -53,17 +53,35 @@ export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<
   return row?.result ?? null
 }
 
-const idRow = object({ id: string().defined() })
+// Results hold an id for each of a thousand items: so many at a time are quickly gone.
+const LOT = 1_000
 
-/** Deletes calls that are done with, and those that nobody has carried out for too long. @returns how many. */
-export async function deleteUpserts(
-  tx: Tx,
-  { finishedBefore, createdBefore }: { finishedBefore: Date; createdBefore: Date },
-): Promise<number> {
-  const rows = await tx.any(sql.type(idRow)`
-    delete from contact_upserts
-    where created_at < ${sql.timestamp(finishedBefore)}
-      and (finished_at < ${sql.timestamp(finishedBefore)} or created_at < ${sql.timestamp(createdBefore)})
-    returning id`)
-  return rows.length
+type Past = { finishedBefore: Date; createdBefore: Date }
+
+const deletedRow = object({ deleted: number().defined() })
+
+async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promise<number> {
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with old as (
+      select team_id, id from contact_upserts
+      where created_at < ${sql.timestamp(finishedBefore)}
+        and (finished_at < ${sql.timestamp(finishedBefore)} or created_at < ${sql.timestamp(createdBefore)})
+      limit ${LOT}),
+    gone as (
+      delete from contact_upserts u using old where u.team_id = old.team_id and u.id = old.id returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
+}
+
+/**
+ * Deletes calls that are done with, and those that nobody has carried out for too long, a lot at a time: outside of a
+ * transaction each lot is its own. @returns how many.
+ */
+export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
+  let deleted = 0
+  for (;;) {
+    const lot = await deleteLot(tx, past)
+    deleted += lot
+    if (lot < LOT) return deleted
+  }
 }

@@ -72,6 +72,22 @@ t.test(
   },
 )
 
+t.test('domain add keeps to the plan’s domains_limit, and says what to do about it', async (t) => {
+  const { cli, id } = await start(t)
+  for (const name of ['a.test', 'b.test', 'c.test', 'd.test', 'e.test'])
+    await cli.json(['domain', 'add', id, name])
+  const full = 'the plan free allows 5 domains, and the team has 5'
+  t.equal(
+    await cli.fault(['domain', 'add', id, 'f.test']),
+    `${full}: remove one, or move the team to a plan that allows more`,
+  )
+  t.equal(await cli.fault(['domain', 'add', id, 'a.test']), 'the team has the domain a.test already')
+  await cli.json(['domain', 'remove', id, 'a.test'])
+  t.match(await cli.json(['domain', 'add', id, 'f.test']), { name: 'f.test' })
+  await cli.json(['team', 'plan', id, '--plan', 'enterprise'])
+  t.match(await cli.json(['domain', 'add', id, 'g.test']), { name: 'g.test' }, 'a plan without a limit')
+})
+
 t.test('domain verify verifies only when the published key is ours', async (t) => {
   const { dns, cli, id } = await start(t)
   const { dns_records: records } = await cli.json(['domain', 'add', id, 'a.test'])

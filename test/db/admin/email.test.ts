@@ -6,7 +6,9 @@ import { insertEvents, recordAttempts } from '../../../db/emails/table.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
+import { saveTemplate } from '../../../db/templates/save.ts'
 import { adminCli, SECRET_KEY } from '../../support/admin.ts'
+import { loseVersions } from '../../support/rows.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 const FIELDS = [
@@ -66,7 +68,7 @@ t.test(
     const headers = { 'X-B': '1', 'X-A': '2' }
     const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
     const fresh = await cli.json(['email', 'show', id, row.id])
-    t.strictSame(Object.keys(fresh), [...FIELDS, 'events', 'waiting'])
+    t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'events', 'waiting'])
     t.match(fresh, {
       id: row.id,
       team_id: id,
@@ -81,6 +83,7 @@ t.test(
       requeued_at: null,
       contact_id: null,
       unsubscribe_token: null,
+      unsubscribe_url: null,
       body_text: 'Hi',
       reply_to: '',
       events: [],
@@ -108,10 +111,18 @@ t.test('email show of one that is addressed to a contact has its unsubscribe tok
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     values (${id}, gen_random_uuid(), 'A@x.test', 'a@x.test', 'unsubscribed', '{}', '{}', now(), now()) returning id`)
   const row = await email(id, new Date(), { to: ['a@X.test'] })
-  const { contact_id, unsubscribe_token } = await cli.json(['email', 'show', id, row.id])
+  const { contact_id, unsubscribe_token, unsubscribe_url } = await cli.json(['email', 'show', id, row.id])
   t.equal(contact_id, contact)
+  t.equal(unsubscribe_url, null, 'PUBLIC_URL is not set')
   const named = readUnsubscribeToken(createSecrets(SECRET_KEY), unsubscribe_token)
   t.same(named, { team_id: id, email_id: row.id })
+  const show = ['email', 'show', id, row.id]
+  for (const PUBLIC_URL of ['https://mail.demo.test', 'https://mail.demo.test/']) {
+    const linked = await cli.json(show, { env: { PUBLIC_URL } })
+    t.equal(linked.unsubscribe_url, `https://mail.demo.test/u/${unsubscribe_token}`)
+  }
+  for (const PUBLIC_URL of ['mail.demo.test', 'https://', 'ftp://mail.demo.test'])
+    t.match(await cli.fault(show, { env: { PUBLIC_URL } }), /PUBLIC_URL must be an http\(s\) URL/)
 })
 
 t.test('email show of one that was handed over says so and waits for nothing', async (t) => {
@@ -142,6 +153,27 @@ t.test('email list prints a team’s emails, newest first, without their bodies'
   t.same(await cli.json(['email', 'list', id, '--status', 'bounced']), [])
   t.match(await cli.fault(['email', 'list', id, '--status', 'lost']), /must be one of queued, sent/)
   t.match(await cli.fault(['email', 'list', id, '--limit', '0']), /must be a whole number, 1 or more/)
+})
+
+t.test('email list tells of each what email show tells, and renders none whose size is known', async (t) => {
+  const { cli, id, email, take, database } = await start(t)
+  const { id: template_id } = await database.transaction(
+    async (tx) =>
+      await saveTemplate({ tx, now: new Date() }, id, { name: 'A', html: '<p>{{name}}</p>', text: '' }),
+  )
+  const changes = { template_id, html: null, variables: { name: 'x'.repeat(2_048) } }
+  const rows = [await email(id), await email(id, new Date(), changes)]
+  const shown = []
+  for (const row of rows.toReversed()) {
+    const { html: _html, body_text: _text, ...rest } = await cli.json(['email', 'show', id, row.id])
+    const { unsubscribe_url: _url, events: _events, waiting: _waiting, ...fields } = rest
+    shown.push(fields)
+  }
+  t.strictSame(await cli.json(['email', 'list', id]), shown)
+  for (const row of rows) await take(row.id)
+  await loseVersions({ database }, id)
+  const sizes = (await cli.json(['email', 'list', id])).map((row: { size_kb: number }) => row.size_kb)
+  t.strictSame(sizes, [1, 0.01])
 })
 
 t.test('email list goes on past one page', async (t) => {

@@ -45,7 +45,7 @@ t.test('key create refuses unknown scopes, naming those there are, and malformed
     await cli.fault([...create, 'emails:send,emails:read']),
     'there is no scope emails:read; there are: contacts:read, contacts:write, emails:send, whatsapp:send',
   )
-  t.match(await cli.fault([...create, ' , ']), /a key needs a scope or more of: contacts:read/)
+  t.match(await cli.fault([...create, ' , ']), /a key needs at least one of: contacts:read/)
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /is not a domain name/)
   t.match(await cli.fault([...create, 'emails:send', '--expires', 'tomorrow']), /must be a time such as/)
   t.match(await cli.fault(create.slice(0, -1)), /required option '--scopes <list>' not specified/)

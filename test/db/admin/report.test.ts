@@ -29,6 +29,11 @@ t.test('report list, show, replay and drop tell of what was parked, try it again
     { id, provider: 'smtp', state: 'parked', reason: 'unreadable', bytes: 3, received_at: /Z$/ },
   ])
   t.notOk('body' in parked[0])
+  t.strictSame(await cli.json(['report', 'list', '--parked', '--state', 'parked']), parked)
+  t.equal(
+    await cli.fault(['report', 'list', '--parked', '--state', 'done']),
+    '--parked and --state done contradict each other: leave one out',
+  )
   t.match(await cli.json(['report', 'show', id]), { id, body: 'one', reason: 'unreadable' })
 
   await store.queue.reenqueue(store.database, 'ingest-report', [])

@@ -75,7 +75,11 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
     t.match(await cli.fault(['team', 'plan', id, '--plan', 'pro', ...flags]), reason, flags.join(' '))
   await refuse(['--emails', '-1'], /whole number, 0 or more/)
   await refuse(['--emails', '1.5'], /whole number, 0 or more/)
-  await refuse(['--contacts', '3000000000'], /contact_limit must be a whole number from 0 to 2147483647/)
+  for (const flag of ['--emails', '--contacts', '--whatsapp'])
+    await refuse(
+      [flag, '2147483648'],
+      new RegExp(`'${flag} <n>'.* must be a whole number from 0 to 2147483647`),
+    )
   await refuse(['--rate', '0'], /a number above 0/)
   await refuse(['--rate', 'fast'], /a number above 0/)
   await refuse(['--rate', '0.1'], /the rate must be from 0.2/)

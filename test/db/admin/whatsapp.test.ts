@@ -116,7 +116,10 @@ t.test(
     const shown = await show()
     t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/ }])
     t.notOk('waiting' in shown)
-    await t.rejects(showMessage(service.database, team.id, UNKNOWN), /no WhatsApp message/)
+    await t.rejects(
+      showMessage({ tx: service.database, now: new Date() }, team.id, UNKNOWN),
+      /no WhatsApp message/,
+    )
   },
 )
 

@@ -149,3 +149,16 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
   )
   t.pass('40 runs')
 })
+
+t.test('figures that the columns cannot hold are refused, and change nothing', async (t) => {
+  const store = await openStore(t)
+  const now = day('2026-02-10')
+  const id = await store.team('free', now)
+  for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
+    for (const figure of [2_147_483_648, -1, 1.5]) {
+      const message = `${field} must be a whole number from 0 to 2147483647`
+      await t.rejects(subscribe(store, id, now, { plan: 'pro', [field]: figure }), { message })
+    }
+  }
+  t.match(await showTeam(store.database, id, now), { plan: 'free', limits: { emails: 5000 } })
+})

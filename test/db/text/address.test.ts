@@ -138,9 +138,9 @@ t.test('whatever is accepted is a hostname, and its own ASCII form', async () =>
 
 t.test('an address is one bare address, kept as given but for outer spaces and tabs', async (t) => {
   t.strictSame(parseAddress(' \tJo.Do+x@Пример.РФ '), {
-    name: null,
     address: 'Jo.Do+x@Пример.РФ',
     domain: 'xn--e1afmkfd.xn--p1ai',
+    identity: 'jo.do+x@xn--e1afmkfd.xn--p1ai',
   })
   t.match(parseAddress("!#$%&'*+-/=?^_`{|}~9@b.co"), { domain: 'b.co' })
 })
@@ -329,7 +329,7 @@ t.test('a formatted mailbox reads back as itself, and formats the same again', a
     fc.property(fc.option(name), address, (name, given) => {
       const parsed = parseAddress(given)
       if (parsed === null) return given.length > 200
-      const mailbox = { ...parsed, name }
+      const mailbox = { name, address: parsed.address, domain: parsed.domain }
       return isDeepStrictEqual(parseMailbox(formatMailbox(mailbox)), mailbox)
     }),
     { numRuns: 2000 },

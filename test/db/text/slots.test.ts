@@ -48,6 +48,7 @@ t.test('a name is taken literally: no paths, no literals, nothing inherited', as
     'undefined',
     'this',
     'as',
+    'else',
     'else-x',
     'elsewhere',
     'if',
@@ -71,19 +72,7 @@ t.test('a name is taken literally: no paths, no literals, nothing inherited', as
 })
 
 t.test('a template with anything but text and slots is refused', async (t) => {
-  const tags = [
-    '#if a}}b{{/if',
-    '#a}}{{/a',
-    '^a}}{{/a',
-    '^',
-    'else',
-    'else if a',
-    ' else ',
-    '/a',
-    '>p',
-    '> (p)',
-    '#>p}}{{/p',
-  ]
+  const tags = ['#if a}}b{{/if', '#a}}{{/a', '^a}}{{/a', '^', 'else if a', '/a', '>p', '> (p)', '#>p}}{{/p']
   const calls = [
     'a b',
     'a "b"',
@@ -117,7 +106,12 @@ t.test('a template with anything but text and slots is refused', async (t) => {
   }
   t.match(faultOf('{{{{raw}}}} {{a}} {{{{/raw}}}}'), 'line 1: {{{{raw}}}} is not a')
   for (const open of ['{{', '{{a', '{{a}', 'a{{#if b', '{{a b']) t.match(faultOf(open), /is not closed$/)
-  for (const open of ['{{! a', '{{!-- a }}', '{{!-- a --}']) t.match(faultOf(open), 'a comment is not closed')
+  for (const tag of ['!', '! a', '!-- a --', '!--a', '~! a', '~!-- a --~', 'a!', '!a'])
+    t.match(faultOf(`x{{${tag}}}`), /^line 1: \{\{.* is not a \{\{name\}\} slot/su, tag)
+  t.match(faultOf('{{!-- {{x}} --}}'), /^line 1: \{\{!-- \{\{x\}\} is not a/)
+  for (const open of ['{{! a', '{{!-- a --}']) t.match(faultOf(open), /is not closed$/)
+  for (const slashes of ['\\', '\\\\'])
+    t.match(faultOf(`${slashes}{{#if a}}`), /^line 1: \{\{#if a\}\} is not a/, 'a backslash hides nothing')
   t.match(faultOf('{{a}}\n\0'), 'line 2: a NUL character')
 })
 
@@ -159,30 +153,46 @@ t.test('no value leaves an unescaped < > " or quote in html', async () => {
   )
 })
 
-t.test('text, comments, escapes and slots come out as Handlebars makes them', async (t) => {
-  t.equal(filled('a\\{{b}} {{!-- {{c}} --}}{{d}} \\\\{{d}}', { d: 'D' }), 'a{{b}} D \\D')
-  t.equal(filled('a\n  {{! alone }}\nb', {}), 'a\nb')
-  const scraps = [
-    '{{x}}',
-    '{{ y }}',
-    '\\',
-    '\\{{x}}',
-    '{{!a}}',
-    '{{!-- {{x}} --}}',
-    '{{~! a ~}}',
-    '{{~!-- a --~}}',
-    '\n',
-    ' ',
-    '\r\n',
-    'a',
-    '}',
-    '{',
-  ]
+/** Text that no tag begins in, nor at its end with what follows. */
+const plain = fc
+  .array(fc.constantFrom('\\', '{', '}', '}}', '\n', ' ', '\r\n', 'a', '!', '😀', '<', '&'), { maxLength: 8 })
+  .map((pieces) => pieces.join('').replace(/\{+/g, '{').replace(/\{$/, ''))
+const name = fc.constantFrom('x', 'else', 'if', 'this', 'a.b', '__proto__', '1', '-', 'é')
+
+t.test('every character outside of a slot is sent as it was written, backslashes too', async (t) => {
+  for (const escaping of ['html', 'none'] as const) {
+    t.equal(filled('C:\\{{a}}', { a: 'x' }, escaping), 'C:\\x')
+    t.equal(filled('\\{{a}} \\\\{{a}} \\\\\\{{ a }}', { a: 'x' }, escaping), '\\x \\\\x \\\\\\x')
+  }
+  t.strictSame(compileTemplate('\\{{a}}\\\\{{b}}').slots, ['a', 'b'])
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(plain, name)),
+      plain,
+      fc.constantFrom('', ' ', '\n\t'),
+      (parts, end, space) => {
+        const source = parts.map(([text, slot]) => `${text}{{${space}${slot}${space}}}~`).join('') + end
+        const variables = Object.fromEntries([['x', ''], ...parts.map(([, slot], at) => [slot, `<${at}>`])])
+        const expected = parts.map(([text, slot]) => `${text}${variables[slot]}~`).join('') + end
+        const slots = [...new Set(parts.map(([, slot]) => slot))]
+        return (
+          compileTemplate(source).slots.join() === slots.join() &&
+          filled(source, variables, 'none') === expected
+        )
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
+t.test('text and slots come out as Handlebars makes them, where it reads them alike', async () => {
+  const scraps = ['{{x}}', '{{ y }}', '\n', ' ', '\r\n', 'a', '}', '{', '!', '~']
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...scraps), { maxLength: 12 }), (pieces) => {
       const source = pieces.join('')
-      const variables = { x: '<1>', y: '"2' }
-      return faultOf(source) !== '' || filled(source, variables) === Handlebars.compile(source)(variables)
+      if (faultOf(source) !== '') return true
+      const variables = Object.fromEntries(compileTemplate(source).slots.map((slot) => [slot, `<${slot}"`]))
+      return filled(source, variables) === Handlebars.compile(source)(variables)
     }),
     { numRuns: 3000 },
   )
@@ -234,7 +244,7 @@ t.test('10,000 slots and hostile sources are answered', async (t) => {
   ]) {
     t.not(faultOf(source), '')
   }
-  const fine = ['\\', '\n', ' ', '}', '\\{{a}}', '{{!a}}\n', '{{!a}}\n \n']
+  const fine = ['\\', '\n', ' ', '}', '\\{{a}}', '\\\\{{a}}\n']
   for (const scrap of fine)
     t.equal(faultOf(`${scrap.repeat(100_000 / scrap.length)}x{{ ${' '.repeat(100_000)}a}}`), '')
 })

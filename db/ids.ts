@@ -1,0 +1,19 @@
+/**
+ * Ids of rows: UUIDv7 whose time is the row's `created_at`, so that a stretch of time is a stretch of the primary key.
+ * Promises: ids of one maker ascend in the order they are made. Design §6.
+ */
+import { v7 as uuidv7 } from 'uuid'
+
+// A sequence has 32 bits; it begins in the lower half, at random, so that it has room to count.
+const FIRST = 2 ** 31
+
+/** Makes ids for rows that are created at one time. */
+export function idsAt(at: Date): () => string {
+  const msecs = at.getTime()
+  let seq = Math.floor(Math.random() * FIRST)
+  return () => uuidv7({ msecs, seq: seq++ })
+}
+
+/** No id of this time or later is below it, and each earlier one is: a bound to compare with. */
+export const firstIdAt = (at: Date): string =>
+  uuidv7({ msecs: at.getTime(), seq: 0, random: new Uint8Array(16) })

@@ -1,0 +1,58 @@
+/** What whoever starts a process is told when it cannot start: one line that names the setting, never a stack. */
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { adminCli, SECRET_KEY } from '../support/admin.ts'
+import { databaseUrl, testServer } from '../support/database.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']
+
+/** Runs an entry that must fail. @returns what it said. */
+const failing = async (entry: string, settings: Record<string, string>): Promise<string> =>
+  await new Promise((resolve, reject) => {
+    const env = { PATH: process.env.PATH, SECRET_KEY, SMTP_URL: 'smtp://127.0.0.1:9', PORT: '0', ...settings }
+    execFile(process.execPath, [join(ROOT, entry)], { env, timeout: 20_000 }, (error, stdout, stderr) =>
+      error?.code === 1 && stdout === ''
+        ? resolve(stderr)
+        : reject(new Error(`${entry}: ${stdout}${stderr}`)),
+    )
+  })
+
+/** The test server's URL as somebody else's. */
+function urlAs(change: { username?: string; password?: string; database?: string }): string {
+  const { url, prefix } = testServer()
+  const { database, ...login } = change
+  return Object.assign(new URL(databaseUrl(url, database ?? `${prefix}_template`)), login).href
+}
+
+const REFUSED = {
+  'a wrong password': urlAs({ password: 'hunter2' }),
+  'an unknown user': urlAs({ username: 'stranger' }),
+  'a missing database': urlAs({ database: 'no_such_database' }),
+}
+
+for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
+  t.test(`${what} is one line that names DATABASE_URL, whatever is started`, async (t) => {
+    for (const entry of ENTRIES) {
+      const said = await failing(entry, { DATABASE_URL })
+      t.match(said, /^cannot start, the server refuses DATABASE_URL: [^\n]+\n$/, entry)
+      t.notMatch(said, /hunter2/)
+    }
+    for (const call of [
+      ['plan', 'list'],
+      ['queue', 'redrive', 'deliver-email'],
+    ]) {
+      const said = await adminCli({ DATABASE_URL }).fault(call)
+      t.match(said, /^the server at \S+:\d+ refuses DATABASE_URL: /, call.join(' '))
+      t.notMatch(said, /hunter2/)
+    }
+  })
+}
+
+t.test('a SECRET_KEY of blanks is refused', async (t) => {
+  const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
+  const line = /SECRET_KEY must be 16 random characters or more, not blanks/
+  for (const entry of ['api/main.ts', 'workers/main.ts']) t.match(await failing(entry, settings), line, entry)
+  t.match(await adminCli(settings).fault(['plan', 'list']), line)
+})
