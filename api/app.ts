@@ -8,6 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
+import type { Database } from '../db/pool.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
@@ -137,6 +138,24 @@ const handlerOf =
     send(ctx, await withinDeadline(answerOf(route, deps, ctx as Ctx), ctx.req, deadline))
   }
 
+/** How long a team's request waits for others of its own, in milliseconds. */
+const PATIENCE = 10_000
+
+/** The database as a team's handler uses it: its transactions take turns with the team's others. */
+const inTurn = ({ database, turns }: Deps, teamId: string): Database => ({
+  ...database,
+  transaction: async (work, retries) => {
+    // The result may be null itself.
+    const done = await turns.run(
+      teamId,
+      async () => ({ result: await database.transaction(work, retries) }),
+      PATIENCE,
+    )
+    if (done) return done.result
+    throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
+  },
+})
+
 async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
   const { state } = ctx
   const now = deps.clock()
@@ -152,7 +171,8 @@ async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
   if (route.access === 'public') return await route.handle(request(), forRequest)
   const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
   authorize(principal, route.access)
-  return await route.handle({ ...request(), principal }, forRequest)
+  const database = inTurn(deps, principal.team_id)
+  return await route.handle({ ...request(), principal }, { ...forRequest, database })
 }
 
 /** What no handler took: an unknown path, or a known one with another method. */

@@ -68,7 +68,7 @@ export async function readJsonText(request: IncomingMessage): Promise<{ value: u
   if (hasBody && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
     throw new Refusal('unsupported_media_type', 'the body must be application/json in UTF-8')
   }
-  if (hasBody && (headers['content-encoding'] ?? 'identity') !== 'identity') {
+  if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', 'the body must not be compressed')
   }
   const bytes = await readRawBody(request)

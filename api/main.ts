@@ -18,6 +18,7 @@ import { createReplies } from '../db/replies.ts'
 import { createSecrets } from '../db/secrets.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/shutdown.ts'
 import { createVersions } from '../db/templates/versions.ts'
+import { createTurns } from '../db/turns.ts'
 import { createWaker } from '../db/wake.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
@@ -30,19 +31,27 @@ const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTime
 // A missing Host is no matter to us, and Node would refuse it without our envelope.
 const SERVER = { ...TIMEOUTS, requireHostHeader: false }
 
+// How long connections are still served when the process is told to end, in milliseconds.
+const LINGER = 1_000
+
 // For the last answers to leave, in milliseconds.
 const FLUSH = 500
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
 
+// How long a statement waits for a row that somebody else holds, in milliseconds; then 503 (reliability §5).
+const LOCK_WAIT = 3_000
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
-  const database = await openDatabase(settings.DATABASE_URL, { size: settings.DATABASE_POOL_SIZE })
+  const size = settings.DATABASE_POOL_SIZE
+  const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const replies = createReplies(settings.DATABASE_URL)
   const app = createApp({
     database,
+    turns: createTurns(Math.ceil(size / 2)),
     queue,
     secrets: createSecrets(settings.SECRET_KEY),
     versions: createVersions(),
@@ -59,7 +68,7 @@ async function start(settings: ApiSettings, log: Log) {
   })
   const requests = trackRequests(app.callback())
   const server = createServer(SERVER, requests.handle)
-  answerOutsiders(server, requests.handle)
+  answerOutsiders(server, requests)
   await listenOn(server, settings.PORT)
   const stop = async (): Promise<void> => {
     // Whoever waits for a worker until then gets an answer still.
@@ -85,6 +94,9 @@ function trackRequests(handler: RequestHandler) {
       const work = handler(request, response).finally(() => inFlight.delete(work))
       inFlight.set(work, response)
     },
+    /** The answer that a connection still waits for, if any. */
+    answering: (socket: Duplex): ServerResponse | undefined =>
+      [...inFlight.values()].find((response) => response.socket === socket),
     /** From now on every answer ends its connection. @returns once nothing is in flight. */
     drain: async (): Promise<void> => {
       draining = true
@@ -116,13 +128,14 @@ function endWith(socket: Duplex, refusal: Refusal): void {
 }
 
 /** What never reaches the application is answered in the envelope like any other failure. */
-function answerOutsiders(
-  server: Server,
-  handle: (request: IncomingMessage, response: ServerResponse) => void,
-): void {
+function answerOutsiders(server: Server, { handle, answering }: Requests): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) return
-    endWith(socket, new Refusal('bad_request', 'the request could not be read'))
+    const refuse = (): void => endWith(socket, new Refusal('bad_request', 'the request could not be read'))
+    // What was asked properly before is answered first.
+    const response = answering(socket)
+    if (response) response.once('finish', refuse)
+    else refuse()
   })
   server.on('connect', (_request, socket) =>
     endWith(socket, new Refusal('method_not_allowed', 'this is no proxy')),
@@ -131,11 +144,18 @@ function answerOutsiders(
   server.on('checkExpectation', handle)
 }
 
-/** Stops taking connections, lets the requests in flight finish, and cuts off whoever still holds a connection then. */
+/**
+ * Tells every client to come back on another connection, stops taking new ones, lets the requests in flight finish, and
+ * cuts off whoever still holds a connection then.
+ */
 async function drain(server: Server, requests: Requests): Promise<void> {
+  const late = sleep(DRAIN, undefined, { ref: false })
+  const drained = requests.drain()
+  // A request may be on its way over a connection that is idle as yet.
+  await sleep(LINGER)
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
-  await Promise.race([requests.drain(), sleep(DRAIN, undefined, { ref: false })])
+  await Promise.race([drained.then(requests.drain), late])
   server.closeIdleConnections()
   await Promise.race([closed, sleep(FLUSH, undefined, { ref: false })])
   server.closeAllConnections()

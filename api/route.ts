@@ -12,6 +12,7 @@ import type { Producer } from '../db/queue.ts'
 import type { Replies } from '../db/replies.ts'
 import type { Secrets } from '../db/secrets.ts'
 import type { Versions } from '../db/templates/versions.ts'
+import type { Turns } from '../db/turns.ts'
 import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
@@ -27,6 +28,8 @@ export type HookSettings = {
 /** What handlers work with; made once by main.ts, passed down. */
 export type Deps = {
   database: Database
+  /** Each team's transactions of this process: a team whose rows are locked leaves connections to the others. */
+  turns: Turns
   queue: Producer
   secrets: Secrets
   versions: Versions

@@ -4,7 +4,7 @@
  * field with its path (decisions: Input). Here and not in api/ since workers validate the items of bulk calls.
  * Must not know any resource.
  */
-import { type AnyObject, array, mixed, type ObjectSchema, string, ValidationError } from 'yup'
+import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from './errors.ts'
 import { parseAddress } from './text/address.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './text/strings.ts'
@@ -77,11 +77,14 @@ export const address = () =>
     (value) => value === undefined || parseAddress(value) !== null,
   )
 
-/** A list of UUIDs. */
+/** A list of UUIDs. One test for all of them: a body holds hundreds of thousands, and yup takes its time with each. */
 export const uuids = () =>
-  array(uuid().defined('${path} must be a UUID').nonNullable('${path} must be a UUID')).typeError(
-    '${path} must be an array of UUIDs',
-  )
+  mixed<string[]>().test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
+    if (value === undefined) return true
+    if (!Array.isArray(value)) return false
+    const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
+    return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
+  })
 
 /** A map of string to string; any key is an ordinary one, `__proto__` too. */
 export const stringMap = () =>

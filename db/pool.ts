@@ -75,16 +75,31 @@ const driverGivingUp =
     return { ...driver, createClient: async () => givingUp(await driver.createClient(), limit) }
   }
 
+/** The URL with one more setting for its sessions. */
+function withSetting(url: string, setting: string): string {
+  const changed = new URL(url)
+  const options = [changed.searchParams.get('options'), setting].filter((each) => each !== null)
+  changed.searchParams.set('options', options.join(' '))
+  // A plus sign would be read as itself.
+  return changed.href.replaceAll('+', '%20')
+}
+
 /**
  * Opens a pool. Connects once, to learn the types' numbers; later connections are made when they are needed, and a
  * database that goes away and comes back is found again.
  * @param statementTimeout in milliseconds; a statement past it is cancelled by the server.
+ * @param lockTimeout in milliseconds; so is one that waits for a lock for longer. Without it a wait is a statement's.
  */
 export async function openDatabase(
   url: string,
-  { size = 10, statementTimeout = 10_000 }: { size?: number; statementTimeout?: number } = {},
+  {
+    size = 10,
+    statementTimeout = 10_000,
+    lockTimeout,
+  }: { size?: number; statementTimeout?: number; lockTimeout?: number } = {},
 ): Promise<Database> {
-  return await createPool(url, {
+  const settings = lockTimeout === undefined ? url : withSetting(url, `-c lock_timeout=${lockTimeout}`)
+  return await createPool(settings, {
     driverFactory: driverGivingUp(statementTimeout + SILENCE),
     maxPoolSize: size,
     connectionTimeout: 3_000,

@@ -4,6 +4,8 @@
  * was let go before its sender was halted, nor any once they are closed. Holds no job.
  */
 
+import { createTurns } from '../db/turns.ts'
+
 export type Slots = {
   /** Runs `work` in a slot. @param patience milliseconds to wait for one. @returns null when none came free in time. */
   run<T>(work: () => Promise<T>, patience: number): Promise<T | null>
@@ -16,47 +18,12 @@ export type Slots = {
 
 /** Makes the slots of a process. */
 export function createSlots(limit: number): Slots {
-  const waiting = new Set<(given: boolean) => void>()
+  const turns = createTurns(limit)
   const halts = new Map<string, Date>()
-  let free = limit
-  let closed = false
-
-  const acquire = async (patience: number): Promise<boolean> => {
-    if (closed) return false
-    if (free > 0) {
-      free -= 1
-      return true
-    }
-    return await new Promise((resolve) => {
-      const end = (given: boolean): void => {
-        clearTimeout(late)
-        waiting.delete(end)
-        resolve(given)
-      }
-      const late = setTimeout(() => end(false), patience)
-      waiting.add(end)
-    })
-  }
-  const release = (): void => {
-    const [next] = waiting
-    if (next) next(true)
-    else free += 1
-  }
-
   return {
-    async run(work, patience) {
-      if (!(await acquire(patience))) return null
-      try {
-        return await work()
-      } finally {
-        release()
-      }
-    },
+    run: async (work, patience) => await turns.run('send', work, patience),
     halt: (sender, now) => void halts.set(sender, now),
     isHalted: (sender, booked_at) => (halts.get(sender) ?? booked_at) > booked_at,
-    close() {
-      closed = true
-      for (const end of waiting) end(false)
-    },
+    close: turns.close,
   }
 }

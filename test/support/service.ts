@@ -23,6 +23,7 @@ import { createSecrets } from '../../db/secrets.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { createVersions } from '../../db/templates/versions.ts'
+import { createTurns } from '../../db/turns.ts'
 import { createWaker } from '../../db/wake.ts'
 import { testDatabase } from './database.ts'
 
@@ -98,11 +99,12 @@ export async function startService(
   }: { clock?: () => Date; url?: string; wake?: Deps['wake']; upsertWait?: number } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
-  const database = await openDatabase(databaseUrl, { size: 10 })
+  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
   const deps: Deps = {
     database,
+    turns: createTurns(5),
     queue,
     secrets: createSecrets(SECRET_KEY),
     versions: createVersions(),
