@@ -3,6 +3,9 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
+import { rowCounts } from '../support/rows.ts'
+import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { until } from '../support/worker.ts'
 
 async function start(t: Test) {
   const api = await startApi(t, (await testDatabase(t)).url)
@@ -36,6 +39,45 @@ t.test('what is no HTTP is answered in the envelope too', async (t) => {
   t.match(await say(`GET /health HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\n${close}`), /^HTTP\/1\.1 200 /)
   t.match(await say(`GET /v1/contacts?a=1 HTTP/1.1\r\nHost: no host at all\r\n${close}`), /^HTTP\/1\.1 401 /)
 })
+
+t.test('stray bytes behind a request are answered after it, not in its place', async (t) => {
+  const { say } = await start(t)
+  const heard = await say('GET /ready HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n')
+  t.match(heard, /^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 400 /)
+})
+
+t.test(
+  'SIGTERM under load: every request is answered, every 201 is stored, and it exits with 0',
+  async (t) => {
+    const service = await startService(t)
+    const team = await makeTeam(service)
+    const api = await startApi(t, service.url)
+    const answered: string[] = []
+    const broken: string[] = []
+    const client = async (): Promise<void> => {
+      for (;;) {
+        try {
+          const { status, body } = await api.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+          if (status === 201) answered.push(body.id)
+          else broken.push(String(status))
+        } catch (error) {
+          const { code = 'unknown' } = (error as Error).cause as { code?: string }
+          // Nobody listens any more: the platform has sent its clients elsewhere by then.
+          if (code !== 'ECONNREFUSED') broken.push(code)
+          return
+        }
+      }
+    }
+    const clients = Array.from({ length: 20 }, client)
+    await until('it is busy', () => answered.length > 50)
+    api.kill('SIGTERM')
+    t.equal(await api.exited, 0)
+    await Promise.all(clients)
+    t.strictSame(broken, [])
+    const { emails, jobs } = await rowCounts(service, team.id)
+    t.strictSame([emails, jobs], [answered.length, answered.length])
+  },
+)
 
 t.test('SIGTERM ends it with 0', async (t) => {
   const { api } = await start(t)

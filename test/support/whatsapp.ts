@@ -87,9 +87,10 @@ export const setDue = async ({ database }: Place, ids: readonly string[]): Promi
     where name = 'deliver-whatsapp' and state < 'active' and id = any(${sql.array([...ids], 'uuid')})`)
 }
 
-/** Ends every pause, of numbers and of pairs. */
+/** Ends every pause, of numbers and of recipients. */
 export const endPauses = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`update senders set paused_until = null, pause_reason = null`)
+  await database.query(sql.unsafe`delete from recipient_pauses`)
 }
 
 /** Takes every delivery job away, so that a test's worker finds only its own. */
