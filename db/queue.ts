@@ -288,7 +288,8 @@ export async function migrateQueues(url: string): Promise<void> {
     }
     for (const name of Object.keys(SCHEDULES)) {
       await boss.createQueue(name, { policy: 'exclusive' })
-      await boss.updateQueue(name, { retryLimit: 0 })
+      // Without a heartbeat a killed worker's round would keep the next ones away until it expires.
+      await boss.updateQueue(name, { retryLimit: 0, heartbeatSeconds: 10, expireInSeconds: 300 })
     }
   } finally {
     await boss.stop({ graceful: false })

@@ -10,8 +10,8 @@ import type { Tx } from '../pool.ts'
 import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'
 import { addressIdentity, parseAddress } from '../text/address.ts'
-import { emailsByProviderIds, lockEmails, raiseStatuses, recordTaken } from './report/table.ts'
-import { type EmailEventKind, type EmailStatus, higherStatus, statusOfEvent } from './status.ts'
+import { changeEmails, type EmailChange, emailsByProviderIds, lockEmails, type Seen } from './report/table.ts'
+import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 import { type EmailEvent, type EmailRef, insertEvents } from './table.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
@@ -37,8 +37,25 @@ const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
 
 const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`
 
-/** Stores events and lifts their rows. Events that were stored before change nothing. @returns a fate for each. */
-export async function applyEmailEvents(tx: Tx, events: readonly AppliedEvent[], now: Date): Promise<Fate[]> {
+/** What one try to deliver an email leaves, besides its events. */
+export type AttemptRecord = EmailRef & {
+  provider_message_id: string | null
+  size_kb: number | null
+  /** Who is still to be tried, where the others' fate is decided; null when that is nobody, or everybody. */
+  pending_recipients: readonly string[] | null
+  seen: Seen
+}
+
+/**
+ * Stores events and lifts their rows. Events that were stored before change nothing.
+ * @param attempts what the events are of, where they come from a delivery. @returns a fate for each event.
+ */
+export async function applyEmailEvents(
+  tx: Tx,
+  events: readonly AppliedEvent[],
+  now: Date,
+  attempts: readonly AttemptRecord[] = [],
+): Promise<Fate[]> {
   if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), spellings(row.to_emails)]))
@@ -59,8 +76,8 @@ export async function applyEmailEvents(tx: Tx, events: readonly AppliedEvent[], 
   )
   const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
   const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
-  await take(tx, news)
-  await raise(tx, news)
+  const changes = changesOf(news, attempts)
+  if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
   return fates
 }
@@ -82,24 +99,32 @@ function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>
   return only !== undefined && others.length === 0 ? only : null
 }
 
-/** Contract §2.2: the id is set once the email is handed over, also when only a report tells so. */
-async function take(tx: Tx, events: readonly AppliedEvent[]): Promise<void> {
-  const taken = new Map<string, EmailRef & { provider_message_id: string }>()
-  for (const { team_id, email_id, provider_message_id } of events) {
-    if (provider_message_id) taken.set(`${team_id}/${email_id}`, { team_id, email_id, provider_message_id })
+/** One change for each row. */
+function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRecord[]): EmailChange[] {
+  const changes = new Map<string, EmailChange>()
+  for (const { pending_recipients: left, seen, ...attempt } of attempts) {
+    changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, seen } })
   }
-  if (taken.size > 0) await recordTaken(tx, [...taken.values()])
-}
-
-async function raise(tx: Tx, events: readonly EmailEvent[]): Promise<void> {
-  const rises = new Map<string, { team_id: string; email_id: string; status: EmailStatus }>()
   for (const event of events) {
-    const { team_id, email_id } = event
-    const status = higherStatus(rises.get(keyOf(event))?.status ?? 'queued', statusOfEvent(event.kind))
-    rises.set(keyOf(event), { team_id, email_id, status })
+    const { team_id, email_id, provider_message_id } = event
+    const change: EmailChange = changes.get(keyOf(event)) ?? {
+      team_id,
+      email_id,
+      status: 'queued',
+      provider_message_id: null,
+      size_kb: null,
+      pending: 'as they were',
+    }
+    change.status = higherStatus(change.status, statusOfEvent(event.kind))
+    if (provider_message_id) {
+      // Contract §2.2: set once the email is handed over, also when only a report tells so. Each attempt is for
+      // everyone who is still pending, so a message that was taken whole leaves nobody to try again.
+      change.provider_message_id = provider_message_id
+      change.pending = 'none left'
+    }
+    changes.set(keyOf(event), change)
   }
-  const moving = [...rises.values()].filter(({ status }) => status !== 'queued')
-  if (moving.length > 0) await raiseStatuses(tx, moving)
+  return [...changes.values()]
 }
 
 /** Applies events as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */

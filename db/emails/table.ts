@@ -205,32 +205,6 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
       and ${undelivered}`)
 }
 
-/** What an attempt changes of a row besides its status. */
-export type AttemptRecord = EmailRef & {
-  provider_message_id: string | null
-  pending_recipients: readonly string[] | null
-  size_kb: number | null
-}
-
-/** Stores what attempts brought, in one statement; a provider id once stored stays. */
-export async function recordAttempts(tx: Tx, attempts: readonly AttemptRecord[]): Promise<void> {
-  const tuples = attempts.map((attempt) => [
-    attempt.team_id,
-    attempt.email_id,
-    attempt.provider_message_id,
-    json(attempt.pending_recipients),
-    attempt.size_kb,
-  ])
-  await tx.query(sql.prepared('record_attempts', object())`
-    update emails e set
-      provider_message_id = coalesce(e.provider_message_id, a.provider_message_id),
-      pending_recipients = case when a.pending is null then null else array(select json_array_elements_text(a.pending)) end,
-      size_kb = coalesce(e.size_kb, a.size_kb)
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'json', 'float8'])}
-      as a (team_id, id, provider_message_id, pending, size_kb)
-    where e.team_id = a.team_id and e.id = a.id`)
-}
-
 /** One thing that happened to an email, or to one recipient of it. */
 export type EmailEvent = EmailRef & {
   /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */

@@ -7,16 +7,10 @@
  */
 import { sizeKb } from '../../db/emails/content.ts'
 import { emailGaveUp } from '../../db/emails/give-up.ts'
-import { applyEmailEvents } from '../../db/emails/report.ts'
+import { type AttemptRecord, applyEmailEvents } from '../../db/emails/report.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
-import {
-  type AttemptRecord,
-  type EmailEvent,
-  emailsToDeliver,
-  type OutgoingRow,
-  recordAttempts,
-} from '../../db/emails/table.ts'
+import { type EmailEvent, emailsToDeliver, type OutgoingRow } from '../../db/emails/table.ts'
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { Log } from '../../db/log.ts'
 import { type FetchedJob, putOff, type Settlement } from '../../db/queue.ts'
@@ -200,8 +194,8 @@ async function record(
     const given_up = overdue.map(({ row, reason }) =>
       emailGaveUp({ team_id: row.team_id, email_id: row.id, since: since(row) }, reason, now),
     )
-    await applyEmailEvents(tx, [...attempts.flatMap((attempt) => eventsOf(attempt, now)), ...given_up], now)
-    if (attempts.length > 0) await recordAttempts(tx, attempts.map(recordOf))
+    const events = [...attempts.flatMap((attempt) => eventsOf(attempt, now)), ...given_up]
+    await applyEmailEvents(tx, events, now, attempts.map(recordOf))
     if (done.length > 0) await queue.complete(tx, 'deliver-email', done)
     for (const [seconds, again] of Map.groupBy(snoozed, ({ wait_seconds }) => wait_seconds ?? 0)) {
       await queue.snooze(
@@ -222,6 +216,7 @@ function recordOf(attempt: Attempt): AttemptRecord {
     email_id: attempt.row.id,
     provider_message_id: attempt.delivery.provider_message_id,
     pending_recipients: pending.length > 0 && isPartial(attempt, pending) ? pending : null,
+    seen: attempt.row,
     size_kb: attempt.html === null ? null : sizeKb(attempt.html),
   }
 }

@@ -1,8 +1,8 @@
 /** The CLI's verbs about stored emails. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { raiseStatuses } from '../../../db/emails/report/table.ts'
-import { insertEvents, recordAttempts } from '../../../db/emails/table.ts'
+import { changeEmails } from '../../../db/emails/report/table.ts'
+import { insertEvents } from '../../../db/emails/table.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
@@ -41,10 +41,9 @@ async function start(t: Test) {
   /** The provider takes the email. */
   const take = async (emailId: string) => {
     const ref = { team_id: id, email_id: emailId }
-    await recordAttempts(store.database, [
-      { ...ref, provider_message_id: 'p-1', pending_recipients: null, size_kb: 1 },
+    await changeEmails(store.database, [
+      { ...ref, status: 'sent', provider_message_id: 'p-1', size_kb: 1, pending: 'as they were' },
     ])
-    await raiseStatuses(store.database, [{ ...ref, status: 'sent' }])
   }
   const event = async (emailId: string, kind: 'sent' | 'deferred', detail: string, at: string) =>
     await insertEvents(store.database, [

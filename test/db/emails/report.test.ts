@@ -271,3 +271,40 @@ t.test('a report brings the provider’s id to a row that lost it; one that is s
   await apply(told(lost, 'p-4'))
   t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
 })
+
+t.test(
+  'an attempt says who is left, unless somebody else has been at the row since it read it',
+  async (t) => {
+    const service = await start(t)
+    const team = await storeTeam(service)
+    const to = ['now@example.org', 'later@example.org']
+    const [id = ''] = await storeEmails(service, team, [to])
+    const ref = { team_id: team, email_id: id }
+    const leave = async (
+      left: string[] | null,
+      seen: { provider_message_id: string | null; pending_recipients: string[] | null },
+      key: string,
+    ) => {
+      const events = to.map(
+        (recipient, index): EmailEvent => ({
+          ...ref,
+          event_key: `${key}:${recipient}`,
+          kind: index === 0 || left === null ? 'sent' : 'deferred',
+          recipient,
+          occurred_at: NOW,
+          detail: '',
+          effect: 'none',
+        }),
+      )
+      const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
+      await service.database.transaction(async (tx) => await applyEmailEvents(tx, events, NOW, [attempt]))
+      return await emailById(service.database, team, id)
+    }
+    const fresh = { provider_message_id: null, pending_recipients: null }
+    const left = ['later@example.org']
+    t.match(await leave(left, fresh, 'first'), { status: 'sent', pending_recipients: left })
+    const second = { provider_message_id: 'p-1', pending_recipients: left }
+    t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
+    t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
+  },
+)
