@@ -71,11 +71,13 @@ export const idempotencyKey = () =>
 
 /** One bare email address. */
 export const address = () =>
-  text().test(
-    'address',
-    '${path} must be an email address',
-    (value) => value === undefined || parseAddress(value) !== null,
-  )
+  string()
+    .typeError('${path} must be a string')
+    .test(
+      'address',
+      '${path} must be an email address',
+      (value) => value === undefined || parseAddress(value) !== null,
+    )
 
 /** A list of UUIDs. One test for all of them: a body holds hundreds of thousands, and yup takes its time with each. */
 export const uuids = () =>

@@ -12,17 +12,23 @@ const GATHER = 5
 
 export type Waker = (job: JobName) => void
 
-/** Makes the sending side. Errors are dropped: the poll behind the hint finds the work. */
+/** Makes the sending side: a first hint goes at once, those behind it together. Errors are dropped: the poll finds the work. */
 export function createWaker(database: Database): Waker {
   const pending = new Set<JobName>()
+  let gathering = false
   const flush = (): void => {
+    gathering = pending.size > 0
+    if (!gathering) return
     const jobs = [...pending]
     pending.clear()
     notify(database, CHANNEL, jobs).catch(() => {})
+    setTimeout(flush, GATHER)
   }
   return (job) => {
-    if (pending.size === 0) setTimeout(flush, GATHER)
     pending.add(job)
+    if (gathering) return
+    gathering = true
+    setImmediate(flush)
   }
 }
 

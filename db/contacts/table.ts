@@ -78,19 +78,33 @@ export async function lockContact(tx: Tx, teamId: string, identity: string): Pro
     where team_id = ${teamId} and identity = ${identity} for no key update`)
 }
 
-const identityRow = object({ id: string().defined(), identity: string().defined() })
+const idsRow = object({ ids: mixed<Record<string, string>>().defined() })
 
-/** The ids of these identities' contacts, locked in one order, whoever else locks many of them. */
-export async function lockContacts(
+/**
+ * Locks the contacts of these identities in one order, whoever else locks many of them, and writes the maps that come
+ * with them; null leaves a contact as it is. One statement, one row as its answer: a thousand rows, each validated by
+ * itself, took half of the time. @returns the ids of those that there are, by identity.
+ */
+export async function writeContacts(
   tx: Tx,
   teamId: string,
-  identities: readonly string[],
+  items: ReadonlyMap<string, Readonly<Record<string, string>> | null>,
+  now: Date,
 ): Promise<Map<string, string>> {
-  const rows = await tx.any(sql.prepared('lock_contacts_of_team', identityRow)`
-    select id, identity from contacts
-    where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
-    order by identity for no key update`)
-  return new Map(rows.map(({ id, identity }) => [identity, id]))
+  const tuples = [...items].map(([identity, map]) => [identity, map && JSON.stringify(map)])
+  const { ids } = await tx.one(sql.prepared('write_contacts', idsRow)`
+    with held as materialized (
+      select c.id, c.identity, item.properties
+      from contacts c join ${sql.unnest(tuples, ['text', 'jsonb'])} as item (identity, properties)
+        on c.identity = item.identity
+      where c.team_id = ${teamId}
+      order by c.identity for no key update of c
+    ), written as (
+      update contacts c set properties = held.properties, updated_at = ${touchedAt(now)}
+      from held where c.team_id = ${teamId} and c.id = held.id and held.properties is not null
+    )
+    select coalesce(json_object_agg(identity, id), '{}') as ids from held`)
+  return new Map(Object.entries(ids))
 }
 
 /** As `insertContact`, for many in one statement. */
@@ -111,20 +125,6 @@ export async function insertContacts(
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     select ${teamId}, id, email, identity, 'subscribed', properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
     from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb'])} as item (id, email, identity, properties)`)
-}
-
-/** Replaces the properties of contacts, in one statement; nothing else of them changes. */
-export async function writeContactProperties(
-  tx: Tx,
-  teamId: string,
-  contacts: readonly Pick<NewContact, 'id' | 'properties'>[],
-  now: Date,
-): Promise<void> {
-  const tuples = contacts.map(({ id, properties }) => [id, JSON.stringify(properties)])
-  await tx.query(sql.prepared('write_contact_properties', object())`
-    update contacts c set properties = item.properties, updated_at = ${touchedAt(now)}
-    from ${sql.unnest(tuples, ['uuid', 'jsonb'])} as item (id, properties)
-    where c.team_id = ${teamId} and c.id = item.id`)
 }
 
 /** What a page of the list shows: `email` is a substring, taken literally and without regard to case. */

@@ -16,7 +16,7 @@ import { chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { parsedAddress } from '../text/address.ts'
 import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
-import { insertContacts, lockContacts, type NewContact, writeContactProperties } from './table.ts'
+import { insertContacts, type NewContact, writeContacts } from './table.ts'
 import type { StoredRefusal, UpsertResult } from './upserts/table.ts'
 
 const itemSchema = object({
@@ -40,30 +40,35 @@ export function readItems(body: string): (ContactItem | Refusal)[] {
   return items.map((item, index) => settle(() => toItem(item, `contacts[${index}]`)))
 }
 
-/** What a call comes to: an outcome for each item, contacts to make, and maps to write on those that there are. */
-type Decision = {
-  outcomes: (string | Refusal)[]
-  fresh: Omit<NewContact, 'topic_ids'>[]
-  changed: Pick<NewContact, 'id' | 'properties'>[]
+/** What a call comes to: an outcome for each item, and contacts to make. */
+type Decision = { outcomes: (string | Refusal)[]; fresh: Omit<NewContact, 'topic_ids'>[] }
+
+/** The map that each contact of a call gets: the last one given for it; null when none is. */
+function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNullable<Properties> | null> {
+  const maps = new Map<string, NonNullable<Properties> | null>()
+  for (const item of items) {
+    if (item instanceof Refusal) continue
+    maps.set(item.identity, item.properties ?? maps.get(item.identity) ?? null)
+  }
+  return maps
 }
 
-/** Admits items in order while there is room; the last map given for a contact is the one it gets. Pure. */
+/** Admits items in order while there is room. Pure. */
 function decide(
   items: readonly (ContactItem | Refusal)[],
-  stored: ReadonlyMap<string, string>,
-  room: number,
-  full: Refusal,
+  existing: ReadonlyMap<string, string>,
+  maps: ReadonlyMap<string, NonNullable<Properties> | null>,
+  { room, full }: { room: number; full: Refusal },
 ): Decision {
   const fresh = new Map<string, { id: string; email: string }>()
-  const maps = new Map<string, NonNullable<Properties>>()
   const outcomes = items.map((item) => {
     if (item instanceof Refusal) return item
-    const { email, identity, properties } = item
-    const known = stored.get(identity) ?? fresh.get(identity)?.id
-    if (known === undefined && fresh.size >= room) return full
-    const id = known ?? uuidv7()
-    if (known === undefined) fresh.set(identity, { id, email })
-    if (properties !== undefined) maps.set(identity, properties)
+    const { email, identity } = item
+    const known = existing.get(identity) ?? fresh.get(identity)?.id
+    if (known !== undefined) return known
+    if (fresh.size >= room) return full
+    const id = uuidv7()
+    fresh.set(identity, { id, email })
     return id
   })
   return {
@@ -73,10 +78,6 @@ function decide(
       identity,
       properties: maps.get(identity) ?? {},
     })),
-    changed: [...maps].flatMap(([identity, properties]) => {
-      const id = stored.get(identity)
-      return id === undefined ? [] : [{ id, properties }]
-    }),
   }
 }
 
@@ -89,17 +90,16 @@ export async function upsertContacts(
   items: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {
   const account = await lockAccount(tx, teamId, now)
-  const identities = items.flatMap((item) => (item instanceof Refusal ? [] : [item.identity]))
-  const existing = await lockContacts(tx, teamId, [...new Set(identities)])
+  const maps = mapsOf(items)
+  const existing = await writeContacts(tx, teamId, maps, now)
   const { limits, used } = account
   const room = left(limits.contacts, used.contacts)
   const full = contactsReached(limits.contacts)
-  if (identities.length > 0 && existing.size === 0 && room === 0) return { refusal: stored(full) }
-  const { outcomes, fresh, changed } = decide(items, existing, room, full)
+  if (maps.size > 0 && existing.size === 0 && room === 0) return { refusal: stored(full) }
+  const { outcomes, fresh } = decide(items, existing, maps, { room, full })
   if (fresh.length > 0) {
     used.contacts += fresh.length
     await insertContacts(tx, teamId, fresh, { now, charge: chargeOf(teamId, account) })
   }
-  if (changed.length > 0) await writeContactProperties(tx, teamId, changed, now)
   return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
 }

@@ -104,7 +104,9 @@ const isAtom = (text: string): boolean => /^[\w!#$%&'*+\-/=?^`{|}~]+$/.test(text
 
 /** NFC and lower case, letter by letter: a word's last capital sigma must not become a final one. */
 const fold = (name: string): string =>
-  Array.from(name.normalize('NFC'), (letter) => letter.toLowerCase()).join('')
+  /^[\w.-]*$/.test(name)
+    ? name.toLowerCase()
+    : Array.from(name.normalize('NFC'), (letter) => letter.toLowerCase()).join('')
 
 /**
  * Node maps far more than it should here (127.1, %65, fullwidth, cuts at a slash) and lets undecodable xn--
