@@ -3,8 +3,9 @@
  * Promises: told once for each time that it was accepted or requeued, whoever notices first. The row stays queued.
  */
 import type { Tx } from '../pool.ts'
+import { type EmailEvent, insertEmailEvents } from './events/table.ts'
 import { emailsGivenUp } from './requeue/table.ts'
-import { type EmailEvent, type EmailRef, insertEvents } from './table.ts'
+import type { EmailRef } from './table.ts'
 
 /** The event that tells of it. `since`: when the email was accepted, or requeued last. */
 export const emailGaveUp = (
@@ -29,5 +30,5 @@ export async function noteEmailsGivenUp({ tx, now }: { tx: Tx; now: Date }, limi
   const emails = await emailsGivenUp(tx, limit)
   if (emails.length === 0) return 0
   const events = emails.map(({ reason, ...email }) => emailGaveUp(email, reason ?? NO_ANSWER, now))
-  return (await insertEvents(tx, events)).length
+  return (await insertEmailEvents(tx, events)).length
 }

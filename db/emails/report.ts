@@ -9,10 +9,11 @@ import { applyContactEffects, lockTouchedContacts } from '../contacts/report.ts'
 import type { Tx } from '../pool.ts'
 import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'
-import { addressIdentity, parseAddress } from '../text/address.ts'
+import { parseAddress } from '../text/address.ts'
+import { type EmailEvent, insertEmailEvents } from './events/table.ts'
 import { changeEmails, type EmailChange, emailsByProviderIds, lockEmails, type Seen } from './report/table.ts'
 import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
-import { type EmailEvent, type EmailRef, insertEvents } from './table.ts'
+import type { EmailRef } from './table.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 type AppliedEvent = EmailEvent & { provider_message_id?: string | null }
@@ -70,7 +71,7 @@ export async function applyEmailEvents(
   }
   if (placed.length === 0) return fates
   const contactOf = await lockTouchedContacts(tx, placed)
-  const stored = await insertEvents(
+  const stored = await insertEmailEvents(
     tx,
     placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
   )
@@ -82,8 +83,7 @@ export async function applyEmailEvents(
   return fates
 }
 
-const identityOf = (address: string): string =>
-  parseAddress(address) ? addressIdentity(address) : address.toLowerCase()
+const identityOf = (address: string): string => parseAddress(address)?.identity ?? address.toLowerCase()
 
 /** A row's recipients, by what their spellings share. */
 const spellings = (to: readonly string[]): Map<string, string> =>

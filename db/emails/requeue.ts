@@ -6,10 +6,11 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
-import { markRequeued } from './requeue/table.ts'
+import { insertEmailEvents } from './events/table.ts'
+import { markEmailsRequeued } from './requeue/table.ts'
 import { emailOrRefusal } from './show.ts'
 import type { EmailStatus } from './status.ts'
-import { type EmailRef, insertEvents } from './table.ts'
+import type { EmailRef } from './table.ts'
 
 type Requeueing = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 
@@ -19,7 +20,7 @@ export async function noteEmailsRequeued(
   refs: readonly EmailRef[],
 ): Promise<readonly EmailRef[]> {
   if (refs.length === 0) return []
-  const requeued = await markRequeued(tx, refs, now)
+  const requeued = await markEmailsRequeued(tx, refs, now)
   const event = {
     event_key: `requeued:${now.toISOString()}`,
     kind: 'requeued' as const,
@@ -28,7 +29,7 @@ export async function noteEmailsRequeued(
     detail: '',
   }
   if (requeued.length > 0)
-    await insertEvents(
+    await insertEmailEvents(
       tx,
       requeued.map((ref) => ({ ...ref, ...event })),
     )

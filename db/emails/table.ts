@@ -1,10 +1,9 @@
-/** Rows of emails and email_events, and the queries over them. */
+/** Rows of emails, and the queries over them. Their events are in events/table.ts. */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
-import type { ContactEffect } from '../contacts/effect.ts'
 import { firstIdAt } from '../ids.ts'
 import type { Tx } from '../pool.ts'
-import { EMAIL_LADDER, type EmailEventKind, type EmailStatus } from './status.ts'
+import { EMAIL_LADDER, type EmailStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
@@ -203,78 +202,6 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
     from emails
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
       and ${undelivered}`)
-}
-
-/** One thing that happened to an email, or to one recipient of it. */
-export type EmailEvent = EmailRef & {
-  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
-  event_key: string
-  kind: EmailEventKind
-  recipient: string | null
-  occurred_at: Date
-  /** The provider's words. */
-  detail: string
-  /** What it means for the recipient's contact; nothing when absent. */
-  effect?: ContactEffect
-  /** That contact, if there is one. */
-  contact_id?: string | undefined
-}
-
-/** Only what counts for or against a run of soft bounces is looked up again. */
-const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
-  contact_id !== undefined && (effect === 'soft' || effect === 'delivered')
-    ? [contact_id, effect]
-    : [null, null]
-
-const freshEvent = object({
-  team_id: string().defined(),
-  email_id: string().defined(),
-  event_key: string().defined(),
-})
-
-/** Stores events in one statement. @returns those that were not stored before. */
-export async function insertEvents(tx: Tx, events: readonly EmailEvent[]) {
-  const tuples = events.map((event) => [
-    event.team_id,
-    event.email_id,
-    event.event_key,
-    event.kind,
-    event.recipient,
-    event.occurred_at.toISOString(),
-    event.detail,
-    ...counted(event),
-  ])
-  return await tx.any(sql.prepared('insert_email_events', freshEvent)`
-    insert into email_events (
-      team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
-    select * from ${sql.unnest(tuples, [
-      'uuid',
-      'uuid',
-      'text',
-      'text',
-      'text',
-      'timestamptz',
-      'text',
-      'uuid',
-      'text',
-    ])} as event
-    on conflict do nothing
-    returning team_id, email_id, event_key`)
-}
-
-const eventRow = object({
-  kind: string().defined(),
-  recipient: string().defined().nullable(),
-  occurred_at: string().defined(),
-  detail: string().defined(),
-})
-export type EmailEventRow = InferType<typeof eventRow>
-
-/** The email's timeline, oldest first. */
-export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {
-  return await tx.any(sql.type(eventRow)`
-    select kind, recipient, occurred_at, detail from email_events
-    where team_id = ${teamId} and email_id = ${id} order by occurred_at, event_key`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

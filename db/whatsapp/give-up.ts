@@ -4,7 +4,9 @@
  */
 import { NO_ANSWER } from '../emails/give-up.ts'
 import type { Tx } from '../pool.ts'
-import { insertEvents, type MessageRef, messagesGivenUp, type WhatsappEvent } from './table.ts'
+import { insertWhatsappEvents, type WhatsappEvent } from './events/table.ts'
+import { messagesGivenUp } from './requeue/table.ts'
+import type { MessageRef } from './table.ts'
 
 /** The event that tells of it. `since`: when the message was accepted, or requeued last. */
 export const messageGaveUp = (
@@ -28,5 +30,5 @@ export async function noteMessagesGivenUp(
   const messages = await messagesGivenUp(tx, limit)
   if (messages.length === 0) return 0
   const events = messages.map(({ reason, ...message }) => messageGaveUp(message, reason ?? NO_ANSWER, now))
-  return (await insertEvents(tx, events)).length
+  return (await insertWhatsappEvents(tx, events)).length
 }

@@ -7,6 +7,7 @@
 import type { Tx } from '../pool.ts'
 import { APPLIED, type Fate, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef as ReportedRef } from '../reports/ref.ts'
+import { insertWhatsappEvents, type WhatsappEvent } from './events/table.ts'
 import {
   type Acceptance,
   lockMessages,
@@ -15,7 +16,7 @@ import {
   recordAcceptances,
 } from './report/table.ts'
 import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } from './status.ts'
-import { insertEvents, type MessageRef, type WhatsappEvent } from './table.ts'
+import type { MessageRef } from './table.ts'
 import { type ReportedFinding, recordReportedFindings } from './templates/table.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
@@ -44,7 +45,7 @@ export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[
   // Locked in one order by everyone, so that two transactions over the same rows cannot deadlock.
   const there = new Set((await lockMessages(tx, events)).map(keyOf))
   const placed = events.filter((event) => there.has(keyOf(event)))
-  const stored = placed.length > 0 ? await insertEvents(tx, placed) : []
+  const stored = placed.length > 0 ? await insertWhatsappEvents(tx, placed) : []
   const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
   const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
   await accept(tx, news)

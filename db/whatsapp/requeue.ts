@@ -5,7 +5,9 @@
  */
 import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
-import { insertEvents, type MessageRef, markRequeued } from './table.ts'
+import { insertWhatsappEvents } from './events/table.ts'
+import { markMessagesRequeued } from './requeue/table.ts'
+import type { MessageRef } from './table.ts'
 
 /** Marks those of the messages that the provider has not taken, and tells their timelines. @returns these. */
 export async function noteMessagesRequeued(
@@ -13,7 +15,7 @@ export async function noteMessagesRequeued(
   refs: readonly MessageRef[],
 ): Promise<readonly MessageRef[]> {
   if (refs.length === 0) return []
-  const requeued = await markRequeued(tx, refs, now)
+  const requeued = await markMessagesRequeued(tx, refs, now)
   const event = {
     event_key: `requeued:${now.toISOString()}`,
     kind: 'requeued' as const,
@@ -21,7 +23,7 @@ export async function noteMessagesRequeued(
     detail: '',
   }
   if (requeued.length > 0)
-    await insertEvents(
+    await insertWhatsappEvents(
       tx,
       requeued.map((ref) => ({ ...ref, ...event })),
     )

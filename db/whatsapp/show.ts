@@ -6,8 +6,9 @@ import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../pool.ts'
 import { type Waiting, waitingOf } from '../queue/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
+import { eventsOfMessage } from './events/table.ts'
 import type { WhatsappStatus } from './status.ts'
-import { eventsOfMessage, messageById, messagesOfTeam, type WhatsappRow } from './table.ts'
+import { messageById, messagesOfTeam, type WhatsappRow } from './table.ts'
 
 export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
 

@@ -1,11 +1,9 @@
-/** Rows of WhatsApp requests, messages and events, and the queries over them. */
+/** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events/table.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { firstIdAt } from '../ids.ts'
-import { deadLetterOf } from '../jobs.ts'
 import type { Tx } from '../pool.ts'
-import { withoutJob } from '../queue/table.ts'
-import { WHATSAPP_LADDER, type WhatsappEventKind, type WhatsappStatus } from './status.ts'
+import { WHATSAPP_LADDER, type WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
@@ -183,112 +181,6 @@ export async function messagesToDeliver(
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')) e
     where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id))
       and m.status = 'queued' and m.accepted_at is null`)
-}
-
-/** One thing that happened to a message. */
-export type WhatsappEvent = MessageRef & {
-  /** What makes a repeat of it fall away: the provider's words for it, or the attempt. */
-  event_key: string
-  kind: WhatsappEventKind
-  occurred_at: Date
-  /** The provider's words. */
-  detail: string
-}
-
-const freshEvent = object({
-  team_id: string().defined(),
-  message_id: string().defined(),
-  event_key: string().defined(),
-})
-
-/** Stores events in one statement. @returns those that were not stored before. */
-export async function insertEvents(tx: Tx, events: readonly WhatsappEvent[]) {
-  const tuples = events.map((event) => [
-    event.team_id,
-    event.message_id,
-    event.event_key,
-    event.kind,
-    event.occurred_at.toISOString(),
-    event.detail,
-  ])
-  return await tx.any(sql.prepared('insert_whatsapp_events', freshEvent)`
-    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
-    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])} as event
-    on conflict do nothing
-    returning team_id, message_id, event_key`)
-}
-
-const eventRow = object({
-  kind: string().defined(),
-  occurred_at: string().defined(),
-  detail: string().defined(),
-})
-export type WhatsappEventRow = InferType<typeof eventRow>
-
-/** The message's timeline, oldest first; within a second, which is all that reports tell, by the ladder. */
-export async function eventsOfMessage(
-  tx: Tx,
-  teamId: string,
-  id: string,
-): Promise<readonly WhatsappEventRow[]> {
-  return await tx.any(sql.type(eventRow)`
-    select kind, occurred_at, detail from whatsapp_events
-    where team_id = ${teamId} and message_id = ${id}
-    order by date_trunc('second', occurred_at),
-      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, event_key`)
-}
-
-const refRow = object({ team_id: string().defined(), message_id: string().defined() })
-
-// Told since it was accepted or requeued last.
-const gaveUp = sql.fragment`
-  exists (
-    select from whatsapp_events v
-    where v.team_id = m.team_id and v.message_id = m.id and v.kind = 'gave_up'
-      and v.occurred_at >= coalesce(m.requeued_at, m.created_at))`
-
-/**
- * Messages accepted before `before` that the provider has not taken, with neither a job nor word that they were given
- * up, oldest first. The limit counts these alone: however many wait or were given up, a lost one is found.
- */
-export async function lostMessages(tx: Tx, before: Date, limit: number): Promise<readonly MessageRef[]> {
-  return await tx.any(sql.type(refRow)`
-    select team_id, id as message_id from whatsapp_messages m
-    where status = 'queued' and accepted_at is null and created_at < ${sql.timestamp(before)}
-      and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
-      and ${withoutJob('deliver-whatsapp', sql.fragment`m.id`)} and not ${gaveUp}
-    order by created_at limit ${limit}`)
-}
-
-const givenUpRow = object({
-  team_id: string().defined(),
-  message_id: string().defined(),
-  since: string().defined(),
-  reason: string().defined().nullable(),
-})
-
-/** Messages whose delivery job is a dead letter that their timeline does not tell of yet, oldest first. */
-export async function messagesGivenUp(tx: Tx, limit: number) {
-  return await tx.any(sql.type(givenUpRow)`
-    select m.team_id, m.id as message_id, coalesce(m.requeued_at, m.created_at) as since,
-      d.source_output ->> 'reason' as reason
-    from pgboss.job d
-      join whatsapp_messages m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
-    where d.name = ${deadLetterOf('deliver-whatsapp')} and d.state < 'active' and not ${gaveUp}
-    order by d.created_on limit ${limit}`)
-}
-
-/** Marks rows that are still undelivered as requeued. @returns those it found. */
-export async function markRequeued(
-  tx: Tx,
-  refs: readonly MessageRef[],
-  now: Date,
-): Promise<readonly MessageRef[]> {
-  return await tx.any(sql.type(refRow)`
-    update whatsapp_messages set requeued_at = ${sql.timestamp(now)}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and status = 'queued' and accepted_at is null
-    returning team_id, id as message_id`)
 }
 
 const countRow = object({ count: number().defined() })

@@ -6,11 +6,12 @@
  * 24 h (decisions: refused for now). Must not know a provider's words.
  */
 import { sizeKb } from '../../db/emails/content.ts'
+import type { EmailEvent } from '../../db/emails/events/table.ts'
 import { emailGaveUp } from '../../db/emails/give-up.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/report.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
-import { type EmailEvent, emailsToDeliver, type OutgoingRow } from '../../db/emails/table.ts'
+import { emailsToDeliver, type OutgoingRow } from '../../db/emails/table.ts'
 import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
 import type { Log } from '../../db/log.ts'
 import { type FetchedJob, putOff, type Settlement } from '../../db/queue.ts'

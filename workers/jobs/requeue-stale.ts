@@ -12,8 +12,8 @@ import type { Producer } from '../../db/queue.ts'
 import { lostReports } from '../../db/reports/table.ts'
 import { forgetRecipientPauses } from '../../db/senders/table.ts'
 import { noteMessagesGivenUp } from '../../db/whatsapp/give-up.ts'
+import { lostMessages } from '../../db/whatsapp/requeue/table.ts'
 import { requeueMessages } from '../../db/whatsapp/requeue.ts'
-import { lostMessages } from '../../db/whatsapp/table.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */

@@ -29,7 +29,7 @@ export async function lostEmails(tx: Tx, before: Date, limit: number): Promise<r
 }
 
 /** Marks emails that are still to be delivered as requeued. @returns those it found. */
-export async function markRequeued(
+export async function markEmailsRequeued(
   tx: Tx,
   refs: readonly EmailRef[],
   now: Date,

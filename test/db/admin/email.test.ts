@@ -1,8 +1,8 @@
 /** The CLI's verbs about stored emails. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { insertEmailEvents } from '../../../db/emails/events/table.ts'
 import { changeEmails } from '../../../db/emails/report/table.ts'
-import { insertEvents } from '../../../db/emails/table.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
@@ -46,7 +46,7 @@ async function start(t: Test) {
     ])
   }
   const event = async (emailId: string, kind: 'sent' | 'deferred', detail: string, at: string) =>
-    await insertEvents(store.database, [
+    await insertEmailEvents(store.database, [
       {
         team_id: id,
         email_id: emailId,

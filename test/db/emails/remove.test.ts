@@ -2,9 +2,9 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { boolean, number, object } from 'yup'
+import { type EmailEvent, insertEmailEvents } from '../../../db/emails/events/table.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { applyEmailEvents } from '../../../db/emails/report.ts'
-import { type EmailEvent, insertEvents } from '../../../db/emails/table.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import { until } from '../../support/worker.ts'
 
@@ -21,7 +21,7 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
     occurred_at: new Date(),
     detail: '451 later',
   })
-  await insertEvents(database, [event('first')])
+  await insertEmailEvents(database, [event('first')])
   const someoneWaits = async () =>
     await database.oneFirst(sql.type(object({ waits: boolean().defined() }))`
       select exists (

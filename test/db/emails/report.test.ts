@@ -2,9 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import type { EmailEvent } from '../../../db/emails/events/table.ts'
 import { applyEmailEvents, applyReportedEmails, type ReportedEmail } from '../../../db/emails/report.ts'
 import { type EmailStatus, higherStatus, statusOfEvent } from '../../../db/emails/status.ts'
-import { type EmailEvent, emailById, emailsToDeliver } from '../../../db/emails/table.ts'
+import { emailById, emailsToDeliver } from '../../../db/emails/table.ts'
 import {
   contactState,
   emailStatus,

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { eventsOfMessage, insertWhatsappEvents } from '../../../db/whatsapp/events/table.ts'
 import { applyReportedWhatsapp, type ReportedStatus } from '../../../db/whatsapp/report.ts'
 import { higherStatus, type WhatsappStatus } from '../../../db/whatsapp/status.ts'
-import { eventsOfMessage, insertEvents } from '../../../db/whatsapp/table.ts'
 import { applyReportedTemplates } from '../../../db/whatsapp/templates/report.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../support/whatsapp.ts'
@@ -62,7 +62,7 @@ t.test('queued → sent → delivered → read, and never back', async (t) => {
 t.test('the timeline tells by time, and by the ladder what reports put into one second', async (t) => {
   const [id = ''] = await messages(1)
   const second = 1_750_000_000_000
-  await insertEvents(database, [
+  await insertWhatsappEvents(database, [
     {
       team_id: team.id,
       message_id: id,

@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import { openConsumer } from '../../../db/queue.ts'
-import { eventsOfMessage, messageById } from '../../../db/whatsapp/table.ts'
+import { eventsOfMessage } from '../../../db/whatsapp/events/table.ts'
+import { messageById } from '../../../db/whatsapp/table.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'

@@ -1,7 +1,8 @@
 /** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { emailById, eventsOfEmail } from '../../../db/emails/table.ts'
+import { eventsOfEmail } from '../../../db/emails/events/table.ts'
+import { emailById } from '../../../db/emails/table.ts'
 import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'

@@ -2,8 +2,9 @@
 
 import t, { type Test } from 'tap'
 import { queueStatus } from '../../../db/queue/table.ts'
+import { eventsOfMessage } from '../../../db/whatsapp/events/table.ts'
 import { showMessage } from '../../../db/whatsapp/show.ts'
-import { eventsOfMessage, messageById } from '../../../db/whatsapp/table.ts'
+import { messageById } from '../../../db/whatsapp/table.ts'
 import { HANDLERS } from '../../../workers/registry.ts'
 import {
   type CloudAnswer,
