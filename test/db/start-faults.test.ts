@@ -2,8 +2,9 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
-import { adminCli, SECRET_KEY } from '../support/admin.ts'
+import { adminCli } from '../support/admin.ts'
 import { databaseUrl, testServer } from '../support/database.ts'
+import { SECRET_KEY } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']

@@ -1,10 +1,9 @@
 /** The CLI as a test runs it: the real process, on a database of the test's own. */
 import { type ExecFileException, execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { SECRET_KEY } from './service.ts'
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin.ts')
-
-export const SECRET_KEY = 'a secret key for tests, of more than 32 characters'
 
 export type Call = { code: number; stdout: string; stderr: string }
 export type CallOptions = { env?: Record<string, string>; input?: string | Buffer }

@@ -7,8 +7,8 @@ import { type Database, openDatabase } from '../../db/pool.ts'
 import { openProducer, type Producer } from '../../db/queue.ts'
 import { createSecrets } from '../../db/secrets.ts'
 import { createTeam } from '../../db/teams/create.ts'
-import { SECRET_KEY } from './admin.ts'
 import { testDatabase } from './database.ts'
+import { SECRET_KEY } from './service.ts'
 
 export type Store = {
   url: string

@@ -4,9 +4,10 @@ import t, { type Test } from 'tap'
 import { dkimKeysByDomain } from '../../../db/domains/table.ts'
 import { openDatabase } from '../../../db/pool.ts'
 import { createSecrets } from '../../../db/secrets.ts'
-import { adminCli, SECRET_KEY } from '../../support/admin.ts'
+import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
+import { SECRET_KEY } from '../../support/service.ts'
 
 async function start(t: Test) {
   const { url } = await testDatabase(t)

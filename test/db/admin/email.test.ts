@@ -7,8 +7,9 @@ import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { nextAttempt } from '../../../db/queue/table.ts'
 import { createSecrets } from '../../../db/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
-import { adminCli, SECRET_KEY } from '../../support/admin.ts'
+import { adminCli } from '../../support/admin.ts'
 import { loseVersions } from '../../support/rows.ts'
+import { SECRET_KEY } from '../../support/service.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 const FIELDS = [
