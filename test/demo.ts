@@ -2,9 +2,7 @@
  * The demo team of `npm start`: a verified domain, a key with every scope, a template per channel, a topic; made
  * once for a database. Its key is kept in a file of the database's own, since the database has only the key's digest.
  */
-import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import { createTopic } from '../db/contacts/topics.ts'
 import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/table.ts'
@@ -66,15 +64,6 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
     const { id: template_id } = await createWhatsappTemplate({ tx, now }, team.id, DEMO_TEMPLATE)
     return { key, email: EMAIL, whatsapp: { template_id, ...WHATSAPP } }
   })
-}
-
-/** Where the demo team of a database is kept in `data`; without a URL that of the embedded one. */
-export function demoFile(data: string, url: string | undefined): string {
-  if (url === undefined) return join(data, 'demo.json')
-  const place = new URL(url)
-  // The same database with a new password is the same database.
-  place.password = ''
-  return join(data, `demo-${createHash('sha256').update(place.href).digest('hex').slice(0, 12)}.json`)
 }
 
 /** The demo team of this database: the one that `file` tells of, if it is still there, or a new one. */

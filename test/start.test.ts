@@ -178,8 +178,12 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
 
   const [team] = await adminOn({ DATABASE_URL: url }, 'team', 'list')
   t.equal(team.name, 'Demo')
-  const add = adminOn({ DATABASE_URL: url }, 'domain', 'add', team.id, 'a.test')
-  const said = await add.catch(({ stderr }: { stderr: string }) => stderr)
+  const add = async (database: string, id: string) =>
+    await adminOn({ DATABASE_URL: database }, 'domain', 'add', id, 'a.test')
+  t.match(await add(url, team.id), { name: 'a.test' }, 'with the key of npm start, which has used it')
+  const { url: foreign } = await testDatabase(t)
+  const stranger = await adminOn({ DATABASE_URL: foreign }, 'team', 'create', '--name', 'Stranger')
+  const said = await add(foreign, stranger.id).catch(({ stderr }: { stderr: string }) => stderr)
   t.equal(said, 'SECRET_KEY is missing: set the same one as the processes have\n')
 })
 

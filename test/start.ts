@@ -14,10 +14,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
 import { readToolSettings } from '../db/config.ts'
 import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
+import { demoFile } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { startFault } from '../db/shutdown.ts'
 import { readWorkerSettings } from '../workers/config.ts'
-import { type Demo, demoFile, demoTeam } from './demo.ts'
+import { type Demo, demoTeam } from './demo.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')

@@ -4,6 +4,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
+import { LARGEST_PART } from '../../db/emails/content.ts'
 import { type EmailRow, emailById } from '../../db/emails/table.ts'
 import { Refusal } from '../../db/errors.ts'
 import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
@@ -16,7 +17,6 @@ import { parseBatch, readJson } from '../input.ts'
 import type { Deps, PrivateRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
 
-const MIB = 1024 * 1024
 const BATCH_LIMIT = 100
 // A display name that leaves room in a header line.
 const LONGEST_NAME = 256
@@ -32,10 +32,10 @@ const sendSchema = object({
   subject: text({ min: 1, max: 998 })
     .required('${path} is required')
     .matches(/^[^\r\n]*$/, '${path} must be a single line'),
-  html: bytes(MIB),
+  html: bytes(LARGEST_PART),
   template_id: uuid(),
   variables: stringMap(),
-  text: bytes(MIB),
+  text: bytes(LARGEST_PART),
   headers: stringMap(),
   reply_to: text(),
   tags: array(text({ max: 128 }).defined('${path} must be a string').nonNullable('${path} must be a string'))
@@ -90,9 +90,9 @@ function toEmailItem(body: unknown, at = ''): EmailItem {
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[], now: Date) {
-  const { database, queue, wake } = deps
+  const { database, queue, versions, wake } = deps
   const outcomes = await database.transaction(
-    async (tx) => await acceptEmails({ tx, queue, now }, principal, items),
+    async (tx) => await acceptEmails({ tx, queue, versions, now }, principal, items),
   )
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes

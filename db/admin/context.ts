@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readToolSettings, type ToolSettings } from '../config.ts'
+import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Database } from '../pool.ts'
 import type { Producer } from '../queue.ts'
@@ -39,11 +40,11 @@ async function embeddedUrl(): Promise<string> {
   throw new Refusal('unavailable', 'no database: DATABASE_URL is not set, and `npm start` is not running')
 }
 
-/** The key that was set; for the embedded server alone that of `npm start`: another key would spoil what it seals. */
+/** The key that was set; else that of `npm start`, for what it has used alone: another key would spoil what is sealed. */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
   const missing = 'SECRET_KEY is missing: set the same one as the processes have'
-  if (DATABASE_URL !== undefined) throw new Refusal('bad_request', missing)
+  if (!wasUsed(DATA, DATABASE_URL)) throw new Refusal('bad_request', missing)
   try {
     return readFileSync(join(DATA, 'secret-key'), 'utf8').trim()
   } catch {

@@ -1,7 +1,8 @@
 /**
  * Accepts emails for a team: checks them, charges the allowance, stores rows and enqueues delivery, all or nothing.
  * Promises: one path for a single send and a batch, in the same seven round trips (begin, references, lock, replays,
- * rows with their charge, jobs, commit), whatever the number of items; the quota is never exceeded, a key never gets
+ * rows with their charge, jobs, commit; one more for template versions that this process has not met), whatever the
+ * number of items; the quota is never exceeded, a key never gets
  * a second row. Never talks to a provider. Contract §4.2, §8; decisions: Email, Plans.
  */
 import { Refusal } from '../errors.ts'
@@ -10,9 +11,10 @@ import type { Tx } from '../pool.ts'
 import type { Producer } from '../queue.ts'
 import { secondsUntilToken } from '../teams/bucket.ts'
 import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
+import type { CompiledVersion, Versions } from '../templates/versions.ts'
 import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
 import { missingSlots } from '../text/slots.ts'
-import { sizeKb } from './content.ts'
+import { LARGEST_PART, partTooLarge, sizeKb } from './content.ts'
 import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './table.ts'
 
 /** Who sends: the team, and the domain its key is bound to (null when it is not). */
@@ -41,7 +43,7 @@ export type EmailOutcome =
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
-type Template = { version_id: string; slots: readonly string[] }
+type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
 
 type References = {
   domains: ReadonlyMap<string, string>
@@ -56,7 +58,11 @@ const soleRecipient = (item: EmailItem): string | null => {
   return only !== undefined && others.length === 0 ? addressIdentity(only) : null
 }
 
-async function findReferences(tx: Tx, teamId: string, items: readonly EmailItem[]): Promise<References> {
+async function findReferences(
+  { tx, versions }: { tx: Tx; versions: Versions },
+  teamId: string,
+  items: readonly EmailItem[],
+): Promise<References> {
   const distinct = (values: readonly (string | null)[]) =>
     [...new Set(values)].filter((value) => value !== null)
   const rows = await emailReferences(tx, teamId, {
@@ -65,10 +71,22 @@ async function findReferences(tx: Tx, teamId: string, items: readonly EmailItem[
     contacts: distinct(items.map(soleRecipient)),
   })
   const of = (kind: string) => rows.filter((row) => row.kind === kind)
+  const known = of('template').map((row) => ({
+    key: row.key,
+    version_id: row.version_id ?? '',
+    slots: row.slots ?? [],
+  }))
+  const compiled = await versions(
+    tx,
+    known.map(({ version_id: id }) => ({ team_id: teamId, id })),
+  )
   return {
     domains: new Map(of('domain').map((row) => [row.key, row.id])),
     templates: new Map(
-      of('template').map((row) => [row.key, { version_id: row.version_id ?? '', slots: row.slots ?? [] }]),
+      known.map(({ key, ...template }) => [
+        key,
+        { ...template, compiled: compiled.get(template.version_id) },
+      ]),
     ),
     contacts: new Map(of('contact').map((row) => [row.key, row.id])),
   }
@@ -92,11 +110,15 @@ function refusalOf(item: EmailItem, sender: EmailSender, { domains, templates }:
   if (!template)
     return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
   const missing = missingSlots(template.slots, item.variables)
-  if (missing.length === 0) return null
-  return new Refusal(
-    'bad_request',
-    `${path}variables must fill the template's slots: ${missing.join(', ')} missing`,
-  )
+  if (missing.length > 0) {
+    return new Refusal(
+      'bad_request',
+      `${path}variables must fill the template's slots: ${missing.join(', ')} missing`,
+    )
+  }
+  const large = template.compiled && partTooLarge(template.compiled, item.variables ?? {}, item.text)
+  if (!large) return null
+  return new Refusal('bad_request', `${path}variables must leave the ${large} at most ${LARGEST_PART} bytes`)
 }
 
 /** Only what the template takes: a surplus variable is ignored, and not stored. */
@@ -209,12 +231,12 @@ function store(
  * @throws Refusal quota_exceeded when the new rows would not all fit the allowance: then nothing is stored.
  */
 export async function acceptEmails(
-  { tx, queue, now }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; now: Date },
+  { tx, queue, versions, now }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; versions: Versions; now: Date },
   sender: EmailSender,
   items: readonly EmailItem[],
 ): Promise<EmailOutcome[]> {
   const teamId = sender.team_id
-  const references = await findReferences(tx, teamId, items)
+  const references = await findReferences({ tx, versions }, teamId, items)
   const account = await lockAccount(tx, teamId, now)
   const stored = await storedKeys(tx, teamId, items)
   const settled = items.map((item): EmailOutcome | null => {

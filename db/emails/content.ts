@@ -3,7 +3,7 @@
  * Promises: same row, same version, same bytes, wherever it is shown or sent (decisions: html of a template send).
  */
 import type { CompiledVersion } from '../templates/versions.ts'
-import { fillSlots } from '../text/slots.ts'
+import { filledBytes, fillSlots } from '../text/slots.ts'
 import { utf8Bytes } from '../text/strings.ts'
 import type { EmailRow } from './table.ts'
 
@@ -17,6 +17,20 @@ export function emailContent(row: EmailRow, version: CompiledVersion | undefined
   const variables = row.variables ?? {}
   const text = row.body_text ?? (version.text ? fillSlots(version.text, variables, 'none') : '')
   return { html: fillSlots(version.html, variables, 'html'), text }
+}
+
+/** The most that html and text may have, in bytes of UTF-8 (decisions: sizes). */
+export const LARGEST_PART = 1024 * 1024
+
+/** Which part of a template send would be too large, filled; null when none would. @param text the send's own, if any. */
+export function partTooLarge(
+  version: CompiledVersion,
+  variables: Readonly<Record<string, string>>,
+  text: string | null,
+): 'html' | 'text' | null {
+  if (filledBytes(version.html, variables, 'html') > LARGEST_PART) return 'html'
+  const own = text === null ? version.text : null
+  return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
 }
 
 /** Kilobytes of the html, to two decimals (decisions: size_kb). */

@@ -4,6 +4,7 @@
  * Decisions: slots, sizes.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { LARGEST_PART } from '../emails/content.ts'
 import { Refusal } from '../errors.ts'
 import type { At } from '../pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
@@ -13,8 +14,6 @@ import { textFault, utf8Bytes } from '../text/strings.ts'
 import { currentVersion, insertTemplate, insertVersion, setCurrentVersion } from './table.ts'
 
 export type SavedTemplate = { id: string; name: string; version_id: string; slots: string[] }
-
-const LARGEST_PART = 1024 * 1024
 
 /** A part's slots. @throws Refusal bad_request saying what is wrong, and where. */
 function slotsOf(part: 'html' | 'text', source: string): readonly string[] {

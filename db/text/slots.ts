@@ -6,6 +6,7 @@
  * 4.7.10). Must not run helpers or reach prototypes.
  */
 import Handlebars from 'handlebars'
+import { utf8Bytes } from './strings.ts'
 
 /** The source is no template of ours; the message gives the line and the offending construct. */
 export class TemplateFault extends Error {
@@ -58,6 +59,22 @@ export function fillSlots(
     filled += template.texts[at + 1] ?? ''
   }
   return filled
+}
+
+/** How many bytes of UTF-8 `fillSlots` would make, without making them. Every slot must have a value. */
+export function filledBytes(
+  { texts, names }: Template,
+  variables: Readonly<Record<string, string>>,
+  escaping: 'html' | 'none',
+): number {
+  const sizes = new Map<string, number>()
+  for (const name of names) {
+    if (sizes.has(name)) continue
+    const value = variables[name] ?? ''
+    sizes.set(name, utf8Bytes(escaping === 'html' ? escapeHtml(value) : value))
+  }
+  const ofTexts = texts.reduce((sum, text) => sum + utf8Bytes(text), 0)
+  return names.reduce((sum, name) => sum + (sizes.get(name) ?? 0), ofTexts)
 }
 
 /** Text as HTML: what html slots do to their values. */

@@ -45,6 +45,31 @@ t.test('missing slots are bad_request and named; surplus variables are ignored',
   t.equal(filled.body.html, '<p>1 2 3</p>')
 })
 
+t.test('html and text of a template send are 1 MiB at most too, as they are filled', async (t) => {
+  const MIB = 1024 * 1024
+  const { id } = await save('{{a}}{{a}}', '{{a}}')
+  const amp = '&'.repeat(MIB / 10)
+  const fits = await send({ template_id: id, variables: { a: amp } })
+  t.equal(`${fits.status} ${fits.body.size_kb}`, '201 1023.99', '&amp; is five bytes of html')
+  const over = await send({ template_id: id, variables: { a: `${amp}&` }, idempotency_key: 'large' })
+  t.equal(`${over.status} ${over.body.error?.code}`, '400 bad_request')
+  t.match(over.body.error.message, /^variables must leave the html at most 1048576 bytes/)
+  const again = await send({ template_id: id, variables: { a: 'x' }, idempotency_key: 'large' })
+  t.equal(again.status, 201, 'a refused send binds no key')
+  const { id: wordy } = await save('x', '{{a}}{{a}}')
+  const long = await send({ template_id: wordy, variables: { a: 'é'.repeat(MIB / 4 + 1) } })
+  t.match(long.body.error.message, /^variables must leave the text/)
+  const own = { template_id: wordy, variables: { a: 'é'.repeat(MIB / 4 + 1) }, text: 'own' }
+  t.equal((await send(own)).status, 201, 'the text that is sent counts')
+  const many = await save('{{a}}'.repeat(60))
+  const huge = { template_id: many.id, variables: { a: 'x'.repeat(9 * MIB) } }
+  const { body } = await service.call('POST', '/v1/emails/batch', {
+    key: team.key,
+    body: { emails: [anEmail(), anEmail({ html: undefined, ...huge })] },
+  })
+  t.match(body.data, [{ id: /./ }, { error: { code: 'bad_request', message: /^emails\[1\]\.variables/ } }])
+})
+
 t.test('__proto__ is an ordinary slot', async (t) => {
   const { id } = await save('<p>{{__proto__}}</p>')
   const raw = JSON.stringify(anEmail({ template_id: id })).replace(/}$/, ',"variables":{"__proto__":"x"}}')

@@ -13,6 +13,7 @@ import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/pool.ts'
 import { openProducer } from '../../db/queue.ts'
 import { createSecrets } from '../../db/secrets.ts'
+import { createVersions } from '../../db/templates/versions.ts'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
 import { makeTeam, SECRET_KEY, type Service } from '../support/service.ts'
 
@@ -62,7 +63,11 @@ async function enqueue(): Promise<void> {
     const items = Array.from({ length: LOT }, () => item)
     await database.transaction(
       async (tx) =>
-        await acceptEmails({ tx, queue, now: new Date() }, { team_id: team.id, domain: null }, items),
+        await acceptEmails(
+          { tx, queue, versions: createVersions(), now: new Date() },
+          { team_id: team.id, domain: null },
+          items,
+        ),
     )
   }
 }

@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../../db/pool.ts'
 import { openProducer, type Producer } from '../../db/queue.ts'
 import { createSecrets } from '../../db/secrets.ts'
 import { createTeam } from '../../db/teams/create.ts'
+import { createVersions } from '../../db/templates/versions.ts'
 import { testDatabase } from './database.ts'
 import { SECRET_KEY } from './service.ts'
 
@@ -60,7 +61,9 @@ export async function openStore(t: Test): Promise<Store> {
     email: async (teamId, now = new Date(), changes = {}) =>
       await database.transaction(async (tx) => {
         const sender = { team_id: teamId, domain: null }
-        const [outcome] = await acceptEmails({ tx, queue, now }, sender, [{ ...ITEM, ...changes }])
+        const [outcome] = await acceptEmails({ tx, queue, versions: createVersions(), now }, sender, [
+          { ...ITEM, ...changes },
+        ])
         if (outcome?.kind === 'stored') return outcome.row
         throw new Error(outcome?.kind === 'refused' ? outcome.refusal.message : 'a replay')
       }),

@@ -3,7 +3,13 @@
 import fc from 'fast-check'
 import Handlebars from 'handlebars'
 import t from 'tap'
-import { compileTemplate, fillSlots, missingSlots, TemplateFault } from '../../../db/text/slots.ts'
+import {
+  compileTemplate,
+  filledBytes,
+  fillSlots,
+  missingSlots,
+  TemplateFault,
+} from '../../../db/text/slots.ts'
 
 const filled = (source: string, variables: Record<string, string>, escaping: 'html' | 'none' = 'html') =>
   fillSlots(compileTemplate(source), variables, escaping)
@@ -247,4 +253,22 @@ t.test('10,000 slots and hostile sources are answered', async (t) => {
   const fine = ['\\', '\n', ' ', '}', '\\{{a}}', '\\\\{{a}}\n']
   for (const scrap of fine)
     t.equal(faultOf(`${scrap.repeat(100_000 / scrap.length)}x{{ ${' '.repeat(100_000)}a}}`), '')
+})
+
+t.test('the size of what a template makes is known without making it', async (t) => {
+  const part = fc.oneof(
+    fc.constantFrom('{{a}}', '{{b.c}}', 'é', '&', '<p>'),
+    fc.string().filter((text) => !text.includes('{')),
+  )
+  const same = fc.property(
+    fc.array(part),
+    fc.record({ a: fc.string({ unit: 'grapheme' }), 'b.c': fc.string() }),
+    fc.constantFrom('html' as const, 'none' as const),
+    (parts, variables, escaping) => {
+      const template = compileTemplate(parts.join(''))
+      const made = fillSlots(template, variables, escaping)
+      return filledBytes(template, variables, escaping) === Buffer.byteLength(made)
+    },
+  )
+  t.doesNotThrow(() => fc.assert(same))
 })

@@ -1,0 +1,29 @@
+/**
+ * Which databases `npm start` of this checkout has used, by the file in `.data` that keeps each one's demo team. The CLI
+ * asks: what it seals for one of them opens with `.data/secret-key`, which another database's processes do not have.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Where the demo team of a database is kept in `data`; without a URL that of the embedded one. */
+export function demoFile(data: string, url: string | undefined): string {
+  if (url === undefined) return join(data, 'demo.json')
+  const place = new URL(url)
+  // The same database with a new password is the same database.
+  place.password = ''
+  return join(data, `demo-${createHash('sha256').update(place.href).digest('hex').slice(0, 12)}.json`)
+}
+
+/** Whether `npm start` has used this database: the embedded one, by its URL or without one, or another. */
+export function wasUsed(data: string, url: string | undefined): boolean {
+  return url === undefined || existsSync(demoFile(data, url)) || embeddedUrl(data) === url
+}
+
+function embeddedUrl(data: string): string | undefined {
+  try {
+    return (JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { url?: string }).url
+  } catch {
+    return undefined
+  }
+}
