@@ -28,7 +28,8 @@ async function discard(request: IncomingMessage): Promise<void> {
   }
 }
 
-async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+/** The body as it came, which may be nothing. @throws Refusal payload_too_large, bad_request when it breaks off. */
+export async function readBytes(request: IncomingMessage, limit = BODY_LIMIT): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   let tooLarge = Number(request.headers['content-length'] ?? 0) > limit

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
 import type { Answer } from '../errors.ts'
-import { readRawBody } from '../input.ts'
+import { readBytes } from '../input.ts'
 import type { Deps, PublicRoute } from '../route.ts'
 import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
@@ -46,7 +46,7 @@ export const sesHookRoutes: readonly PublicRoute[] = [
     access: 'public',
     async handle({ raw, headers, now }, deps) {
       assertReadable(headers)
-      const body = await readRawBody(raw, LARGEST_POST)
+      const body = await readBytes(raw, LARGEST_POST)
       const envelope = parseEnvelope(body)
       if (envelope === null) throw new Refusal('unauthorized', 'this hook takes signed posts of SNS only')
       await deps.sns.authenticate(envelope, now)

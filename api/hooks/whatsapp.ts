@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { sameSecret } from '../auth.ts'
-import { readRawBody } from '../input.ts'
+import { readBytes } from '../input.ts'
 import type { PublicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
@@ -54,7 +54,7 @@ export const whatsappHookRoutes: readonly PublicRoute[] = [
       const signature = signatureOf(headers['x-hub-signature-256'])
       const secret = deps.hooks.whatsapp_app_secret
       if (secret === null) throw notGenuine()
-      const body = await readRawBody(raw)
+      const body = await readBytes(raw)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
       return await takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)

@@ -186,6 +186,7 @@ t.test('without topics in the settings nothing is genuine', async (t) => {
 t.test('what is no envelope is refused and fetches nothing', async (t) => {
   const { sns, post } = await begin(t)
   const junk = [
+    '',
     '{}',
     '[]',
     'null',

@@ -85,6 +85,7 @@ t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
   const changed = Buffer.from(RAW)
   changed[2] = (changed[2] ?? 0) ^ 1
   t.equal((await post(changed, signed(RAW))).status, 401, 'one bit of the body')
+  t.equal((await post(Buffer.alloc(0), signed(RAW))).status, 401, 'no body at all')
   service.deps.hooks.whatsapp_app_secret = null
   t.equal((await post(RAW, signed(RAW))).status, 401, 'not configured')
   t.equal((await post(RAW, signed(RAW, 'null'))).status, 401, 'not configured')
