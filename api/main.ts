@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { SettingsFault } from '../db/config.ts'
 import { Refusal } from '../db/errors.ts'
 import { createLog, type Log } from '../db/log.ts'
@@ -151,8 +151,9 @@ function answerOutsiders(server: Server, { handle, answering }: Requests): void 
 async function drain(server: Server, requests: Requests): Promise<void> {
   const late = sleep(DRAIN, undefined, { ref: false })
   const drained = requests.drain()
-  // A request may be on its way over a connection that is idle as yet.
+  // A request may be on its way over a connection that is idle as yet, or that has not even been accepted.
   await sleep(LINGER)
+  await setImmediate()
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
   await Promise.race([drained.then(requests.drain), late])

@@ -12,7 +12,7 @@ const GATHER = 5
 
 export type Waker = (job: JobName) => void
 
-/** Makes the sending side: a first hint goes at once, those behind it together. Errors are dropped: the poll finds the work. */
+/** Makes the sending side: a first hint goes at once, those behind it together. Errors are dropped: the poll finds it. */
 export function createWaker(database: Database): Waker {
   const pending = new Set<JobName>()
   let gathering = false

@@ -204,15 +204,19 @@ t.test(
     const pid = async (): Promise<number> =>
       Number.parseInt(await readFile(join(DATA, 'data/postmaster.pid'), 'utf8'), 10)
     process.kill(await pid(), 'SIGKILL')
-    await until('the service has noticed', async () => !(await answers(service)))
-    await until('it is back', async () => await answers(service))
+    await until('the service has noticed', async () => !(await answers(service)), 90)
+    await until('it is back', async () => await answers(service), 90)
     t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
 
     const second = await ready()
     service.kill('SIGTERM')
     t.equal(await service.ended, 0)
-    await until('the second one has it', () => /^PostgreSQL ended: starting it again$/m.test(second.said()))
-    await until('it answers', async () => await answers(second))
+    await until(
+      'the second one has it',
+      () => /^PostgreSQL ended: starting it again$/m.test(second.said()),
+      90,
+    )
+    await until('it answers', async () => await answers(second), 90)
     service = second
   },
 )

@@ -40,7 +40,7 @@ async function embeddedUrl(): Promise<string> {
   throw new Refusal('unavailable', 'no database: DATABASE_URL is not set, and `npm start` is not running')
 }
 
-/** The key that was set; else that of `npm start`, for what it has used alone: another key would spoil what is sealed. */
+/** The key that was set; else, for a database that `npm start` has used, its own: another would spoil what is sealed. */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
   const missing = 'SECRET_KEY is missing: set the same one as the processes have'

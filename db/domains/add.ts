@@ -1,7 +1,8 @@
 /**
  * Adds, shows and removes a team's sending domains.
  * Promises: names are stored in ASCII form, once per team, each with a DKIM key of its own, never one more than the
- * plan's domains_limit, under any concurrency; emails of a removed domain stay. Must not look anything up in DNS (verify.ts does).
+ * plan's domains_limit, under any concurrency; emails of a removed domain stay. Must not look anything up in DNS
+ * (verify.ts does).
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'

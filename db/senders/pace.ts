@@ -26,7 +26,7 @@ const dateOrNull = (text: string | null): Date | null => (text === null ? null :
 /** How much of a second's sends may be saved up when the sender does not say. */
 const SAVED_SECONDS = 1
 
-/** The stored pace as it stands at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
+/** The stored pace at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
   const slowed = dateOrNull(row.slowed_at)
   const slowedAt = slowed && refilledBy(slowed, now)

@@ -2,8 +2,8 @@
  * Hands queued emails to the provider and records what became of each.
  * Promises: reads a batch in one query and holds no connection while it sends; rows, events and finished jobs are
  * settled in one transaction, which outlasts a short absence of the database; a row that the provider has taken is not
- * sent again; only recipients that were put off are tried again; sends go at the sender's pace, and what has to wait for it loses no attempt. Given up after
- * 24 h (decisions: refused for now). Must not know a provider's words.
+ * sent again; only recipients that were put off are tried again; sends go at the sender's pace, and what has to wait for
+ * it loses no attempt. Given up after 24 h of tries (decisions: refused for now). Must not know a provider's words.
  */
 import { sizeKb } from '../../db/emails/content.ts'
 import type { EmailEvent } from '../../db/emails/events/table.ts'
@@ -81,13 +81,22 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
       await record({ attempts, overdue, done, snoozed, sender, booked_at: paced.booked_at, now }, deps),
     deps.log,
   )
-  return jobs.map(({ id }): Settlement => {
-    const retry = again.get(id)
-    if (!retry) return { id, status: 'completed' }
-    if (snoozed.includes(retry)) return putOff(id)
-    const status = overdue.includes(retry) ? 'deadletter' : 'failed'
-    return { id, status, output: { reason: retry.reason } }
-  })
+  const ends = { overdue, snoozed }
+  return jobs.map(({ id }) => settlementOf(id, again.get(id), ends))
+}
+
+function settlementOf(
+  id: string,
+  again: Unfinished | undefined,
+  { overdue, snoozed }: { overdue: readonly Unfinished[]; snoozed: readonly Unfinished[] },
+): Settlement {
+  if (!again) return { id, status: 'completed' }
+  if (snoozed.includes(again)) return putOff(id)
+  return {
+    id,
+    status: overdue.includes(again) ? 'deadletter' : 'failed',
+    output: { reason: again.reason },
+  }
 }
 
 /**
