@@ -258,7 +258,7 @@ t.test('10,000 slots and hostile sources are answered', async (t) => {
 t.test('the size of what a template makes is known without making it', async (t) => {
   const part = fc.oneof(
     fc.constantFrom('{{a}}', '{{b.c}}', 'é', '&', '<p>'),
-    fc.string().filter((text) => !text.includes('{')),
+    fc.string().filter((text) => !/[{}]/.test(text)),
   )
   const same = fc.property(
     fc.array(part),
