@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
-import type { Database } from '../db/pool.ts'
+import type { Database } from '../db/postgres/pool.ts'
 import { authenticate, authorize } from './auth.ts'
 import { type Answer, renderError } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
@@ -168,11 +168,11 @@ async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
     now,
   })
   const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
-  if (route.access === 'public') return await route.handle(request(), forRequest)
+  if (route.access === 'public') return route.handle(request(), forRequest)
   const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
   authorize(principal, route.access)
   const database = inTurn(deps, principal.team_id)
-  return await route.handle({ ...request(), principal }, { ...forRequest, database })
+  return route.handle({ ...request(), principal }, { ...forRequest, database })
 }
 
 /** What no handler took: an unknown path, or a known one with another method. */
@@ -184,7 +184,7 @@ const refuseUnmatched =
     const literal = match.path.filter((layer) => layer.paramNames.length === 0)
     const known = literal.length > 0 ? literal : match.path
     const allowed = [...new Set(known.flatMap((layer) => layer.methods))]
-    if (allowed.includes(ctx.method)) return await next()
+    if (allowed.includes(ctx.method)) return next()
     if (allowed.length === 0) throw new Refusal('not_found', 'there is nothing at this path')
     ctx.set('Allow', allowed.join(', '))
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)

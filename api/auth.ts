@@ -4,10 +4,10 @@
  * revoked key is refused at the next request in every process. One query, none for a mistyped credential.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { principalByKeyHash, principalBySessionHash, type Scope } from '../db/credentials/table.ts'
+import { principalByKeyHash, principalBySessionHash, type Scope } from '../db/credentials/credentials.sql.ts'
 import { type CredentialKind, credentialHash, credentialKind } from '../db/credentials/token.ts'
 import { Refusal } from '../db/errors.ts'
-import type { Tx } from '../db/pool.ts'
+import type { Tx } from '../db/postgres/pool.ts'
 
 /** The team a request acts for. `domain` is the one its key is bound to. */
 export type Principal = {

@@ -1,6 +1,6 @@
 /** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
+import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 

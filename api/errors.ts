@@ -4,8 +4,8 @@
  * nothing but the request's id.
  */
 import { type Code, Refusal } from '../db/errors.ts'
-import type { Log } from '../db/log.ts'
-import { isDatabaseUnavailable } from '../db/pool.ts'
+import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
+import type { Log } from '../db/process/log.ts'
 
 /** Contract §7 and decisions: Errors beyond contract §7. */
 export const STATUS: Record<Code, number> = {

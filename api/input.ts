@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
 import { Refusal } from '../db/errors.ts'
-import { isObject, parse, text } from '../db/fields.ts'
+import { isObject, parse, text } from '../db/text/fields.ts'
 
 const BODY_LIMIT = 10 * 1024 * 1024
 /** How much of an oversized body is read to its end, in bytes, and for how long, in milliseconds. */

@@ -1,8 +1,8 @@
 /** For those who run the service: whether the process is up, whether it can work, and its figures for Prometheus. */
 
 import { Refusal } from '../db/errors.ts'
-import { ping } from '../db/pool.ts'
-import { queueStatus } from '../db/queue/table.ts'
+import { ping } from '../db/postgres/pool.ts'
+import { queueStatus } from '../db/queue/jobs.sql.ts'
 import { assertBearer } from './auth.ts'
 import type { PublicRoute } from './route.ts'
 

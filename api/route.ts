@@ -4,19 +4,19 @@
  * access. A handler must not know Koa, nor answer with an error: it throws the refusal.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { Log } from '../db/log.ts'
-import type { Metrics } from '../db/metrics.ts'
-import type { Catalog } from '../db/plans/cached.ts'
-import type { Database } from '../db/pool.ts'
-import type { Producer } from '../db/queue.ts'
-import type { Replies } from '../db/replies.ts'
-import type { Secrets } from '../db/secrets.ts'
+import type { Database } from '../db/postgres/pool.ts'
+import type { Replies } from '../db/postgres/replies.ts'
+import type { Log } from '../db/process/log.ts'
+import type { Metrics } from '../db/process/metrics.ts'
+import type { Secrets } from '../db/process/secrets.ts'
+import type { Turns } from '../db/process/turns.ts'
+import type { Producer } from '../db/queue/boss.ts'
+import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
-import type { Turns } from '../db/turns.ts'
-import type { Waker } from '../db/wake.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
+import type { Catalog } from './plan-cache.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {

@@ -4,9 +4,10 @@
  * Promises: nothing changes on GET, since scanners follow links; the signed token is the only credential; one that
  * was not made by us, or whose email or contact is gone, is 404.
  */
+
+import { contactByIdentity } from '../db/contacts/contacts.sql.ts'
 import { unsubscribe } from '../db/contacts/subscription.ts'
-import { contactByIdentity } from '../db/contacts/table.ts'
-import { addresseesOfEmail } from '../db/emails/table.ts'
+import { addresseesOfEmail } from '../db/emails/emails.sql.ts'
 import { readUnsubscribeToken } from '../db/emails/unsubscribe-token.ts'
 import { Refusal } from '../db/errors.ts'
 import { addressIdentity } from '../db/text/address.ts'
@@ -79,9 +80,7 @@ export const unsubscribeRoutes: readonly PublicRoute[] = [
     // The body is not looked at: the button sends none, one-click says `List-Unsubscribe=One-Click`.
     async handle(request, deps) {
       const { team_id, identity, shown } = await recipientOf(request, deps)
-      await deps.database.transaction(
-        async (tx) => await unsubscribe({ tx, now: request.now }, team_id, identity),
-      )
+      await deps.database.transaction((tx) => unsubscribe({ tx, now: request.now }, team_id, identity))
       return page('Unsubscribed', `<p>${shown} is unsubscribed.</p>`)
     },
   },

@@ -5,11 +5,11 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { Client } from 'pg'
-import { readToolSettings, SettingsFault } from './config.ts'
 import { loadDefaultCatalog } from './plans/catalog.ts'
-import { openDatabase } from './pool.ts'
-import { migrateQueues } from './queue.ts'
-import { startFault } from './shutdown.ts'
+import { openDatabase } from './postgres/pool.ts'
+import { readToolSettings, SettingsFault } from './process/config.ts'
+import { startFault } from './process/shutdown.ts'
+import { migrateQueues } from './queue/boss.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/

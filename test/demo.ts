@@ -5,14 +5,14 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { createTopic } from '../db/contacts/topics.ts'
-import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/table.ts'
+import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../db/credentials/token.ts'
 import { addDomain } from '../db/domains/add.ts'
-import { type Database, openDatabase } from '../db/pool.ts'
-import { createSecrets } from '../db/secrets.ts'
+import { type Database, openDatabase } from '../db/postgres/pool.ts'
+import { createSecrets } from '../db/process/secrets.ts'
 import { createTeam } from '../db/teams/create.ts'
 import { saveTemplate } from '../db/templates/save.ts'
-import { createWhatsappTemplate } from '../db/whatsapp/templates/save.ts'
+import { createWhatsappTemplate } from '../db/whatsapp/save-template.ts'
 import { DEMO_TEMPLATE } from './sandbox/whatsapp-magic.ts'
 
 /** What `npm start` prints: the key, and bodies for POST /v1/emails and POST /v1/whatsapp/messages. */
@@ -35,7 +35,7 @@ const WHATSAPP = {
 async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const now = new Date()
   const key = makeCredential('key')
-  return await database.transaction(async (tx) => {
+  return database.transaction(async (tx) => {
     const team = await createTeam({ tx, now }, { name: 'Demo', plan: 'pro' })
     await addDomain({ tx, secrets: createSecrets(secretKey), now }, team.id, {
       name: 'demo.test',

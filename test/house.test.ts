@@ -7,9 +7,9 @@ import { array, object, string } from 'yup'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/errors.ts'
 import { CODES } from '../db/errors.ts'
-import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/jobs.ts'
 import { migrationFiles } from '../db/migrate.ts'
-import { openDatabase } from '../db/pool.ts'
+import { openDatabase } from '../db/postgres/pool.ts'
+import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
 import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
 import { testDatabase } from './support/database.ts'
 
@@ -26,7 +26,7 @@ async function sources(...folders: string[]): Promise<Source[]> {
       return files.filter((file) => file.endsWith('.ts')).map((file) => join(folder, file))
     }),
   )
-  return await Promise.all(
+  return Promise.all(
     lists.flat().map(async (file) => {
       const text = await readFile(join(ROOT, file), 'utf8')
       const namesIn = (code: string): string[] =>
@@ -53,9 +53,53 @@ t.test('api and workers import db and never each other; db imports neither', asy
   )
 })
 
+/** Which part of the house a file of db/ is in: its folder, or the file itself where it lies at the top. */
+const roomOf = (file: string): string => file.split('/').slice(0, 2).join('/')
+
+t.test('the folders of db form no cycle', async (t) => {
+  const imports = new Map<string, Set<string>>()
+  for (const { file, imports: names } of all.filter(({ file }) => file.startsWith('db/'))) {
+    const room = roomOf(file)
+    const others = names.filter((name) => name.startsWith('db/')).map(roomOf)
+    imports.set(room, new Set([...(imports.get(room) ?? []), ...others.filter((other) => other !== room)]))
+  }
+  const reach = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const next of imports.get(from) ?? []) {
+      if (seen.has(next)) continue
+      seen.add(next)
+      reach(next, seen)
+    }
+    return seen
+  }
+  t.ok(imports.size > 15)
+  t.strictSame(
+    [...imports.keys()].filter((room) => reach(room).has(room)),
+    [],
+  )
+})
+
+t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’s context alone', async (t) => {
+  t.strictSame(
+    breaking(
+      ({ file, imports }) =>
+        file.startsWith('db/admin/') || !imports.some((name) => name.startsWith('db/admin/')),
+    ),
+    [],
+  )
+  t.strictSame(
+    breaking(
+      ({ file, imports }) =>
+        file.startsWith('db/dev/') ||
+        file === 'db/admin/context.ts' ||
+        !imports.some((name) => name.startsWith('db/dev/')),
+    ),
+    [],
+  )
+})
+
 t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {
   const pure = /^db\/text\/|\/(status|bucket|period|content)\.ts$/
-  const impure = /^slonik|^pg|config\.ts$|pool\.ts$|\/table\.ts$/
+  const impure = /^slonik|^pg|config\.ts$|pool\.ts$|\.sql\.ts$/
   t.strictSame(
     breaking(
       ({ file, text, values }) =>
@@ -66,23 +110,28 @@ t.test('pure modules import nothing that reads, writes or tells the time', async
   )
 })
 
-t.test('only pool, queue, migrate and table modules speak SQL; only the queue imports pg-boss', async (t) => {
-  const speaks = /^db\/(pool|queue|migrate)\.ts$|\/table\.ts$|^db\/(listen|dev\/\w+)\.ts$/
-  t.strictSame(
-    breaking(({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name))),
-    [],
-  )
-  t.strictSame(
-    breaking(({ file, imports }) => file === 'db/queue.ts' || !imports.includes('pg-boss')),
-    [],
-  )
-})
+t.test(
+  'only pool, queue, migrate and *.sql.ts modules speak SQL; only the queue imports pg-boss',
+  async (t) => {
+    const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/(pool|listen)|queue\/boss|dev\/\w+)\.ts$/
+    t.strictSame(
+      breaking(
+        ({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name)),
+      ),
+      [],
+    )
+    t.strictSame(
+      breaking(({ file, imports }) => file === 'db/queue/boss.ts' || !imports.includes('pg-boss')),
+      [],
+    )
+  },
+)
 
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
   // The entry points that mount hooks, the list of who reports, and the contract's reserved header.
   const naming = [
     ...['api/app.ts', 'api/main.ts', 'api/route.ts'],
-    ...['db/reports/table.ts', 'db/text/headers.ts', 'workers/registry.ts'],
+    ...['db/reports/reports.sql.ts', 'db/text/headers.ts', 'workers/registry.ts'],
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
   const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')
@@ -111,10 +160,21 @@ t.test('prepared statements have names of their own', async (t) => {
 t.test('process.env is read in the three config modules only', async (t) => {
   t.strictSame(
     breaking(
-      ({ file, text }) => /^(api|workers|db)\/config\.ts$/.test(file) || !text.includes('process.env'),
+      ({ file, text }) =>
+        /^(api|workers|db\/process)\/config\.ts$/.test(file) || !text.includes('process.env'),
     ),
     [],
   )
+})
+
+t.test('no comment is wider than 120 columns', async (t) => {
+  const wide = all.flatMap(({ file, text }) =>
+    text
+      .split('\n')
+      .filter((line) => line.length > 120 && /^\s*(\*|\/\/|\/\*)/.test(line))
+      .map((line) => `${file}: ${line.trim().slice(0, 60)}`),
+  )
+  t.strictSame(wide, [])
 })
 
 t.test('every module opens by saying what it is', async (t) => {
@@ -179,7 +239,7 @@ const keyRow = object({
 
 t.test('team_id comes first in every key of every table that a team owns', async (t) => {
   const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
-  t.teardown(async () => await database.end())
+  t.teardown(() => database.end())
   const keys = await database.any(sql.type(keyRow)`
     select c.conrelid::regclass::text as table, c.conname as name,
       array(select attname::text from unnest(c.conkey) with ordinality k (attnum, position)

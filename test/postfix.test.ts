@@ -42,7 +42,7 @@ t.test(
       ids.push(body.id)
     }
     const [gone = '', fine = ''] = ids
-    const status = async () => await emailStatus(service, gone)
+    const status = () => emailStatus(service, gone)
     await until('it is bounced', async () => (await status()) === 'bounced', 30).catch(async (error) => {
       throw new Error(`${String(error)}\n${await postfix.log()}`)
     })

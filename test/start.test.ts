@@ -72,7 +72,7 @@ async function ready(env: Record<string, string> = {}): Promise<Started> {
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
 async function paste({ said }: Started): Promise<any[]> {
   const requests = [...said().matchAll(/^curl -s (\S+) \\\n((?: {2}-H '[^']+' \\\n)+) {2}-d '([^']+)'$/gm)]
-  return await Promise.all(
+  return Promise.all(
     requests.map(async ([, url = '', headers = '', body = '']) => {
       const pairs = [...headers.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
         name,
@@ -89,7 +89,7 @@ const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())
 
 /** `npm run -s admin -- …`, which finds the running service by itself. */
 // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
-const admin = async (...args: string[]): Promise<any> => await adminOn({}, ...args)
+const admin = (...args: string[]): Promise<any> => adminOn({}, ...args)
 
 /** As `admin`, with settings. */
 // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
@@ -102,7 +102,7 @@ async function adminOn(settings: Record<string, string>, ...args: string[]): Pro
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
-const read = async (url: string): Promise<any> => await (await fetch(url)).json()
+const read = async (url: string): Promise<any> => (await fetch(url)).json()
 
 const status = async (noun: 'email' | 'whatsapp', id: string): Promise<string> =>
   (await admin(noun, 'show', sent.team_id, id)).status
@@ -205,7 +205,7 @@ t.test(
       Number.parseInt(await readFile(join(DATA, 'data/postmaster.pid'), 'utf8'), 10)
     process.kill(await pid(), 'SIGKILL')
     await until('the service has noticed', async () => !(await answers(service)), 90)
-    await until('it is back', async () => await answers(service), 90)
+    await until('it is back', () => answers(service), 90)
     t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
 
     const second = await ready()
@@ -216,7 +216,7 @@ t.test(
       () => /^PostgreSQL ended: starting it again$/m.test(second.said()),
       90,
     )
-    await until('it answers', async () => await answers(second), 90)
+    await until('it answers', () => answers(second), 90)
     service = second
   },
 )

@@ -12,11 +12,11 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
-import { readToolSettings } from '../db/config.ts'
 import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { demoFile } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
-import { startFault } from '../db/shutdown.ts'
+import { readToolSettings } from '../db/process/config.ts'
+import { startFault } from '../db/process/shutdown.ts'
 import { readWorkerSettings } from '../workers/config.ts'
 import { type Demo, demoTeam } from './demo.ts'
 
@@ -131,7 +131,7 @@ async function stopProcess(child: ChildProcess): Promise<void> {
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   const late = sleep(KILL_AFTER, undefined, { ref: false }).then(() => child.kill('SIGKILL'))
-  await Promise.race([exited, late.then(async () => await exited)])
+  await Promise.race([exited, late.then(() => exited)])
 }
 
 /** Everything that runs. */

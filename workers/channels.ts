@@ -1,10 +1,10 @@
 /** What applies the reported events of each channel, as an explicit list. To add one: a line here. */
-import { applyReportedEmails } from '../db/emails/report.ts'
-import type { Tx } from '../db/pool.ts'
+import { applyReportedEmails } from '../db/emails/apply-events.ts'
+import type { Tx } from '../db/postgres/pool.ts'
 import { type Fate, ignored } from '../db/reports/fate.ts'
-import { applyReportedPauses } from '../db/senders/report.ts'
-import { applyReportedWhatsapp } from '../db/whatsapp/report.ts'
-import { applyReportedTemplates } from '../db/whatsapp/templates/report.ts'
+import { applyReportedPauses } from '../db/senders/apply-pauses.ts'
+import { applyReportedWhatsapp } from '../db/whatsapp/apply-events.ts'
+import { applyReportedTemplates } from '../db/whatsapp/apply-template-events.ts'
 import type { ReportedEvent } from './providers/report.ts'
 
 type Channel = ReportedEvent['channel']

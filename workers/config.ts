@@ -1,7 +1,7 @@
 /** Settings of a worker process. Together with db/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { readSettings, sharedSettings, wholeNumber } from '../db/config.ts'
-import { JOBS, type JobName } from '../db/jobs.ts'
+import { readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { isSmtpUrl } from './providers/smtp-url.ts'
 

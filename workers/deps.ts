@@ -1,8 +1,12 @@
-/** What every handler works with. Beneath the handlers and the registry, so that neither imports the other in a circle. */
-import type { Log } from '../db/log.ts'
-import type { Database } from '../db/pool.ts'
-import type { Consumer } from '../db/queue.ts'
-import type { Secrets } from '../db/secrets.ts'
+/**
+ * What every handler works with. Beneath the handlers and the registry, so that neither imports the other in a
+ * circle.
+ */
+
+import type { Database } from '../db/postgres/pool.ts'
+import type { Log } from '../db/process/log.ts'
+import type { Secrets } from '../db/process/secrets.ts'
+import type { Consumer } from '../db/queue/boss.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'

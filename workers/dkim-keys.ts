@@ -1,8 +1,8 @@
 /** The DKIM keys that a batch of emails is signed with, opened. Read afresh: a removed domain signs nothing more. */
 import { createPrivateKey } from 'node:crypto'
-import { dkimKeysByDomain } from '../db/domains/table.ts'
-import type { Tx } from '../db/pool.ts'
-import type { Secrets } from '../db/secrets.ts'
+import { dkimKeysByDomain } from '../db/domains/domains.sql.ts'
+import type { Tx } from '../db/postgres/pool.ts'
+import type { Secrets } from '../db/process/secrets.ts'
 import type { DkimKey } from './providers/provider.ts'
 
 type StoredKey = Awaited<ReturnType<typeof dkimKeysByDomain>>[number]

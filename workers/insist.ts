@@ -4,8 +4,8 @@
  * a lost connection does not tell whether its commit arrived.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../db/log.ts'
-import { isDatabaseUnavailable } from '../db/pool.ts'
+import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
+import type { Log } from '../db/process/log.ts'
 
 /** How long to go on, in milliseconds: within what is left of a job's expiry when its sends have ended. */
 const PATIENCE = 30_000

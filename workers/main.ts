@@ -3,14 +3,15 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM stops taking work, finishes what is
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
-import { createLog, type Log } from '../db/log.ts'
-import { openDatabase } from '../db/pool.ts'
-import { openConsumer } from '../db/queue.ts'
-import { createSecrets } from '../db/secrets.ts'
-import { DRAIN, failToStart, stopOnSignal } from '../db/shutdown.ts'
+
+import { openDatabase } from '../db/postgres/pool.ts'
+import { createLog, type Log } from '../db/process/log.ts'
+import { createSecrets } from '../db/process/secrets.ts'
+import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
+import { openConsumer } from '../db/queue/boss.ts'
+import { onWake } from '../db/queue/wake.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { onWake } from '../db/wake.ts'
 import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'

@@ -4,10 +4,10 @@
  * backlog is not fetched in circles; the rest is held back without counting an attempt. Knows no channel.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../db/log.ts'
-import type { Database, Tx } from '../db/pool.ts'
+import type { Database, Tx } from '../db/postgres/pool.ts'
+import type { Log } from '../db/process/log.ts'
 import { bookSends, pauseSender, type Sender, slowSender } from '../db/senders/pace.ts'
-import { recipientPauses } from '../db/senders/table.ts'
+import { recipientPauses } from '../db/senders/senders.sql.ts'
 import type { Outcome } from './providers/provider.ts'
 import type { Slots } from './slots.ts'
 
@@ -76,7 +76,7 @@ export async function runPaced<T extends { job: { signal: AbortSignal } }, R>(
   const sent = await Promise.all(
     going.map(async ({ item, delay }) => {
       if (delay > 0) await sleep(delay * 1_000)
-      const done = await slots.run(async () => await begin(item), PATIENCE)
+      const done = await slots.run(() => begin(item), PATIENCE)
       if (done === null) late.push(item)
       return done
     }),

@@ -1,6 +1,7 @@
 /** Every job and its handler, as an explicit list: who works on what, and how many at a time. */
-import type { JobName, ScheduleName } from '../db/jobs.ts'
-import type { FetchedJob, Settlement } from '../db/queue.ts'
+
+import type { FetchedJob, Settlement } from '../db/queue/boss.ts'
+import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { WorkerDeps } from './deps.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'

@@ -3,7 +3,7 @@
  * Owns what a delivered email looks like; knows no provider and sends nothing.
  */
 import { emailContent } from '../db/emails/content.ts'
-import type { EmailRow } from '../db/emails/table.ts'
+import type { EmailRow } from '../db/emails/emails.sql.ts'
 import type { CompiledVersion } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import type { DkimKey, OutgoingEmail } from './providers/provider.ts'

@@ -3,8 +3,9 @@
  * Promises: nothing raw reaches the queue (a NUL in a provider's words would keep a job active for ever,
  * reliability §2 D); a job that cannot be read goes to the dead letters at once.
  */
-import { JOBS, type JobName } from '../db/jobs.ts'
-import type { FetchedJob, Settlement } from '../db/queue.ts'
+
+import type { FetchedJob, Settlement } from '../db/queue/boss.ts'
+import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { storableWords } from '../db/text/words.ts'
 import type { WorkerDeps } from './deps.ts'
 import { HANDLERS, type Handler, SCHEDULED } from './registry.ts'
@@ -63,9 +64,7 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
 
 async function startQueue<J extends JobName>(job: J, deps: WorkerDeps): Promise<void> {
   const { handle, batchSize, loops } = HANDLERS[job]
-  await deps.queue.work(
-    job,
-    { batchSize, concurrency: loops },
-    async (fetched) => await runBatch(job, handle, fetched, deps),
+  await deps.queue.work(job, { batchSize, concurrency: loops }, (fetched) =>
+    runBatch(job, handle, fetched, deps),
   )
 }

@@ -4,7 +4,7 @@
  * was let go before its sender was halted, nor any once they are closed. Holds no job.
  */
 
-import { createTurns } from '../db/turns.ts'
+import { createTurns } from '../db/process/turns.ts'
 
 export type Slots = {
   /** Runs `work` in a slot. @param patience milliseconds to wait for one. @returns null when none came free in time. */
@@ -21,7 +21,7 @@ export function createSlots(limit: number): Slots {
   const turns = createTurns(limit)
   const halts = new Map<string, Date>()
   return {
-    run: async (work, patience) => await turns.run('send', work, patience),
+    run: (work, patience) => turns.run('send', work, patience),
     halt: (sender, now) => void halts.set(sender, now),
     isHalted: (sender, booked_at) => (halts.get(sender) ?? booked_at) > booked_at,
     close: turns.close,

@@ -50,7 +50,7 @@ export const sesHookRoutes: readonly PublicRoute[] = [
       const envelope = parseEnvelope(body)
       if (envelope === null) throw new Refusal('unauthorized', 'this hook takes signed posts of SNS only')
       await deps.sns.authenticate(envelope, now)
-      return await ACTIONS[envelope.Type](deps, { envelope, body, now })
+      return ACTIONS[envelope.Type](deps, { envelope, body, now })
     },
   },
 ]

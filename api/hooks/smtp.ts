@@ -17,7 +17,7 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
     async handle({ raw, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await readRawBody(raw)
-      return await takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
+      return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
     },
   },
 ]

@@ -72,11 +72,11 @@ function createSigners(agent: Agent | undefined) {
     if (known && now <= known.until) return known
     kept.delete(url.href)
     const under_way = fetching.get(url.href)
-    if (under_way) return await under_way
+    if (under_way) return under_way
     if (fetching.size >= FETCHES) throw unavailable('too many certificates are being fetched')
     const fetched = fetchSigner(url).finally(() => fetching.delete(url.href))
     fetching.set(url.href, fetched)
-    return await fetched
+    return fetched
   }
 }
 
@@ -94,7 +94,7 @@ function readCertificate(pem: Buffer): Signer {
 
 /** One GET; node:https follows no redirects. Rejects when it takes too long or brings too much. */
 async function fetchBytes(url: URL, agent: Agent | undefined): Promise<{ status: number; body: Buffer }> {
-  return await new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const options = { signal: AbortSignal.timeout(TIMEOUT), ...(agent ? { agent } : {}) }
     const request = get(url, options, async (response) => {
       try {

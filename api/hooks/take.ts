@@ -12,7 +12,7 @@ export async function takeReport(
   report: TakenReport,
   now: Date,
 ): Promise<Answer> {
-  const fresh = await database.transaction(async (tx) => await storeReport({ tx, queue, now }, report))
+  const fresh = await database.transaction((tx) => storeReport({ tx, queue, now }, report))
   if (fresh) wake('ingest-report')
   return { status: 200, body: { status: fresh ? 'taken' : 'repeated' } }
 }

@@ -57,7 +57,7 @@ export const whatsappHookRoutes: readonly PublicRoute[] = [
       const body = await readBytes(raw)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
-      return await takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)
+      return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)
     },
   },
 ]

@@ -9,7 +9,7 @@ import {
   type StoredRefusal,
   type UpsertResult,
   upsertResult,
-} from '../../db/contacts/upserts/table.ts'
+} from '../../db/contacts/upserts.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import { keyOnly } from '../auth.ts'
 import { type BatchItem, presentBatch } from '../batch.ts'
@@ -32,7 +32,7 @@ async function carriedOut(deps: Deps, teamId: string, body: string, now: Date): 
       })
       wake('upsert-contacts')
     },
-    read: async () => await upsertResult(database, teamId, id),
+    read: () => upsertResult(database, teamId, id),
     timeout,
   })
   if (result) return result

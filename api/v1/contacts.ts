@@ -3,6 +3,7 @@
  * Owns the shape of bodies and queries; what may become of a contact is db/contacts/edit.ts.
  */
 import { object } from 'yup'
+import { CONTACT_STATUSES, contactByIdentity, contactsOfTeam } from '../../db/contacts/contacts.sql.ts'
 import {
   changeContact,
   contactIdentity,
@@ -11,8 +12,7 @@ import {
   removeContact,
 } from '../../db/contacts/edit.ts'
 import { contactProperties } from '../../db/contacts/fields.ts'
-import { CONTACT_STATUSES, contactByIdentity, contactsOfTeam } from '../../db/contacts/table.ts'
-import { address, parse, text, uuids } from '../../db/fields.ts'
+import { address, parse, text, uuids } from '../../db/text/fields.ts'
 import { keyOnly } from '../auth.ts'
 import { parseQuery, readJson, wholeNumber } from '../input.ts'
 import type { PrivateRoute } from '../route.ts'
@@ -44,8 +44,8 @@ export const contactRoutes: readonly PrivateRoute[] = [
     access: keyOnly('contacts:write'),
     async handle({ raw, principal, now }, { database }) {
       const fields = parse(createSchema, await readJson(raw))
-      const contact = await database.transaction(
-        async (tx) => await createContact({ tx, now }, principal.team_id, fields),
+      const contact = await database.transaction((tx) =>
+        createContact({ tx, now }, principal.team_id, fields),
       )
       return { status: 201, body: presentContact(contact) }
     },
@@ -82,8 +82,8 @@ export const contactRoutes: readonly PrivateRoute[] = [
     async handle({ raw, params, principal, now }, { database }) {
       const fields = parse(changeSchema, await readJson(raw))
       const identity = pathIdentity(params)
-      const contact = await database.transaction(
-        async (tx) => await changeContact({ tx, now }, principal.team_id, identity, fields),
+      const contact = await database.transaction((tx) =>
+        changeContact({ tx, now }, principal.team_id, identity, fields),
       )
       return { status: 200, body: presentContact(contact) }
     },
@@ -94,7 +94,7 @@ export const contactRoutes: readonly PrivateRoute[] = [
     access: keyOnly('contacts:write'),
     async handle({ params, principal, now }, { database }) {
       const identity = pathIdentity(params)
-      await database.transaction(async (tx) => await removeContact({ tx, now }, principal.team_id, identity))
+      await database.transaction((tx) => removeContact({ tx, now }, principal.team_id, identity))
       return { status: 204 }
     },
   },

@@ -4,13 +4,12 @@
  */
 import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
-import { LARGEST_PART } from '../../db/emails/content.ts'
-import { type EmailRow, emailById } from '../../db/emails/table.ts'
+import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { Refusal } from '../../db/errors.ts'
-import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
 import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
+import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
 import { headersFault } from '../../db/text/headers.ts'
-import { codePoints } from '../../db/text/strings.ts'
+import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
 import { parseBatch, readJson } from '../input.ts'
@@ -91,8 +90,8 @@ function toEmailItem(body: unknown, at = ''): EmailItem {
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[], now: Date) {
   const { database, queue, versions, wake } = deps
-  const outcomes = await database.transaction(
-    async (tx) => await acceptEmails({ tx, queue, versions, now }, principal, items),
+  const outcomes = await database.transaction((tx) =>
+    acceptEmails({ tx, queue, versions, now }, principal, items),
   )
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
@@ -134,7 +133,7 @@ export const emailRoutes: readonly PrivateRoute[] = [
       const items = await acceptEach(
         bodies,
         (body, index) => toEmailItem(body, `emails[${index}]`),
-        async (valid) => await accept(deps, principal, valid, now),
+        (valid) => accept(deps, principal, valid, now),
         batchItemOf,
       )
       return { status: 200, body: presentBatch(items) }

@@ -1,6 +1,6 @@
 /** GET /v1/plans: the subscription catalog, without credentials (contract §4.4). */
 import { createHash } from 'node:crypto'
-import { LOCALES, type Locale } from '../../db/plans/table.ts'
+import { LOCALES, type Locale } from '../../db/plans/plans.sql.ts'
 import type { PublicRoute } from '../route.ts'
 import { presentCatalog } from './present.ts'
 

@@ -2,12 +2,12 @@
  * Rows as the contract's JSON: one small function a resource.
  * Promises: the contract's fields and no others, whatever columns a row has. Must not decide anything.
  */
-import type { ContactRow } from '../../db/contacts/table.ts'
-import type { EmailRow } from '../../db/emails/table.ts'
+import type { ContactRow } from '../../db/contacts/contacts.sql.ts'
+import type { EmailRow } from '../../db/emails/emails.sql.ts'
 import { type EmailView, emailView } from '../../db/emails/view.ts'
 import { planFigures } from '../../db/plans/defaults.ts'
-import type { Locale, PlanRow } from '../../db/plans/table.ts'
-import type { SentRow } from '../../db/whatsapp/table.ts'
+import type { Locale, PlanRow } from '../../db/plans/plans.sql.ts'
+import type { SentRow } from '../../db/whatsapp/messages.sql.ts'
 import type { Deps } from '../route.ts'
 
 /** The Email row of contract §2.2, its html rendered. */

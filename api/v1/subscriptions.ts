@@ -5,7 +5,7 @@
 import { object } from 'yup'
 import { contactIdentity } from '../../db/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
-import { address, parse, uuids } from '../../db/fields.ts'
+import { address, parse, uuids } from '../../db/text/fields.ts'
 import { keyOnly, keyOrSession } from '../auth.ts'
 import { readJson } from '../input.ts'
 import type { PrivateRoute } from '../route.ts'
@@ -21,9 +21,7 @@ const statusRoute = (verb: string, change: typeof unsubscribe): PrivateRoute => 
   access: keyOnly('contacts:write'),
   async handle({ params, principal, now }, { database }) {
     const identity = pathIdentity(params)
-    const contact = await database.transaction(
-      async (tx) => await change({ tx, now }, principal.team_id, identity),
-    )
+    const contact = await database.transaction((tx) => change({ tx, now }, principal.team_id, identity))
     return { status: 200, body: presentContact(contact) }
   },
 })

@@ -4,10 +4,10 @@
  */
 import { array, type InferType, object } from 'yup'
 import { Refusal } from '../../db/errors.ts'
-import { idempotencyKey, parse, stringMap, text, uuid } from '../../db/fields.ts'
+import { idempotencyKey, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
-import { messagesOfRequest, type SentRow } from '../../db/whatsapp/table.ts'
+import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
 import { parseBatch, readJson } from '../input.ts'
@@ -58,9 +58,7 @@ function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[], now: Date) {
   const { database, queue, wake } = deps
-  const outcomes = await database.transaction(
-    async (tx) => await acceptWhatsapp({ tx, queue, now }, team_id, items),
-  )
+  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue, now }, team_id, items))
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
@@ -72,7 +70,7 @@ async function rowsOf(
 ): Promise<readonly SentRow[]> {
   if (outcome.kind === 'refused') throw outcome.refusal
   if (outcome.kind === 'stored') return outcome.rows
-  return await messagesOfRequest(database, team_id, outcome.request_id)
+  return messagesOfRequest(database, team_id, outcome.request_id)
 }
 
 const batchItemOf = (outcome: WhatsappOutcome): BatchItem =>
@@ -100,7 +98,7 @@ export const whatsappRoutes: readonly PrivateRoute[] = [
       const items = await acceptEach(
         bodies,
         (body, index) => toWhatsappItem(body, `messages[${index}]`),
-        async (valid) => await accept(deps, principal, valid, now),
+        (valid) => accept(deps, principal, valid, now),
         batchItemOf,
       )
       return { status: 200, body: presentBatch(items) }

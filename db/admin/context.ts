@@ -5,12 +5,12 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readToolSettings, type ToolSettings } from '../config.ts'
 import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
-import type { At, Database } from '../pool.ts'
-import type { Producer } from '../queue.ts'
-import { createSecrets, type Secrets } from '../secrets.ts'
+import type { At, Database } from '../postgres/pool.ts'
+import { readToolSettings, type ToolSettings } from '../process/config.ts'
+import { createSecrets, type Secrets } from '../process/secrets.ts'
+import type { Producer } from '../queue/boss.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
@@ -33,14 +33,17 @@ export type Admin = {
 /** The embedded server of `npm start`, if it runs. A production machine lacks the development dependency. */
 async function embeddedUrl(): Promise<string> {
   const url = await import('../dev/postgres.ts').then(
-    async ({ runningPostgres }) => await runningPostgres(DATA),
+    ({ runningPostgres }) => runningPostgres(DATA),
     (error: NodeJS.ErrnoException) => (error.code === 'ERR_MODULE_NOT_FOUND' ? null : Promise.reject(error)),
   )
   if (url !== null) return url
   throw new Refusal('unavailable', 'no database: DATABASE_URL is not set, and `npm start` is not running')
 }
 
-/** The key that was set; else, for a database that `npm start` has used, its own: another would spoil what is sealed. */
+/**
+ * The key that was set; else, for a database that `npm start` has used, its own: another would spoil what is
+ * sealed.
+ */
 function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   if (SECRET_KEY !== undefined) return SECRET_KEY
   const missing = 'SECRET_KEY is missing: set the same one as the processes have'
@@ -69,7 +72,7 @@ function once<T>(make: () => Promise<T>) {
   let made: Promise<T> | undefined
   const get = async (): Promise<T> => {
     made ??= make()
-    return await made
+    return made
   }
   return { get, made: () => made }
 }
@@ -81,22 +84,21 @@ export function createAdmin(): Admin {
   let known = settings.DATABASE_URL
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
   const database = once(async () => {
-    const { openDatabase } = await import('../pool.ts')
-    return await openDatabase(await url(), { size: 2 })
+    const { openDatabase } = await import('../postgres/pool.ts')
+    return openDatabase(await url(), { size: 2 })
   })
   const queue = once(async () => {
     // First, since it says clearly why a database cannot be used.
     await database.get()
-    const { openProducer } = await import('../queue.ts')
-    return await openProducer(await url(), () => {})
+    const { openProducer } = await import('../queue/boss.ts')
+    return openProducer(await url(), () => {})
   })
   return {
     now,
     dnsServer: settings.DNS_SERVER,
     publicUrl: settings.PUBLIC_URL,
     database: database.get,
-    transaction: async (work) =>
-      await (await database.get()).transaction(async (tx) => await work({ tx, now })),
+    transaction: async (work) => (await database.get()).transaction((tx) => work({ tx, now })),
     queue: queue.get,
     secrets: lazySecrets(() => findSecretKey(settings)),
     url: () => known,

@@ -1,6 +1,6 @@
 /** Verbs of `domain`: a team's sending domains. */
 import { addDomain, domainView, removeDomain } from '../domains/add.ts'
-import { domainsOfTeam } from '../domains/table.ts'
+import { domainsOfTeam } from '../domains/domains.sql.ts'
 import { createTxtLookup, verifyDomain } from '../domains/verify.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { uuid } from './input.ts'
@@ -29,7 +29,7 @@ export const verbs: Verbs = (domain, admin) => {
     .action(
       answer(async (team: string, name: string) => {
         const lookupTxt = await createTxtLookup(admin.dnsServer)
-        return await verifyDomain({ database: await admin.database(), lookupTxt, now: admin.now }, team, name)
+        return verifyDomain({ database: await admin.database(), lookupTxt, now: admin.now }, team, name)
       }),
     )
 

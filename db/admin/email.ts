@@ -37,7 +37,7 @@ export const verbs: Verbs = (email, admin) => {
     .description('an email with its events, and what it waits for while it is queued')
     .argument('<team>', 'id of the team', uuid)
     .argument('<id>', 'id of the email', uuid)
-    .action(answer(async (team: string, id: string) => await showEmail(await depsOf(admin), team, id)))
+    .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
 
   email
     .command('requeue')
@@ -47,8 +47,8 @@ export const verbs: Verbs = (email, admin) => {
     .action(
       answer(
         async (team: string, id: string) =>
-          await admin.transaction(
-            async (at) => await requeueEmail({ ...at, queue: await admin.queue() }, team, id),
+          await admin.transaction(async (at) =>
+            requeueEmail({ ...at, queue: await admin.queue() }, team, id),
           ),
       ),
     )

@@ -3,8 +3,8 @@
  * Promises: no stack trace, no line break, no password.
  */
 import { CommanderError } from 'commander'
-import { SettingsFault } from '../config.ts'
 import { Refusal } from '../errors.ts'
+import { SettingsFault } from '../process/config.ts'
 
 const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
 
@@ -42,7 +42,7 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
   if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
     return `the database${placeOf(url)} has not been migrated: run \`node db/migrate.ts\``
   }
-  const { databaseRefusal, isDatabaseUnavailable } = await import('../pool.ts')
+  const { databaseRefusal, isDatabaseUnavailable } = await import('../postgres/pool.ts')
   const refused = databaseRefusal(error)
   if (refused !== null) {
     return `the server${placeOf(url)} refuses DATABASE_URL: ${withoutPassword(refused, url)}`

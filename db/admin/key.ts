@@ -1,8 +1,9 @@
 /** Verbs of `key`: a team's API keys. */
-import { commaList } from '../config.ts'
+
+import { keysOfTeam, revokeKey, SCOPES } from '../credentials/credentials.sql.ts'
 import { issueKey } from '../credentials/issue.ts'
-import { keysOfTeam, revokeKey, SCOPES } from '../credentials/table.ts'
 import { Refusal } from '../errors.ts'
+import { commaList } from '../process/config.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { instant, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -21,7 +22,7 @@ export const verbs: Verbs = (key, admin) => {
     .action(
       answer(async (team: string, { name, scopes, domain = undefined, expires = undefined }: KeyOptions) => {
         const request = { name, scopes, domain: domain ?? null, expires_at: expires ?? null }
-        return await admin.transaction((at) => issueKey(at, team, request))
+        return admin.transaction((at) => issueKey(at, team, request))
       }),
     )
 
@@ -48,7 +49,7 @@ export const verbs: Verbs = (key, admin) => {
       answer(async (team: string) => {
         const database = await admin.database()
         await teamOrRefusal(database, team)
-        return await keysOfTeam(database, team)
+        return keysOfTeam(database, team)
       }),
     )
 }

@@ -1,6 +1,6 @@
 /**
  * The form of a noun: its verbs, on a commander command, each answering with the one value that is printed.
- * To add a noun: a file beside this one that exports `verbs`, and a line in db/admin.ts.
+ * To add a noun: a file beside this one that exports `verbs`, and a line in main.ts.
  */
 import type { Command } from 'commander'
 import type { Admin } from './context.ts'

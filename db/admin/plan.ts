@@ -11,9 +11,9 @@ export const verbs: Verbs = (plan, admin) => {
     .action(
       answer(async (file: string) => {
         const content = await fileJson(file)
-        return await admin.transaction(async ({ tx }) => {
+        return admin.transaction(async ({ tx }) => {
           await loadCatalog(tx, content)
-          return await printCatalog(tx)
+          return printCatalog(tx)
         })
       }),
     )
@@ -21,5 +21,5 @@ export const verbs: Verbs = (plan, admin) => {
   plan
     .command('list')
     .description('the catalog, in the form that `plan load` takes')
-    .action(answer(async () => await printCatalog(await admin.database())))
+    .action(answer(async () => printCatalog(await admin.database())))
 }

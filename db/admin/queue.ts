@@ -1,8 +1,8 @@
 /** Verbs of `queue`: how full the queues are, and their dead letters. */
 import { noteEmailsRequeued } from '../emails/requeue.ts'
-import { JOBS, type JobName, type Payload } from '../jobs.ts'
-import type { Tx } from '../pool.ts'
-import { queueStatus } from '../queue/table.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { queueStatus } from '../queue/jobs.sql.ts'
+import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
 import { noteMessagesRequeued } from '../whatsapp/requeue.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
@@ -29,11 +29,11 @@ export const verbs: Verbs = (queue, admin) => {
     .description(
       'per queue: jobs ready, active, deferred and failed, dead letters, and how long the oldest waits',
     )
-    .action(answer(async () => await queueStatus(await admin.database())))
+    .action(answer(async () => queueStatus(await admin.database())))
 
   queue
     .command('redrive')
     .description('move the dead letters of a queue back, so that they are tried again')
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
-    .action(answer(async (job: JobName) => await redrive(admin, job)))
+    .action(answer((job: JobName) => redrive(admin, job)))
 }

@@ -1,7 +1,7 @@
 /** Verbs of `report`: what providers have reported, raw. */
 import { Refusal } from '../errors.ts'
 import { dropReport, replayReport, showReport } from '../reports/replay.ts'
-import { REPORT_STATES, type ReportState, reportsByState } from '../reports/table.ts'
+import { REPORT_STATES, type ReportState, reportsByState } from '../reports/reports.sql.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -26,7 +26,7 @@ export const verbs: Verbs = (report, admin) => {
     .action(
       answer(async (options: ListOptions) => {
         const state = stateOf(options)
-        return await reportsByState(await admin.database(), { state, limit: options.limit })
+        return reportsByState(await admin.database(), { state, limit: options.limit })
       }),
     )
 
@@ -34,7 +34,7 @@ export const verbs: Verbs = (report, admin) => {
     .command('show')
     .description('a report with its bytes as text')
     .argument('<id>', 'id of the report', uuid)
-    .action(answer(async (id: string) => await showReport(await admin.database(), id)))
+    .action(answer(async (id: string) => showReport(await admin.database(), id)))
 
   report
     .command('replay')
@@ -43,7 +43,7 @@ export const verbs: Verbs = (report, admin) => {
     .action(
       answer(
         async (id: string) =>
-          await admin.transaction(async (at) => await replayReport(at, await admin.queue(), id)),
+          await admin.transaction(async (at) => replayReport(at, await admin.queue(), id)),
       ),
     )
 
@@ -51,5 +51,5 @@ export const verbs: Verbs = (report, admin) => {
     .command('drop')
     .description('remove a parked report, once nothing more is to be learnt from it')
     .argument('<id>', 'id of the report', uuid)
-    .action(answer(async (id: string) => await admin.transaction(async ({ tx }) => await dropReport(tx, id))))
+    .action(answer((id: string) => admin.transaction(({ tx }) => dropReport(tx, id))))
 }

@@ -2,7 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
-import { allTeams } from '../teams/table.ts'
+import { allTeams } from '../teams/teams.sql.ts'
 import { showTeam } from '../teams/view.ts'
 import { instant, limit, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -75,18 +75,18 @@ export const verbs: Verbs = (team, admin) => {
     .action(
       answer(async (id: string, options: PlanOptions) => {
         const change = changeOf(options)
-        return await admin.transaction((at) => subscribeTeam(at, id, change))
+        return admin.transaction((at) => subscribeTeam(at, id, change))
       }),
     )
 
   team
     .command('list')
     .description('every team with its plan, oldest first')
-    .action(answer(async () => await allTeams(await admin.database())))
+    .action(answer(async () => allTeams(await admin.database())))
 
   team
     .command('show')
     .description('limits, what is used and left of them, send bucket, period (null: unlimited)')
     .argument('<team>', 'id of the team', uuid)
-    .action(answer(async (id: string) => await showTeam(await admin.database(), id, admin.now)))
+    .action(answer(async (id: string) => showTeam(await admin.database(), id, admin.now)))
 }

@@ -2,7 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { saveTemplate, updateTemplate } from '../templates/save.ts'
-import { templatesOfTeam } from '../templates/table.ts'
+import { templatesOfTeam } from '../templates/templates.sql.ts'
 import { fileText, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -31,7 +31,7 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, { name, ...files }: PartOptions & { name: string }) => {
         const { html, text = '' } = await readParts(files)
-        return await admin.transaction((at) => saveTemplate(at, team, { name, html, text }))
+        return admin.transaction((at) => saveTemplate(at, team, { name, html, text }))
       }),
     )
 
@@ -49,7 +49,7 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, id: string, files: PartOptions) => {
         const parts = await readParts(files)
-        return await admin.transaction((at) => updateTemplate(at, team, id, parts))
+        return admin.transaction((at) => updateTemplate(at, team, id, parts))
       }),
     )
 
@@ -61,7 +61,7 @@ export const verbs: Verbs = (template, admin) => {
       answer(async (team: string) => {
         const database = await admin.database()
         await teamOrRefusal(database, team)
-        return await templatesOfTeam(database, team)
+        return templatesOfTeam(database, team)
       }),
     )
 }

@@ -1,6 +1,6 @@
 /** Verbs of `topic`: what a team's contacts can be subscribed to. */
 
-import { topicsOfTeam } from '../contacts/topics/table.ts'
+import { topicsOfTeam } from '../contacts/topics.sql.ts'
 import { createTopic, removeTopic } from '../contacts/topics.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { uuid } from './input.ts'
@@ -27,7 +27,7 @@ export const verbs: Verbs = (topic, admin) => {
       answer(async (team: string) => {
         const database = await admin.database()
         await teamOrRefusal(database, team)
-        return await topicsOfTeam(database, team)
+        return topicsOfTeam(database, team)
       }),
     )
 

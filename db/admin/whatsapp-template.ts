@@ -1,12 +1,8 @@
 /** Verbs of `whatsapp-template`: a team's WhatsApp templates, as the provider's own objects. */
 import { teamOrRefusal } from '../teams/view.ts'
+import { createWhatsappTemplate, setWhatsappTemplateStatus, templateView } from '../whatsapp/save-template.ts'
 import { TEMPLATE_STATES } from '../whatsapp/status.ts'
-import {
-  createWhatsappTemplate,
-  setWhatsappTemplateStatus,
-  templateView,
-} from '../whatsapp/templates/save.ts'
-import { templatesOfTeam } from '../whatsapp/templates/table.ts'
+import { templatesOfTeam } from '../whatsapp/templates.sql.ts'
 import { fileJson, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -24,7 +20,7 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, { file }: { file: string }) => {
         const definition = await fileJson(file)
-        return await admin.transaction((at) => createWhatsappTemplate(at, team, definition))
+        return admin.transaction((at) => createWhatsappTemplate(at, team, definition))
       }),
     )
 
@@ -63,8 +59,8 @@ export const verbs: Verbs = (template, admin) => {
     )
     .action(
       answer(async (team: string) => {
-        const { syncTemplates } = await import('../whatsapp/templates/sync.ts')
-        return await syncTemplates({ database: await admin.database(), queue: await admin.queue() }, team)
+        const { syncTemplates } = await import('../whatsapp/sync-templates.ts')
+        return syncTemplates({ database: await admin.database(), queue: await admin.queue() }, team)
       }),
     )
 }

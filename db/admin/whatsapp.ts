@@ -28,7 +28,7 @@ export const verbs: Verbs = (whatsapp, admin) => {
     .action(
       answer(async (team: string, id: string) => {
         const at = { tx: await admin.database(), now: admin.now }
-        return await showMessage(at, team, id)
+        return showMessage(at, team, id)
       }),
     )
 }

@@ -5,7 +5,7 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { At, Tx } from '../pool.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../teams/limits.ts'
 import { parseAddress, parsedAddress } from '../text/address.ts'
 import {
@@ -15,8 +15,8 @@ import {
   deleteContact,
   insertContact,
   updateContact,
-} from './table.ts'
-import { holdTopics } from './topics/table.ts'
+} from './contacts.sql.ts'
+import { holdTopics } from './topics.sql.ts'
 
 export const noContact = (): Refusal =>
   new Refusal('contact_not_found', 'there is no contact with that email')
@@ -61,7 +61,7 @@ export async function createContact(
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
   account.used.contacts += 1
   const contact = { id: uuidv7(), email, identity, properties: given.properties ?? {}, topic_ids }
-  return await insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
+  return insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
 }
 
 /** Replaces the fields that are given. @throws Refusal bad_request for unknown topics, contact_not_found. */

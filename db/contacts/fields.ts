@@ -1,6 +1,6 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. Decisions: sizes. */
 import { type AnyObject, type TestContext, ValidationError } from 'yup'
-import { stringMap } from '../fields.ts'
+import { stringMap } from '../text/fields.ts'
 import { codePoints, memberPath } from '../text/strings.ts'
 
 const MOST_KEYS = 100

@@ -4,15 +4,15 @@
  * nothing. Contract §3.1; decisions: unsubscribe. What reports do to a contact is report.ts.
  */
 import { Refusal } from '../errors.ts'
-import type { At, Tx } from '../pool.ts'
-import { distinctTopics, noContact } from './edit.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import {
   type ContactRow,
   contactExists,
   lockContact,
   removeContactTopics,
   updateContactStatus,
-} from './table.ts'
+} from './contacts.sql.ts'
+import { distinctTopics, noContact } from './edit.ts'
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await lockContact(tx, teamId, identity)
@@ -24,7 +24,7 @@ async function locked(tx: Tx, teamId: string, identity: string): Promise<Contact
 export async function unsubscribe({ tx, now }: At, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(tx, teamId, identity)
   if (contact.status === 'unsubscribed') return contact
-  return await updateContactStatus(tx, teamId, { id: contact.id, status: 'unsubscribed' }, now)
+  return updateContactStatus(tx, teamId, { id: contact.id, status: 'unsubscribed' }, now)
 }
 
 /** @throws Refusal contact_not_found, contact_suppressed. */
@@ -35,7 +35,7 @@ export async function resubscribe({ tx, now }: At, teamId: string, identity: str
     throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
   if (contact.status === 'subscribed') return contact
-  return await updateContactStatus(tx, teamId, { id: contact.id, status: 'subscribed' }, now)
+  return updateContactStatus(tx, teamId, { id: contact.id, status: 'subscribed' }, now)
 }
 
 /** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */

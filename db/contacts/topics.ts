@@ -4,11 +4,11 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { At } from '../pool.ts'
+import type { At } from '../postgres/pool.ts'
 import { lockAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
-import { deleteTopic, insertTopic, lockTopic, type TopicRow } from './topics/table.ts'
+import { deleteTopic, insertTopic, lockTopic, type TopicRow } from './topics.sql.ts'
 
 /** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
 export async function createTopic(

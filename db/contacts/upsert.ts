@@ -10,14 +10,14 @@
 import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
 import { Refusal, settle } from '../errors.ts'
-import { address, isObject, parse } from '../fields.ts'
-import type { At } from '../pool.ts'
+import type { At } from '../postgres/pool.ts'
 import { chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { parsedAddress } from '../text/address.ts'
+import { address, isObject, parse } from '../text/fields.ts'
+import { insertContacts, type NewContact, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
-import { insertContacts, type NewContact, writeContacts } from './table.ts'
-import type { StoredRefusal, UpsertResult } from './upserts/table.ts'
+import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
 const itemSchema = object({
   email: address().required('${path} is required'),

@@ -4,11 +4,11 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { At } from '../pool.ts'
+import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { domainToAscii, parseAddress } from '../text/address.ts'
 import { nameProblem } from '../text/name.ts'
-import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './table.ts'
+import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
 const SESSION_LENGTH = 30 * 86_400_000

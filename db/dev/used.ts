@@ -1,6 +1,7 @@
 /**
- * Which databases `npm start` of this checkout has used, by the file in `.data` that keeps each one's demo team. The CLI
- * asks: what it seals for one of them opens with `.data/secret-key`, which another database's processes do not have.
+ * Which databases `npm start` of this checkout has used, by the file in `.data` that keeps each one's demo team.
+ * The CLI asks: what it seals for one of them opens with `.data/secret-key`, which another database's processes do
+ * not have.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'

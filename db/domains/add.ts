@@ -6,13 +6,13 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
-import type { Secrets } from '../secrets.ts'
-import { lockAccountRow } from '../teams/table.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
+import { lockAccountRow } from '../teams/teams.sql.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { domainToAscii } from '../text/address.ts'
 import { type DnsRecord, dnsRecords, makeDkimKey } from './dkim.ts'
-import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './table.ts'
+import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
 export type DomainView = Pick<DomainRow, 'id' | 'name' | 'status' | 'created_at' | 'verified_at'> & {
   dns_records: DnsRecord[]
@@ -66,13 +66,13 @@ export async function addDomain(
   await teamOrRefusal(tx, teamId)
   const key = await makeDkimKey(secrets)
   const status = verified ? ('verified' as const) : ('pending' as const)
-  return await tx.transaction(async (tx) => {
+  return tx.transaction(async (tx) => {
     // Whoever adds a domain or changes the plan queues up here; the count is read after that.
     await lockAccountRow(tx, teamId)
     if (await domainByName(tx, teamId, name))
       throw new Refusal('bad_request', `the team has the domain ${name} already`)
     await checkRoom(tx, teamId)
-    return await insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, now)
+    return insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, now)
   })
 }
 

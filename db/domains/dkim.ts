@@ -4,8 +4,8 @@
  */
 import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
-import type { Secrets } from '../secrets.ts'
-import type { DomainRow, NewDomain } from './table.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { DomainRow, NewDomain } from './domains.sql.ts'
 
 export type DnsRecord = { type: 'TXT'; name: string; value: string }
 

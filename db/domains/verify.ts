@@ -6,10 +6,10 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { Refusal } from '../errors.ts'
-import type { Database } from '../pool.ts'
+import type { Database } from '../postgres/pool.ts'
 import { domainOrRefusal } from './add.ts'
 import { type DnsRecord, dkimRecord, dmarcRecord, spfRecord } from './dkim.ts'
-import { type DomainRow, markDomainVerified } from './table.ts'
+import { type DomainRow, markDomainVerified } from './domains.sql.ts'
 
 /** The TXT records of a name, each joined to one string; none when the name has none. */
 export type TxtLookup = (name: string) => Promise<string[]>
@@ -92,7 +92,7 @@ async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<Re
     const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
     return { ...record, required, state, published } satisfies RecordCheck
   }
-  return await Promise.all([
+  return Promise.all([
     check(
       dkim,
       true,

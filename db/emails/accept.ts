@@ -6,16 +6,17 @@
  * a second row. Never talks to a provider. Contract §4.2, §8; decisions: Email, Plans.
  */
 import { Refusal } from '../errors.ts'
-import { idsAt } from '../ids.ts'
-import type { Tx } from '../pool.ts'
-import type { Producer } from '../queue.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
 import { secondsUntilToken } from '../teams/bucket.ts'
 import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
 import type { CompiledVersion, Versions } from '../templates/versions.ts'
 import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
+import { idsAt } from '../text/ids.ts'
 import { missingSlots } from '../text/slots.ts'
-import { LARGEST_PART, partTooLarge, sizeKb } from './content.ts'
-import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './table.ts'
+import { LARGEST_PART } from '../text/strings.ts'
+import { partTooLarge, sizeKb } from './content.ts'
+import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './emails.sql.ts'
 
 /** Who sends: the team, and the domain its key is bound to (null when it is not). */
 export type EmailSender = { team_id: string; domain: string | null }

@@ -4,8 +4,8 @@
  */
 import type { CompiledVersion } from '../templates/versions.ts'
 import { filledBytes, fillSlots } from '../text/slots.ts'
-import { utf8Bytes } from '../text/strings.ts'
-import type { EmailRow } from './table.ts'
+import { LARGEST_PART, utf8Bytes } from '../text/strings.ts'
+import type { EmailRow } from './emails.sql.ts'
 
 /** The parts as sent; `text` is '' when there is none. */
 export type Content = { html: string; text: string }
@@ -19,10 +19,10 @@ export function emailContent(row: EmailRow, version: CompiledVersion | undefined
   return { html: fillSlots(version.html, variables, 'html'), text }
 }
 
-/** The most that html and text may have, in bytes of UTF-8 (decisions: sizes). */
-export const LARGEST_PART = 1024 * 1024
-
-/** Which part of a template send would be too large, filled; null when none would. @param text the send's own, if any. */
+/**
+ * Which part of a template send would be too large, filled; null when none would. @param text the send's own, if
+ * any.
+ */
 export function partTooLarge(
   version: CompiledVersion,
   variables: Readonly<Record<string, string>>,

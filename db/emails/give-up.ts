@@ -2,10 +2,11 @@
  * Giving up on an email: what its timeline says when no more attempts are made (decisions: refused for now).
  * Promises: told once for each time that it was accepted or requeued, whoever notices first. The row stays queued.
  */
-import type { Tx } from '../pool.ts'
-import { type EmailEvent, insertEmailEvents } from './events/table.ts'
-import { emailsGivenUp } from './requeue/table.ts'
-import type { EmailRef } from './table.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { NO_ANSWER } from '../queue/jobs.ts'
+import type { EmailRef } from './emails.sql.ts'
+import { type EmailEvent, insertEmailEvents } from './events.sql.ts'
+import { emailsGivenUp } from './requeue.sql.ts'
 
 /** The event that tells of it. `since`: when the email was accepted, or requeued last. */
 export const emailGaveUp = (
@@ -21,9 +22,6 @@ export const emailGaveUp = (
   occurred_at: now,
   detail,
 })
-
-/** What is said when a job became a dead letter without a word: its workers died over it. */
-export const NO_ANSWER = 'each attempt ended without an answer from its worker'
 
 /** Tells of emails whose job became a dead letter without a word, up to `limit`. @returns how many. */
 export async function noteEmailsGivenUp({ tx, now }: { tx: Tx; now: Date }, limit: number): Promise<number> {

@@ -4,10 +4,10 @@
  * Contract §8, send quota 5; decisions: quota counts stored emails.
  */
 import { Refusal } from '../errors.ts'
-import type { At } from '../pool.ts'
+import type { At } from '../postgres/pool.ts'
 import { lockAccount, saveAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
-import { deleteEmailRow } from './table.ts'
+import { deleteEmailRow } from './emails.sql.ts'
 
 /** @throws Refusal not_found. */
 export async function removeEmail(

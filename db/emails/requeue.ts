@@ -4,13 +4,13 @@
  * marks, jobs and events are stored together. Design §7 (Sweep); decisions: requeue.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
-import type { Producer } from '../queue.ts'
-import { insertEmailEvents } from './events/table.ts'
-import { markEmailsRequeued } from './requeue/table.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import type { EmailRef } from './emails.sql.ts'
+import { insertEmailEvents } from './events.sql.ts'
+import { markEmailsRequeued } from './requeue.sql.ts'
 import { emailOrRefusal } from './show.ts'
 import type { EmailStatus } from './status.ts'
-import type { EmailRef } from './table.ts'
 
 type Requeueing = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 

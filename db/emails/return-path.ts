@@ -4,7 +4,7 @@
  * anything up: the row may be gone. Design §6; decisions: DSN classes.
  */
 import { parse, stringify } from 'uuid'
-import type { Secrets } from '../secrets.ts'
+import type { Secrets } from '../process/secrets.ts'
 import { parseAddress } from '../text/address.ts'
 
 const IDS_BYTES = 32

@@ -3,14 +3,14 @@
  * Must not change anything, nor need the queue itself.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
-import { type Waiting, waitingOf } from '../queue/waiting.ts'
-import type { Secrets } from '../secrets.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
+import { type Waiting, waitingOf } from '../senders/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
-import { eventsOfEmail } from './events/table.ts'
+import { type EmailRow, emailById, emailsOfTeam } from './emails.sql.ts'
+import { eventsOfEmail } from './events.sql.ts'
 import type { EmailStatus } from './status.ts'
-import { type EmailRow, emailById, emailsOfTeam } from './table.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
 import { type EmailView, emailView, type ListedEmail, listedEmail } from './view.ts'
 

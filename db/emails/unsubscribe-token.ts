@@ -4,7 +4,7 @@
  * row may be gone. Contract §2.2, design §6.
  */
 import { parse, stringify } from 'uuid'
-import type { Secrets } from '../secrets.ts'
+import type { Secrets } from '../process/secrets.ts'
 
 const UUID_BYTES = 16
 const SIGNATURE_BYTES = 16

@@ -2,11 +2,11 @@
  * An email as it is shown: the fields of contract §2.2 in the contract's order, and nothing internal. Pure.
  * Promises: the API, the CLI and a replay show the same row alike. Must not look anything up.
  */
-import type { Secrets } from '../secrets.ts'
+import type { Secrets } from '../process/secrets.ts'
 import type { CompiledVersion } from '../templates/versions.ts'
 import { type Content, emailContent, sizeKb } from './content.ts'
+import type { EmailRow } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
-import type { EmailRow } from './table.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
 
 export type EmailView = {

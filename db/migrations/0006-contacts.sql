@@ -1,4 +1,4 @@
--- Contacts and the topics they can be subscribed to.
+-- Contacts, the topics they can be subscribed to, and bulk upserts of contacts.
 create table topics (
   team_id uuid not null references teams (id) on delete cascade,
   id uuid not null,
@@ -17,7 +17,9 @@ create table contacts (
   status text not null check (status in ('subscribed', 'unsubscribed', 'bounced', 'complained')),
   -- What a delivery report once found; outlives an unsubscribe (decisions: unsubscribe).
   suppression text check (suppression in ('bounced', 'complained')),
-  soft_bounces integer not null default 0,
+  -- What the status goes back to when a delivery between turns up late. Set exactly while soft bounces are all that
+  -- the contact is suppressed for; a running counter would depend on the order of arrival.
+  status_before text check (status_before in ('subscribed', 'unsubscribed')),
   properties jsonb not null,
   topic_ids uuid[] not null,
   created_at timestamptz not null,
@@ -27,3 +29,27 @@ create table contacts (
   check (status not in ('bounced', 'complained') or suppression is not null)
 -- Its rows are updated in place, by bulk calls and reports: room for that on each page.
 ) with (fillfactor = 85);
+-- The list, newest first. With what its filters look at, so that the rows a deep page skips are never read.
+create index contacts_newest on contacts (team_id, created_at desc, id desc) include (status, email);
+-- Rare substrings, without regard to case.
+create extension if not exists pg_trgm;
+create index contacts_email_substring on contacts using gin (email gin_trgm_ops);
+
+-- Contact bulk upserts: a call as it came, and what a worker made of it.
+create table contact_upserts (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  -- The request's body as it came. Text, not json: PostgreSQL must not look inside, since one item may hold what
+  -- json types refuse (NUL, lone surrogates, bottomless nesting) and be refused alone. Dropped once it is done.
+  body text,
+  created_at timestamptz not null,
+  finished_at timestamptz,
+  -- {"items": [id or {code, message}, …]}, or {"refusal": {code, message}} for the whole call.
+  result json,
+  primary key (team_id, id),
+  check ((body is null) = (finished_at is not null)),
+  check ((result is null) = (finished_at is null))
+);
+-- Lives for a second: not worth the time to compress.
+alter table contact_upserts alter column body set storage external;
+create index contact_upserts_created on contact_upserts (created_at);

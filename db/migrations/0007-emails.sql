@@ -34,8 +34,7 @@ create table emails (
 ) with (fillfactor = 90);
 
 create unique index emails_idempotency_key on emails (team_id, idempotency_key) where idempotency_key is not null;
--- For the sweep: few rows at any time, those the provider has not taken yet.
--- What the sweep looks through: a half-sent email is unfinished too.
+-- What the sweep looks through, few rows at any time: a half-sent email is unfinished too.
 create index emails_unfinished on emails (created_at) where status = 'queued' or pending_recipients is not null;
 -- For reports that carry nothing but the provider's id.
 create index emails_provider_message_id on emails (provider_message_id) where provider_message_id is not null;
@@ -49,5 +48,11 @@ create table email_events (
   recipient text,
   occurred_at timestamptz not null,
   detail text not null,
+  -- An event that counts for or against a run of soft bounces names its contact, so that what reports mean for a
+  -- contact cannot depend on their order. A contact made again later has another id, and so no history.
+  contact_id uuid,
+  effect text check (effect in ('soft', 'delivered')),
   primary key (team_id, email_id, event_key)
 );
+create index email_events_contact on email_events (team_id, contact_id, effect, occurred_at)
+  where contact_id is not null;

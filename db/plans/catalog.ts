@@ -14,12 +14,12 @@ import {
   ValidationError,
 } from 'yup'
 import { Refusal } from '../errors.ts'
-import { isObject } from '../fields.ts'
-import type { Database, Tx } from '../pool.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
+import { isObject } from '../text/fields.ts'
 import { textFault } from '../text/strings.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
 import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
-import { allPlans, type PlanRow, plansInUse, replacePlans } from './table.ts'
+import { allPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
 
 // Messages name the field and never quote its value: that may be the whole file.
 
@@ -147,7 +147,7 @@ export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unkn
 
 /** Loads the default catalog into a database that has none. @returns whether it did. */
 export async function loadDefaultCatalog(database: Database): Promise<boolean> {
-  return await database.transaction(async (tx) => {
+  return database.transaction(async (tx) => {
     if ((await allPlans(tx)).length > 0) return false
     await loadCatalog(tx, defaultCatalog)
     return true

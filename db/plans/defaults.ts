@@ -2,7 +2,7 @@
  * What a plan allows where its catalog sets no figure (contract §4.4, §8; decisions: allowance). Pure.
  * Promises: the limits that are enforced and the catalog that is shown say the same, since both ask here.
  */
-import type { PlanRow } from './table.ts'
+import type { PlanRow } from './plans.sql.ts'
 
 /** `rate` is in sends per second; null means no limit. */
 type Figures = {

@@ -1,2 +1,5 @@
-/** How a reported event finds its row: by our own ids that travelled with the message, or by the provider's id. Pure. */
+/**
+ * How a reported event finds its row: by our own ids that travelled with the message, or by the provider's id.
+ * Pure.
+ */
 export type MessageRef = { team_id: string; id: string } | { provider_message_id: string }

@@ -1,12 +1,13 @@
 /**
  * Reports for an operator's eyes, and what becomes of one that was parked: a second try, or the end.
- * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a reader.
+ * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a
+ * reader.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
-import type { Producer } from '../queue.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import { deleteParkedReport, type ReportRow, reopenReport, reportBodies, reportById } from './reports.sql.ts'
 import { PATIENCE } from './store.ts'
-import { deleteParkedReport, type ReportRow, reopenReport, reportBodies, reportById } from './table.ts'
 
 const refused = (id: string) => new Refusal('not_found', `there is no report ${id}`)
 

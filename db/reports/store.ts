@@ -5,9 +5,9 @@
  */
 import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import type { Tx } from '../pool.ts'
-import type { Producer } from '../queue.ts'
-import { insertReport, type Provider } from './table.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import { insertReport, type Provider } from './reports.sql.ts'
 
 /** How long a report is tried again while its message is not found, in milliseconds. */
 export const PATIENCE = 3_600_000

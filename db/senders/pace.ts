@@ -4,9 +4,9 @@
  * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. reliability §2 C.
  */
 
-import type { Database, Tx } from '../pool.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
 import { refilledBy } from '../teams/bucket.ts'
-import { lockSender, type SenderRow, saveSender, senderByKey } from './table.ts'
+import { lockSender, type SenderRow, saveSender, senderByKey } from './senders.sql.ts'
 
 const RECOVERY = 60_000
 const SLOWEST = 0.2
@@ -121,7 +121,7 @@ export async function bookSends(
   if (sender.on_demand && (await isAtFullPace(database, sender, now))) {
     return { delays: costs.map(() => 0), wait_seconds: 0, reason: '' }
   }
-  return await database.transaction(
+  return database.transaction(
     async (tx) =>
       await change(tx, sender, now, (pace) => {
         const booked = book(pace, costs, horizon, now)

@@ -4,11 +4,11 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import { allPlans, type PlanRow } from '../plans/table.ts'
-import type { At, Tx } from '../pool.ts'
+import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import { nameProblem } from '../text/name.ts'
 import { firstAllowance } from './limits.ts'
-import { insertTeam } from './table.ts'
+import { insertTeam } from './teams.sql.ts'
 
 export type NewTeam = { id: string; name: string; plan: string }
 

@@ -5,8 +5,8 @@
  */
 import { planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
-import type { PlanRow } from '../plans/table.ts'
-import type { Tx } from '../pool.ts'
+import type { PlanRow } from '../plans/plans.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { type Bucket, capacity, refill } from './bucket.ts'
 import {
   type AccountRow,
@@ -14,7 +14,7 @@ import {
   lockAccountRow,
   saveAllowance,
   savingAllowance,
-} from './table.ts'
+} from './teams.sql.ts'
 
 /** null means no limit. `rate` is in sends per second. */
 export type Limits = {

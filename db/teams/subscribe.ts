@@ -4,16 +4,15 @@
  * never holds more than its new capacity; all under the account's lock. Contract §8; decisions: team plan, periods.
  */
 
-import { countEmails } from '../emails/table.ts'
 import { Refusal } from '../errors.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
-import type { At, Tx } from '../pool.ts'
-import { countMessages } from '../whatsapp/table.ts'
+import type { At } from '../postgres/pool.ts'
 import { capacity } from './bucket.ts'
 import { planForTeams } from './create.ts'
-import { type Account, accountAt, currentPeriod, saveAccount } from './limits.ts'
-import { lockAccountRow, type SubscriptionChange, updateSubscription } from './table.ts'
+import { accountAt, currentPeriod, saveAccount } from './limits.ts'
+import { lockAccountRow, type SubscriptionChange, updateSubscription } from './teams.sql.ts'
+import { usageIn } from './usage.sql.ts'
 import { type TeamView, teamOrRefusal, teamView } from './view.ts'
 
 // A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
@@ -33,18 +32,6 @@ function subscriptionProblem(change: SubscriptionChange, now: Date): string | nu
   if (period && period.end <= period.start) return 'the period must end after its start'
   if (period && period.start > now) return 'the period must not start in the future'
   return null
-}
-
-/** What the team stored in a period: a moved period's counters start from here. */
-async function recount(
-  tx: Tx,
-  teamId: string,
-  { start, end }: Period,
-): Promise<Pick<Account['used'], 'emails' | 'whatsapp'>> {
-  return {
-    emails: await countEmails(tx, teamId, start, end),
-    whatsapp: await countMessages(tx, teamId, start, end),
-  }
 }
 
 const samePeriod = (one: Period, other: Period): boolean =>
@@ -68,7 +55,7 @@ export async function subscribeTeam(
   const row = await lockAccountRow(tx, teamId)
   const after = { ...accountAt(row, now), period: currentPeriod(row, before.now) }
   const moved = !samePeriod(before.period, after.period)
-  const used = moved ? { ...before.used, ...(await recount(tx, teamId, after.period)) } : before.used
+  const used = moved ? { ...before.used, ...(await usageIn(tx, teamId, after.period)) } : before.used
   const tokens = Math.min(before.bucket.tokens, capacity(after.limits.rate))
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)

@@ -3,10 +3,10 @@
  * Promises figures as they stand at `now`, whether or not anything was sent since the period began.
  */
 import { Refusal } from '../errors.ts'
-import type { Tx } from '../pool.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { capacity } from './bucket.ts'
 import { type Account, accountAt, type Limits, left, type Used } from './limits.ts'
-import { accountRowOf, type TeamRow, teamById } from './table.ts'
+import { accountRowOf, type TeamRow, teamById } from './teams.sql.ts'
 
 export type TeamView = {
   id: string

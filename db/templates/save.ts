@@ -4,14 +4,13 @@
  * Decisions: slots, sizes.
  */
 import { v7 as uuidv7 } from 'uuid'
-import { LARGEST_PART } from '../emails/content.ts'
 import { Refusal } from '../errors.ts'
-import type { At } from '../pool.ts'
+import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
 import { compileTemplate, TemplateFault } from '../text/slots.ts'
-import { textFault, utf8Bytes } from '../text/strings.ts'
-import { currentVersion, insertTemplate, insertVersion, setCurrentVersion } from './table.ts'
+import { LARGEST_PART, textFault, utf8Bytes } from '../text/strings.ts'
+import { currentVersion, insertTemplate, insertVersion, setCurrentVersion } from './templates.sql.ts'
 
 export type SavedTemplate = { id: string; name: string; version_id: string; slots: string[] }
 

@@ -2,9 +2,9 @@
  * Template versions, compiled and kept. They are immutable, so a cache can never be stale; it is bounded by bytes.
  * Promises: one query for all that are missing, none when all are known.
  */
-import type { Tx } from '../pool.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { compileTemplate, type Template } from '../text/slots.ts'
-import { versionsByIds } from './table.ts'
+import { versionsByIds } from './templates.sql.ts'
 
 /** A version ready to be filled; `text` is null when the template has no plain-text part. */
 export type CompiledVersion = { html: Template; text: Template | null }

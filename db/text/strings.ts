@@ -4,6 +4,9 @@
  * Promises linear time and a bounded stack whatever the input; counts lengths as decisions: lengths asks.
  * Must not know fields, endpoints or error codes: callers word the refusal.
  */
+/** The most that an html or text part may have, in bytes of UTF-8 (decisions: sizes). */
+export const LARGEST_PART = 1024 * 1024
+
 /** The first breach found: where (`contacts[3].email`, '' for the value itself) and what, after a "must". */
 export type TextFault = { path: string; problem: string }
 

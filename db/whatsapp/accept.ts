@@ -6,14 +6,20 @@
  * Contract §4.3, §8; decisions: WhatsApp.
  */
 import { Refusal } from '../errors.ts'
-import { idsAt } from '../ids.ts'
-import type { Tx } from '../pool.ts'
-import type { Producer } from '../queue.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
 import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
+import { idsAt } from '../text/ids.ts'
 import type { Phone } from '../text/phone.ts'
-import { insertRequests, type NewMessage, type NewRequest, requestsByKeys, type SentRow } from './table.ts'
+import {
+  insertRequests,
+  type NewMessage,
+  type NewRequest,
+  requestsByKeys,
+  type SentRow,
+} from './messages.sql.ts'
 import { parametersProblem } from './template.ts'
-import { type SendableTemplate, templatesByIds } from './templates/table.ts'
+import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
 
 /** A send whose fields are valid by themselves; each number once. */
 export type WhatsappItem = {

@@ -2,11 +2,12 @@
  * Giving up on a WhatsApp message: what its timeline says when no more attempts are made.
  * Promises: told once for each time that it was accepted or requeued, whoever notices first. The row stays queued.
  */
-import { NO_ANSWER } from '../emails/give-up.ts'
-import type { Tx } from '../pool.ts'
-import { insertWhatsappEvents, type WhatsappEvent } from './events/table.ts'
-import { messagesGivenUp } from './requeue/table.ts'
-import type { MessageRef } from './table.ts'
+
+import type { Tx } from '../postgres/pool.ts'
+import { NO_ANSWER } from '../queue/jobs.ts'
+import { insertWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
+import type { MessageRef } from './messages.sql.ts'
+import { messagesGivenUp } from './requeue.sql.ts'
 
 /** The event that tells of it. `since`: when the message was accepted, or requeued last. */
 export const messageGaveUp = (

@@ -3,11 +3,11 @@
  * Promises: a row that the provider has taken is left alone; a row never has two jobs (its job's id is its own);
  * marks, jobs and events are stored together. Design §7 (Sweep).
  */
-import type { Tx } from '../pool.ts'
-import type { Producer } from '../queue.ts'
-import { insertWhatsappEvents } from './events/table.ts'
-import { markMessagesRequeued } from './requeue/table.ts'
-import type { MessageRef } from './table.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import { insertWhatsappEvents } from './events.sql.ts'
+import type { MessageRef } from './messages.sql.ts'
+import { markMessagesRequeued } from './requeue.sql.ts'
 
 /** Marks those of the messages that the provider has not taken, and tells their timelines. @returns these. */
 export async function noteMessagesRequeued(

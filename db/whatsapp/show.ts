@@ -3,12 +3,12 @@
  * Must not change anything, nor need the queue itself.
  */
 import { Refusal } from '../errors.ts'
-import type { At, Tx } from '../pool.ts'
-import { type Waiting, waitingOf } from '../queue/waiting.ts'
+import type { At, Tx } from '../postgres/pool.ts'
+import { type Waiting, waitingOf } from '../senders/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
-import { eventsOfMessage } from './events/table.ts'
+import { eventsOfMessage } from './events.sql.ts'
+import { messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
-import { messageById, messagesOfTeam, type WhatsappRow } from './table.ts'
 
 export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
 

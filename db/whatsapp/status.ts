@@ -29,7 +29,10 @@ export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus =>
 export const higherStatus = (one: WhatsappStatus, other: WhatsappStatus): WhatsappStatus =>
   WHATSAPP_LADDER.indexOf(one) >= WHATSAPP_LADDER.indexOf(other) ? one : other
 
-/** What a template can be, the least restrictive first; only an approved one is sendable (decisions: template states). */
+/**
+ * What a template can be, the least restrictive first; only an approved one is sendable (decisions: template
+ * states).
+ */
 export const TEMPLATE_STATES = ['approved', 'pending', 'paused', 'rejected', 'disabled'] as const
 export type TemplateState = (typeof TEMPLATE_STATES)[number]
 

@@ -3,7 +3,7 @@
  * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons; whatever we
  * cannot send is named in words, never guessed at. Contract §4.3; decisions: template states, parameters.
  */
-import { isObject } from '../fields.ts'
+import { isObject } from '../text/fields.ts'
 import { codePoints } from '../text/strings.ts'
 
 /** `url_buttons[k - 1]` is the place of `url:k`. `unsupported`: why it can't be sent, null when it can. */

@@ -268,15 +268,14 @@ t.test('contacts used is exact after any mix of calls', async (t) => {
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.boolean(), async (steps, parallel) => {
       const small = await teamWithRoom(service, 8)
       const take = async (each: (typeof steps)[number]): Promise<unknown> => {
-        if (each.kind === 'room') return await setRoom(service, small, each.room)
+        if (each.kind === 'room') return setRoom(service, small, each.room)
         if (each.kind === 'bulk')
-          return await bulk(
+          return bulk(
             each.emails.map((one) => ({ email: one })),
             small,
           )
-        if (each.kind === 'delete')
-          return await call('DELETE', `/v1/contacts/${each.email}`, { key: small.key })
-        return await call('POST', '/v1/contacts', { key: small.key, body: { email: each.email } })
+        if (each.kind === 'delete') return call('DELETE', `/v1/contacts/${each.email}`, { key: small.key })
+        return call('POST', '/v1/contacts', { key: small.key, body: { email: each.email } })
       }
       if (parallel) await Promise.all(steps.map(take))
       else for (const each of steps) await take(each)

@@ -2,8 +2,8 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { mixed, object } from 'yup'
-import { type ContactFilter, contactPage } from '../../db/contacts/table.ts'
-import { openDatabase } from '../../db/pool.ts'
+import { type ContactFilter, contactPage } from '../../db/contacts/contacts.sql.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
 import { report } from '../support/contacts.ts'
 import { makeTeam, type Reply, startService } from '../support/service.ts'
 

@@ -1,9 +1,10 @@
 /** The transactional counter behind the quota equals a recount, whatever happened (contract §8; no COUNT(*) on a request). */
 import fc from 'fast-check'
 import t from 'tap'
+import { emailsOfTeam } from '../../db/emails/emails.sql.ts'
 import { removeEmail } from '../../db/emails/remove.ts'
-import { countEmails, emailsOfTeam } from '../../db/emails/table.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
+import { usageIn } from '../../db/teams/usage.sql.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
 
@@ -60,12 +61,10 @@ t.test('after any mix of sends, failures, replays, deletes, waits and period cha
       for (const todo of steps) {
         await take(team, todo)
         const { used, period } = await showTeam(service.database, team.id, now)
-        const stored = await countEmails(
-          service.database,
-          team.id,
-          new Date(period.start),
-          new Date(period.end),
-        )
+        const { emails: stored } = await usageIn(service.database, team.id, {
+          start: new Date(period.start),
+          end: new Date(period.end),
+        })
         if (used.emails !== stored) {
           throw new Error(`counted ${used.emails}, stored ${stored} after ${JSON.stringify(steps)}`)
         }

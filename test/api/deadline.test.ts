@@ -44,9 +44,9 @@ t.test('a handler that hangs once the body is there is 503, and so is one that r
   for (const handle of [
     async ({ raw }: { raw: IncomingMessage }) => {
       await readJson(raw)
-      return await hang.promise
+      return hang.promise
     },
-    async () => await hang.promise,
+    () => hang.promise,
   ]) {
     const call = caller(await serve(t, handle))
     for (const body of [{}, { large: 'x'.repeat(2 ** 20) }]) {

@@ -163,8 +163,8 @@ t.test('a batch of 100 costs as many statements as a batch of one', async (t) =>
     to: [`${index}@example.org`],
   })
   await sendAll(many(1, keyed('warm')))
-  const one = await proxy.during(async () => await sendAll(many(1, keyed('one'))))
-  const hundred = await proxy.during(async () => await sendAll(many(100, keyed('hundred'))))
+  const one = await proxy.during(() => sendAll(many(1, keyed('one'))))
+  const hundred = await proxy.during(() => sendAll(many(100, keyed('hundred'))))
   // Authentication, begin, references, lock, replays, rows with their charge, jobs, commit.
   t.equal(one, 8)
   t.equal(hundred, 8)

@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import { pino } from 'pino'
 import t from 'tap'
 import { createApp, ROUTES } from '../../api/app.ts'
-import { revokeKey } from '../../db/credentials/table.ts'
+import { revokeKey } from '../../db/credentials/credentials.sql.ts'
 import { makeCredential } from '../../db/credentials/token.ts'
-import { openDatabase } from '../../db/pool.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { keyIdOf } from '../support/rows.ts'
 import { caller, listen, METRICS_TOKEN, makeKey, makeTeam, startService } from '../support/service.ts'
@@ -102,7 +102,7 @@ t.test('every answer carries X-Request-Id, the client’s own when it is sane', 
 t.test('a database that is away is 503 unavailable with Retry-After; a health check stays up', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
   const away = await openDatabase(proxy.url)
-  t.teardown(async () => await away.end())
+  t.teardown(() => away.end())
   proxy.cut()
   const offline = caller(await listen(t, createApp({ ...service.deps, database: away })))
   for (const [method, path] of [

@@ -55,7 +55,7 @@ t.test('200 parallel requests with one key: one 201, 199 × 200, one row, one jo
   const team = await makeTeam(service)
   const calls = Array.from({ length: 200 }, async (_, index) => {
     const { call } = index % 2 ? service : other
-    return await call('POST', '/v1/emails', { key: team.key, body: anEmail({ idempotency_key: 'one' }) })
+    return call('POST', '/v1/emails', { key: team.key, body: anEmail({ idempotency_key: 'one' }) })
   })
   const replies = await Promise.all(calls)
   const statuses = replies.map((reply) => reply.status)

@@ -22,7 +22,7 @@ t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t
   at('2027-01-15T12:01:00.000Z')
   const calls = Array.from({ length: 500 }, async (_, index) => {
     const { call } = index % 2 ? service : other
-    return await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    return call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   })
   const results = await codes(calls)
   t.equal(results.filter((result) => result === 201).length, 100)
@@ -62,18 +62,12 @@ t.test('Retry-After is the whole seconds, rounded up, until one token is there',
 
 t.test('the burst is 5 times the rate, refilled continuously, never above it', async (t) => {
   const team = await makeTeam(service, { plan: 'pro', rate: 10 })
-  const burst = await codes(Array.from({ length: 60 }, async () => await send(team)))
+  const burst = await codes(Array.from({ length: 60 }, () => send(team)))
   t.equal(burst.filter((result) => result === 201).length, 50)
   now = new Date(now.getTime() + 300)
-  t.equal(
-    (await codes(Array.from({ length: 10 }, async () => await send(team)))).filter((r) => r === 201).length,
-    3,
-  )
+  t.equal((await codes(Array.from({ length: 10 }, () => send(team)))).filter((r) => r === 201).length, 3)
   now = new Date(now.getTime() + 3_600_000)
-  t.equal(
-    (await codes(Array.from({ length: 60 }, async () => await send(team)))).filter((r) => r === 201).length,
-    50,
-  )
+  t.equal((await codes(Array.from({ length: 60 }, () => send(team)))).filter((r) => r === 201).length, 50)
 })
 
 t.test('two API processes under parallel clients never grant more than capacity + rate × time', async (t) => {
@@ -154,7 +148,7 @@ t.test('deleting an email frees its place', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const { body } = await send(team)
   t.equal((await send(team)).status, 402)
-  await service.database.transaction(async (tx) => await removeEmail({ tx, now }, team.id, body.id))
+  await service.database.transaction((tx) => removeEmail({ tx, now }, team.id, body.id))
   t.equal((await usedBy(service, team.id)).emails, 0)
   t.equal((await send(team)).status, 201)
 })

@@ -8,10 +8,10 @@ const { call, database } = service
 
 t.test('a team whose rows are locked waits by itself, and is told 503 unavailable', async (t) => {
   const [stuck, other] = [await makeTeam(service), await makeTeam(service)]
-  const send = async ({ key }: { key: string }) => await call('POST', '/v1/emails', { key, body: anEmail() })
+  const send = ({ key }: { key: string }) => call('POST', '/v1/emails', { key, body: anEmail() })
   await database.transaction(async (tx) => {
     await lockAccount(tx, stuck.id, new Date())
-    const waiting = Array.from({ length: 12 }, async () => await send(stuck))
+    const waiting = Array.from({ length: 12 }, () => send(stuck))
     t.equal((await send(other)).status, 201)
     t.equal((await call('GET', '/v1/contacts', { key: other.key })).status, 200)
     for (const { status, headers, body } of await Promise.all(waiting)) {

@@ -181,7 +181,7 @@ t.test('deleting a topic removes it from contacts, those being made just then to
     const first = await contact({ topic_ids: [gone, kept] })
     const others = await Promise.all([
       contact({ topic_ids: [gone] }),
-      database.transaction(async (tx) => await removeTopic({ tx, now: new Date() }, team.id, gone)),
+      database.transaction((tx) => removeTopic({ tx, now: new Date() }, team.id, gone)),
       contact({ topic_ids: [gone] }),
       call('PATCH', `/v1/contacts/${first.email}`, { key, body: { topic_ids: [kept, gone] } }),
     ])

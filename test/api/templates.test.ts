@@ -7,8 +7,8 @@ import { anEmail, makeTeam, startService } from '../support/service.ts'
 const service = await startService(t)
 const team = await makeTeam(service)
 const save = async (html: string, text = '', teamId = team.id) =>
-  await service.database.transaction(
-    async (tx) => await saveTemplate({ tx, now: new Date() }, teamId, { name: 'A template', html, text }),
+  await service.database.transaction((tx) =>
+    saveTemplate({ tx, now: new Date() }, teamId, { name: 'A template', html, text }),
   )
 const send = async (changes: Record<string, unknown>) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ html: undefined, ...changes }) })
@@ -107,7 +107,7 @@ t.test('another team’s template is not found', async (t) => {
 
 t.test('a template of 50 KB sent many times grows the emails table by about 1 KB a row', async (t) => {
   const { id } = await save(`<p>{{name}}</p>${'x'.repeat(50 * 1024)}`)
-  const size = async () => await tableSize(service)
+  const size = () => tableSize(service)
   const before = await size()
   const emails = Array.from({ length: 100 }, () =>
     anEmail({ html: undefined, template_id: id, variables: { name: 'Someone' } }),

@@ -10,9 +10,9 @@ import autocannon from 'autocannon'
 import { Client } from 'pg'
 import { pino } from 'pino'
 import { migrate } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/pool.ts'
-import { createSecrets } from '../../db/secrets.ts'
-import type { Up } from '../../db/shutdown.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
+import { createSecrets } from '../../db/process/secrets.ts'
+import type { Up } from '../../db/process/shutdown.ts'
 import { anEmail, makeTeam, SECRET_KEY, type Service } from '../support/service.ts'
 
 const SECONDS = 8
@@ -22,7 +22,7 @@ const TEAMS = 50
 /** Commits a second of a single-row insert, by as many clients. */
 async function floor(url: string): Promise<number> {
   const clients = Array.from({ length: CLIENTS }, () => new Client({ connectionString: url }))
-  await Promise.all(clients.map(async (client) => await client.connect()))
+  await Promise.all(clients.map((client) => client.connect()))
   await clients[0]?.query('create table if not exists bench_floor (id bigserial primary key, at timestamptz)')
   const until = Date.now() + 3_000
   let commits = 0
@@ -35,7 +35,7 @@ async function floor(url: string): Promise<number> {
     }),
   )
   await clients[0]?.query('drop table bench_floor')
-  await Promise.all(clients.map(async (client) => await client.end()))
+  await Promise.all(clients.map((client) => client.end()))
   return commits / 3
 }
 
@@ -68,7 +68,7 @@ const database = await openDatabase(url)
 const deps = { secrets: createSecrets(SECRET_KEY), clock: () => new Date(), log: pino({ level: 'silent' }) }
 const service = { database, deps } as unknown as Pick<Service, 'database' | 'deps'>
 const limits = { email_limit: 100_000_000, rate: 1_000_000 }
-const teams = await Promise.all(Array.from({ length: TEAMS }, async () => await makeTeam(service, limits)))
+const teams = await Promise.all(Array.from({ length: TEAMS }, () => makeTeam(service, limits)))
 await database.end()
 const keys = teams.map((team) => team.key)
 

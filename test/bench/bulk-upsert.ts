@@ -12,9 +12,9 @@ import { Client } from 'pg'
 import { pino } from 'pino'
 import { v7 as uuidv7 } from 'uuid'
 import { migrate } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/pool.ts'
-import { createSecrets } from '../../db/secrets.ts'
-import type { Up } from '../../db/shutdown.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
+import { createSecrets } from '../../db/process/secrets.ts'
+import type { Up } from '../../db/process/shutdown.ts'
 import { makeTeam, SECRET_KEY, type Service, type TestTeam } from '../support/service.ts'
 
 const ROUNDS = 30
@@ -80,8 +80,8 @@ async function compare(
   for (let round = 0; round < WARM_UP + ROUNDS; round++) {
     const items = contacts(prefix(round))
     const times = [
-      await timed(async () => await byStatement(client, one, items)),
-      await timed(async () => await byApi(base, other, items)),
+      await timed(() => byStatement(client, one, items)),
+      await timed(() => byApi(base, other, items)),
     ] as const
     if (round < WARM_UP) continue
     statement.push(times[0])
@@ -96,7 +96,7 @@ async function idle(base: string, team: TestTeam): Promise<number> {
   const times: number[] = []
   for (let round = 0; round < IDLE_ROUNDS; round++) {
     await sleep(300)
-    times.push(await timed(async () => await byApi(base, team, contacts('idle').slice(0, 1))))
+    times.push(await timed(() => byApi(base, team, contacts('idle').slice(0, 1))))
   }
   return median(times)
 }

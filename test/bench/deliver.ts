@@ -10,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { acceptEmails } from '../../db/emails/accept.ts'
 import { migrate } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/pool.ts'
-import { openProducer } from '../../db/queue.ts'
-import { createSecrets } from '../../db/secrets.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
+import { createSecrets } from '../../db/process/secrets.ts'
+import { openProducer } from '../../db/queue/boss.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
 import { makeTeam, SECRET_KEY, type Service } from '../support/service.ts'
@@ -77,7 +77,7 @@ async function startWorkers(count: number): Promise<ChildProcess[]> {
   const workers = Array.from({ length: count }, () =>
     fork(join(import.meta.dirname, '../../workers/main.ts'), { env }),
   )
-  await Promise.all(workers.map(async (worker) => await once(worker, 'message')))
+  await Promise.all(workers.map((worker) => once(worker, 'message')))
   return workers
 }
 
@@ -90,7 +90,7 @@ async function measure(count: number): Promise<number> {
   while (arrived < MAILS) await sleep(20)
   const seconds = (performance.now() - started) / 1_000
   for (const worker of workers) worker.kill('SIGTERM')
-  await Promise.all(workers.map(async (worker) => await once(worker, 'exit')))
+  await Promise.all(workers.map((worker) => once(worker, 'exit')))
   return Math.round(MAILS / seconds)
 }
 

@@ -26,7 +26,7 @@ function portFrom(name: string, fallback: number): number {
 
 async function startCloudApi(): Promise<WhatsappSandbox> {
   const { SANDBOX_WHATSAPP_WEBHOOK: url, WHATSAPP_APP_SECRET: app_secret } = process.env
-  return await startWhatsappSandbox({
+  return startWhatsappSandbox({
     port: portFrom('SANDBOX_WHATSAPP_PORT', DEFAULT_WHATSAPP_PORT),
     script: magicNumbers(),
     webhook: url && app_secret ? { url, app_secret } : undefined,

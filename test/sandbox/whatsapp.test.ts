@@ -27,7 +27,7 @@ t.test('each magic number ends as its header says', async (t) => {
     key: team.key,
     body: aMessage(id, { to, parameters }),
   })
-  const rows = async () => await rowsOf(service, team.id)
+  const rows = () => rowsOf(service, team.id)
   const expected = ['delivered', 'read', 'failed', 'failed', 'delivered', 'delivered', 'queued']
   await until('all have ended', async () => {
     await setDue(

@@ -156,7 +156,7 @@ export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Pro
     messages: () => state.kept,
     clear: () => void state.kept.splice(0),
     connections: () => connections,
-    post: async (body) => await post(state, body),
+    post: (body) => post(state, body),
     close: () =>
       new Promise((resolve) => {
         state.closing.abort()

@@ -1,7 +1,7 @@
 /** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/report.ts'
+import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/apply-events.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import { makeTeam, type Service, type TestTeam } from './service.ts'

@@ -45,7 +45,7 @@ async function killWorkers(
   { rows, kills, every, seconds }: Run,
   arrived: () => number,
 ): Promise<number[]> {
-  const start = async (): Promise<OurProcess> => await startProcess(t, 'workers/main.ts', env)
+  const start = (): Promise<OurProcess> => startProcess(t, 'workers/main.ts', env)
   const workers = [await start(), await start()]
   const at_kills: number[] = []
   for (let kill = 0; kill < kills; kill++) {
@@ -81,7 +81,7 @@ export async function deliverThroughKills(t: Test, run: Run): Promise<string> {
   const began = Date.now()
   const env = { DATABASE_URL: service.url, SMTP_URL: 'smtp://127.0.0.1:9', ...cloud.env }
   const at_kills = await killWorkers(t, env, run, () => cloud.messages().length)
-  const counts = async () => await statusCounts(service, team.id)
+  const counts = () => statusCounts(service, team.id)
   await until('all are delivered', async () => (await counts()).delivered === rows, seconds)
   const arrived = cloud.messages().map(({ body }) => String(body.biz_opaque_callback_data))
   const repeats = arrived.length - new Set(arrived).size

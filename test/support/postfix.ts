@@ -101,7 +101,7 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   await run('chown', ['postfix', join(home, 'data')])
   await writeFile(token_file, `Authorization: Bearer ${options.token}\n`)
   await writeFile(join(config, 'main.cf'), mainCf(home, options))
-  const log = async (): Promise<string> => await readFile(join(home, 'log'), 'utf8').catch(() => '')
+  const log = (): Promise<string> => readFile(join(home, 'log'), 'utf8').catch(() => '')
   t.teardown(async () => {
     await run('postfix', ['-c', config, 'stop']).catch(() => {})
     await rm(home, { recursive: true, force: true })

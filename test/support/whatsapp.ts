@@ -4,8 +4,8 @@ import { sql } from 'slonik'
 import type { Test } from 'tap'
 import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { messagesOfTeam } from '../../db/whatsapp/table.ts'
-import { createWhatsappTemplate, setWhatsappTemplateStatus } from '../../db/whatsapp/templates/save.ts'
+import { messagesOfTeam } from '../../db/whatsapp/messages.sql.ts'
+import { createWhatsappTemplate, setWhatsappTemplateStatus } from '../../db/whatsapp/save-template.ts'
 import { usedBy } from './rows.ts'
 import { makeTeam, type Reply, type Service } from './service.ts'
 
@@ -46,15 +46,11 @@ export async function makeTemplate(
   definition: Json = aTemplate(),
 ): Promise<{ id: string; slots: string[] }> {
   const now = deps.clock()
-  return await database.transaction(
-    async (tx) => await createWhatsappTemplate({ tx, now }, teamId, definition),
-  )
+  return database.transaction((tx) => createWhatsappTemplate({ tx, now }, teamId, definition))
 }
 
 export const setStatus = async ({ database, deps }: Place, teamId: string, id: string, status: string) =>
-  await database.transaction(
-    async (tx) => await setWhatsappTemplateStatus({ tx, now: deps.clock() }, teamId, id, status),
-  )
+  await database.transaction((tx) => setWhatsappTemplateStatus({ tx, now: deps.clock() }, teamId, id, status))
 
 /** A send to one number with one body parameter, with whatever a test changes of it. */
 export const aMessage = (template_id: string, changes: Json = {}): Json => ({
@@ -146,8 +142,8 @@ export const setLimit = async (
   teamId: string,
   whatsapp_limit: number,
 ): Promise<void> => {
-  await database.transaction(
-    async (tx) => await subscribeTeam({ tx, now: new Date() }, teamId, { plan: 'pro', whatsapp_limit }),
+  await database.transaction((tx) =>
+    subscribeTeam({ tx, now: new Date() }, teamId, { plan: 'pro', whatsapp_limit }),
   )
 }
 

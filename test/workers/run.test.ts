@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { mixed, object, string } from 'yup'
-import { queueStatus } from '../../db/queue/table.ts'
+import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import type { EmailProvider } from '../../workers/providers/provider.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'

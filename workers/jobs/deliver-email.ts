@@ -2,19 +2,21 @@
  * Hands queued emails to the provider and records what became of each.
  * Promises: reads a batch in one query and holds no connection while it sends; rows, events and finished jobs are
  * settled in one transaction, which outlasts a short absence of the database; a row that the provider has taken is not
- * sent again; only recipients that were put off are tried again; sends go at the sender's pace, and what has to wait for
- * it loses no attempt. Given up after 24 h of tries (decisions: refused for now). Must not know a provider's words.
+ * sent again; only recipients that were put off are tried again; sends go at the sender's pace, and what has to
+ * wait for it loses no attempt. Given up after 24 h of tries (decisions: refused for now). Must not know a
+ * provider's words.
  */
+
+import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
 import { sizeKb } from '../../db/emails/content.ts'
-import type { EmailEvent } from '../../db/emails/events/table.ts'
+import { emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'
+import type { EmailEvent } from '../../db/emails/events.sql.ts'
 import { emailGaveUp } from '../../db/emails/give-up.ts'
-import { type AttemptRecord, applyEmailEvents } from '../../db/emails/report.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
-import { emailsToDeliver, type OutgoingRow } from '../../db/emails/table.ts'
-import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
-import type { Log } from '../../db/log.ts'
-import { type FetchedJob, putOff, type Settlement } from '../../db/queue.ts'
+import type { Log } from '../../db/process/log.ts'
+import { type FetchedJob, putOff, type Settlement } from '../../db/queue/boss.ts'
+import { DELIVERY_DEADLINE } from '../../db/queue/jobs.ts'
 import type { Sender } from '../../db/senders/pace.ts'
 import { storableWords } from '../../db/text/words.ts'
 import type { WorkerDeps } from '../deps.ts'
@@ -61,7 +63,7 @@ export async function deliverEmails(jobs: DeliveryJob[], deps: WorkerDeps): Prom
     sender,
     slots,
     clock,
-    send: async (item) => await attempt(item, { compose, provider, log: deps.log }),
+    send: (item) => attempt(item, { compose, provider, log: deps.log }),
     outcomesOf: ({ delivery }) => delivery.outcomes.values(),
   })
   const { reason, wait_seconds } = paced

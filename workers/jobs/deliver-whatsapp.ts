@@ -3,19 +3,21 @@
  * Promises: reads a batch in one query and holds no connection while it sends; rows, events and finished jobs are
  * settled in one transaction; a message that the provider has taken is not sent again; after an unknown outcome a
  * report may come before any second try; what waits for the number's pace or a pause loses no attempt. Given up after
- * 24 h of tries; what waits for a number or an account that is paused waits for as long as that lasts. The provider's answer only stores its id: the status moves by reports (contract §3.3). Must not know a
- * provider's words.
+ * 24 h of tries; what waits for a number or an account that is paused waits for as long as that lasts. The
+ * provider's answer only stores its id: the status moves by reports (contract §3.3). Must not know a provider's
+ * words.
  */
-import { DELIVERY_DEADLINE } from '../../db/jobs.ts'
-import type { Tx } from '../../db/pool.ts'
-import { type FetchedJob, putOff, type Settlement } from '../../db/queue.ts'
+
+import type { Tx } from '../../db/postgres/pool.ts'
+import { type FetchedJob, putOff, type Settlement } from '../../db/queue/boss.ts'
+import { DELIVERY_DEADLINE } from '../../db/queue/jobs.ts'
 import type { Sender } from '../../db/senders/pace.ts'
-import { pauseRecipients, type RecipientPause } from '../../db/senders/table.ts'
+import { pauseRecipients, type RecipientPause } from '../../db/senders/senders.sql.ts'
+import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-events.ts'
 import { messageGaveUp } from '../../db/whatsapp/give-up.ts'
-import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/report.ts'
+import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
-import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/table.ts'
-import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates/table.ts'
+import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { insist } from '../insist.ts'
 import { applyPace, paceBatch, runPaced, withoutPaused } from '../pace.ts'
@@ -81,7 +83,7 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
     ...attempts.map((attempt) => verdictOf(attempt, whatsapp.unknown_wait, now)),
   ]
   await insist(
-    async () => await record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps),
+    () => record({ attempts, verdicts, booked_at: paced.booked_at, now }, whatsapp, deps),
     deps.log,
   )
   return verdicts.map(settlement)

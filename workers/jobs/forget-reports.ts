@@ -1,6 +1,6 @@
 /** Cleans up raw reports that were taken in a month ago; parked ones stay until someone has looked at them. */
-import { RETENTION } from '../../db/jobs.ts'
-import { deleteDoneReports } from '../../db/reports/table.ts'
+import { RETENTION } from '../../db/queue/jobs.ts'
+import { deleteDoneReports } from '../../db/reports/reports.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const LOT = 10_000

@@ -1,6 +1,9 @@
-/** Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with their jobs. */
-import { deleteUpserts } from '../../db/contacts/upserts/table.ts'
-import { RETENTION } from '../../db/jobs.ts'
+/**
+ * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
+ * their jobs.
+ */
+import { deleteUpserts } from '../../db/contacts/upserts.sql.ts'
+import { RETENTION } from '../../db/queue/jobs.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const KEPT = 3_600_000

@@ -4,10 +4,15 @@
  * reason and holds up no other; one whose message is not there is tried again for an hour, then parked; nothing is
  * lost, whenever the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
  */
-import { isDatabaseUnavailable, type Tx } from '../../db/pool.ts'
-import type { FetchedJob, Settlement } from '../../db/queue.ts'
+import { isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
+import type { FetchedJob, Settlement } from '../../db/queue/boss.ts'
 import type { Fate } from '../../db/reports/fate.ts'
-import { type PendingReport, pendingReports, reportBodies, settleReports } from '../../db/reports/table.ts'
+import {
+  type PendingReport,
+  pendingReports,
+  reportBodies,
+  settleReports,
+} from '../../db/reports/reports.sql.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
 import { applyEvents } from '../channels.ts'
@@ -53,7 +58,7 @@ export async function ingestReports(jobs: IngestJob[], deps: WorkerDeps): Promis
   const waits: Wait[] = []
   for (const job of jobs) settled.push(await ingestAlone(job, waits, deps))
   // Not before: what is put off may be fetched anew, while this batch still holds its job.
-  await deps.database.transaction(async (tx) => await putOff(tx, waits, deps))
+  await deps.database.transaction((tx) => putOff(tx, waits, deps))
   return settled
 }
 

@@ -4,15 +4,15 @@
  * person, however long. One sweep's fault stops no other.
  */
 import { noteEmailsGivenUp } from '../../db/emails/give-up.ts'
-import { lostEmails } from '../../db/emails/requeue/table.ts'
+import { lostEmails } from '../../db/emails/requeue.sql.ts'
 import { requeueEmails } from '../../db/emails/requeue.ts'
-import { JOBS, type JobName } from '../../db/jobs.ts'
-import type { Tx } from '../../db/pool.ts'
-import type { Producer } from '../../db/queue.ts'
-import { lostReports } from '../../db/reports/table.ts'
-import { forgetRecipientPauses } from '../../db/senders/table.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+import type { Producer } from '../../db/queue/boss.ts'
+import { JOBS, type JobName } from '../../db/queue/jobs.ts'
+import { lostReports } from '../../db/reports/reports.sql.ts'
+import { forgetRecipientPauses } from '../../db/senders/senders.sql.ts'
 import { noteMessagesGivenUp } from '../../db/whatsapp/give-up.ts'
-import { lostMessages } from '../../db/whatsapp/requeue/table.ts'
+import { lostMessages } from '../../db/whatsapp/requeue.sql.ts'
 import { requeueMessages } from '../../db/whatsapp/requeue.ts'
 import type { WorkerDeps } from '../deps.ts'
 
@@ -37,7 +37,7 @@ async function requeueLostMessages({ tx, queue, now }: At): Promise<number> {
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   const lost = await lostReports(tx, longAgo('ingest-report', now), LOT)
-  return await queue.reenqueue(
+  return queue.reenqueue(
     tx,
     'ingest-report',
     lost.map((report_id) => ({ report_id })),
@@ -46,8 +46,8 @@ async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
 
 /** What a round does, in this order, and what the log says of those it found. */
 const SWEEPS: [words: string, sweep: (at: At) => Promise<number>][] = [
-  ['emails were given up; see `queue status`', async (at) => await noteEmailsGivenUp(at, LOT)],
-  ['WhatsApp messages were given up; see `queue status`', async (at) => await noteMessagesGivenUp(at, LOT)],
+  ['emails were given up; see `queue status`', (at) => noteEmailsGivenUp(at, LOT)],
+  ['WhatsApp messages were given up; see `queue status`', (at) => noteMessagesGivenUp(at, LOT)],
   ['requeued emails that had lost their job', requeueLostEmails],
   ['requeued WhatsApp messages that had lost their job', requeueLostMessages],
   ['requeued reports that had lost their job', requeueLostReports],
@@ -63,7 +63,7 @@ export async function requeueStale({
   const now = clock()
   for (const [words, sweep] of SWEEPS) {
     try {
-      const found = await database.transaction(async (tx) => await sweep({ tx, queue, now }))
+      const found = await database.transaction((tx) => sweep({ tx, queue, now }))
       if (found > 0) log.warn({ found }, words)
     } catch (error) {
       log.error({ err: error, sweep: words }, 'this sweep failed')

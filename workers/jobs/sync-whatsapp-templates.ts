@@ -4,8 +4,8 @@
  * transaction. A failure is told to whoever
  * waits (db/whatsapp/templates/sync.ts) and tried again a few times. Must not know a provider's words.
  */
-import type { FetchedJob, Settlement } from '../../db/queue.ts'
-import { applyListing } from '../../db/whatsapp/templates/sync.ts'
+import type { FetchedJob, Settlement } from '../../db/queue/boss.ts'
+import { applyListing } from '../../db/whatsapp/sync-templates.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function syncWhatsappTemplates(
@@ -18,9 +18,7 @@ export async function syncWhatsappTemplates(
   const contents = await whatsapp.provider.listTemplates()
   const settled: Settlement[] = []
   for (const { id, data } of jobs) {
-    const missing = await database.transaction(
-      async (tx) => await applyListing(tx, data.team_id, contents, asked_at),
-    )
+    const missing = await database.transaction((tx) => applyListing(tx, data.team_id, contents, asked_at))
     settled.push({ id, status: 'completed', output: { missing } })
   }
   return settled

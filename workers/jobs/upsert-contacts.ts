@@ -4,9 +4,9 @@
  * job; whoever waits for the result is told after the commit. One call's fault fails that call alone.
  */
 import { readItems, upsertContacts } from '../../db/contacts/upsert.ts'
-import { finishUpsert, lockUpsert } from '../../db/contacts/upserts/table.ts'
-import type { FetchedJob, Settlement } from '../../db/queue.ts'
-import { announce } from '../../db/replies.ts'
+import { finishUpsert, lockUpsert } from '../../db/contacts/upserts.sql.ts'
+import { announce } from '../../db/postgres/replies.ts'
+import type { FetchedJob, Settlement } from '../../db/queue/boss.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>

@@ -1,5 +1,5 @@
 /** The adapters that the settings name: the only place that chooses among providers. */
-import type { Log } from '../../db/log.ts'
+import type { Log } from '../../db/process/log.ts'
 import type { EmailProviderName, WorkerSettings } from '../config.ts'
 import type { EmailProvider } from './provider.ts'
 import { createSesProvider } from './ses.ts'

@@ -1,6 +1,7 @@
 /** The readers of raw reports, by the provider whose hook took them. To add one: its file, and a line here. */
-import type { Provider } from '../../db/reports/table.ts'
-import type { Secrets } from '../../db/secrets.ts'
+
+import type { Secrets } from '../../db/process/secrets.ts'
+import type { Provider } from '../../db/reports/reports.sql.ts'
 import type { ReportReader } from './report.ts'
 import { readSesReport } from './ses-reports.ts'
 import { createSmtpReportReader } from './smtp-reports.ts'

@@ -2,10 +2,10 @@
  * What a provider adapter makes of a raw report: neutral events, in the words of what applies them (db/).
  * Nothing outside workers/providers knows a provider's own. Must not import an adapter.
  */
-import type { ReportedEmail } from '../../db/emails/report.ts'
-import type { ReportedPause } from '../../db/senders/report.ts'
-import type { ReportedStatus } from '../../db/whatsapp/report.ts'
-import type { TemplateNews } from '../../db/whatsapp/templates/table.ts'
+import type { ReportedEmail } from '../../db/emails/apply-events.ts'
+import type { ReportedPause } from '../../db/senders/apply-pauses.ts'
+import type { ReportedStatus } from '../../db/whatsapp/apply-events.ts'
+import type { TemplateNews } from '../../db/whatsapp/templates.sql.ts'
 
 /** A raw report as a hook stored it. */
 export type RawReport = { body: Buffer; received_at: Date }

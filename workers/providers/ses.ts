@@ -43,7 +43,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const in_flight = createInFlight()
   return {
     signs: false,
-    send: async (email) => await in_flight.track(deliver(client, email, options.configuration_set, timeouts)),
+    send: (email) => in_flight.track(deliver(client, email, options.configuration_set, timeouts)),
     async sender() {
       const ceiling = (await rate()) * (1 - MARGIN)
       return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }

@@ -1,15 +1,16 @@
 /**
  * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
  * Promises: only a report that carries our signed return address says anything; other mail to such an address, such as
- * an out-of-office answer, says nothing; whatever else comes is an error with a clear reason; hostile input costs bounded time and memory. Must not look anything up. decisions: DSN classes.
+ * an out-of-office answer, says nothing; whatever else comes is an error with a clear reason; hostile input costs
+ * bounded time and memory. Must not look anything up. decisions: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { ContactEffect } from '../../db/contacts/effect.ts'
-import type { ReportedEmail } from '../../db/emails/report.ts'
+import type { ReportedEmail } from '../../db/emails/apply-events.ts'
 import { findReturnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
-import type { Secrets } from '../../db/secrets.ts'
 import { storableWords } from '../../db/text/words.ts'
 import { isComplaint } from './feedback.ts'
 import type { RawReport, ReportReader } from './report.ts'
@@ -59,7 +60,10 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
   }
 }
 
-/** RFC 6522: a report, though of a kind that we do not know, or broken. Answers of people and their programs are none. */
+/**
+ * RFC 6522: a report, though of a kind that we do not know, or broken. Answers of people and their programs are
+ * none.
+ */
 const claimsToReport = ({ headers }: Email): boolean =>
   headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
 

@@ -56,7 +56,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
     signs: true,
     async send(email) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
-      return await in_flight.track(deliver(transport, email, timeouts.total_ms, describe))
+      return in_flight.track(deliver(transport, email, timeouts.total_ms, describe))
     },
     sender: async () => sender,
     async close() {

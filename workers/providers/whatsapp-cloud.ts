@@ -3,7 +3,7 @@
  * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (whatsapp-faults.ts).
  */
-import { isObject } from '../../db/fields.ts'
+import { isObject } from '../../db/text/fields.ts'
 import { storableWords } from '../../db/text/words.ts'
 import { createInFlight } from './in-flight.ts'
 import type { Describe } from './provider.ts'
@@ -41,8 +41,8 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
       key: senderKey(options.phone_number_id),
       ceiling: options.messages_per_second,
     },
-    send: async (message) => await in_flight.track(attempt(options, message, describe)),
-    listTemplates: async () => await listTemplates(options),
+    send: (message) => in_flight.track(attempt(options, message, describe)),
+    listTemplates: () => listTemplates(options),
     close: in_flight.settled,
   }
 }

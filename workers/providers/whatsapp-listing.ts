@@ -4,9 +4,9 @@
  * other; the whole list comes within its time limit, or not at all. providers.md §1.5.
  */
 import { Refusal } from '../../db/errors.ts'
-import { isObject } from '../../db/fields.ts'
-import { readTemplate } from '../../db/whatsapp/templates/save.ts'
-import type { TemplateContent } from '../../db/whatsapp/templates/table.ts'
+import { isObject } from '../../db/text/fields.ts'
+import { readTemplate } from '../../db/whatsapp/save-template.ts'
+import type { TemplateContent } from '../../db/whatsapp/templates.sql.ts'
 import { templateStateOf } from './whatsapp-reports.ts'
 
 const PAGE = 100

@@ -3,10 +3,11 @@
  * Promises: pure; one that cannot be read holds up no other of its body; what says nothing about our messages or
  * templates is left out; a fault means what it means in the answer to a send. providers.md §1.2, §1.3, §1.5.
  */
-import { isObject } from '../../db/fields.ts'
+
 import type { MessageRef } from '../../db/reports/ref.ts'
+import { isObject } from '../../db/text/fields.ts'
 import { storableWords } from '../../db/text/words.ts'
-import type { ReportedStatus } from '../../db/whatsapp/report.ts'
+import type { ReportedStatus } from '../../db/whatsapp/apply-events.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
 import type { RawReport, ReportedEvent, ReportReader } from './report.ts'
 import { senderKey } from './whatsapp.ts'

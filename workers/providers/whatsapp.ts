@@ -4,7 +4,7 @@
  */
 import type { Sender } from '../../db/senders/pace.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
-import type { TemplateContent } from '../../db/whatsapp/templates/table.ts'
+import type { TemplateContent } from '../../db/whatsapp/templates.sql.ts'
 import type { Outcome } from './provider.ts'
 
 /** One template message ready for the wire; parameters in the order of their slots. */

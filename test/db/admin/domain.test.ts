@@ -1,9 +1,9 @@
 /** The CLI's verbs about sending domains, against a DNS server of the test's own. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { dkimKeysByDomain } from '../../../db/domains/table.ts'
-import { openDatabase } from '../../../db/pool.ts'
-import { createSecrets } from '../../../db/secrets.ts'
+import { dkimKeysByDomain } from '../../../db/domains/domains.sql.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
@@ -92,7 +92,7 @@ t.test('domain add keeps to the plan’s domains_limit, and says what to do abou
 t.test('domain verify verifies only when the published key is ours', async (t) => {
   const { dns, cli, id } = await start(t)
   const { dns_records: records } = await cli.json(['domain', 'add', id, 'a.test'])
-  const verify = async () => await cli.json(['domain', 'verify', id, 'A.test'])
+  const verify = () => cli.json(['domain', 'verify', id, 'A.test'])
   const [dkim] = records
 
   const nothing = await verify()

@@ -1,8 +1,8 @@
 /** The CLI's verbs about API keys and session tokens. */
 import t, { type Test } from 'tap'
-import { principalByKeyHash, principalBySessionHash } from '../../../db/credentials/table.ts'
+import { principalByKeyHash, principalBySessionHash } from '../../../db/credentials/credentials.sql.ts'
 import { credentialHash, credentialKind } from '../../../db/credentials/token.ts'
-import { openDatabase } from '../../../db/pool.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 

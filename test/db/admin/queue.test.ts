@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
-import { queueStatus } from '../../../db/queue/table.ts'
-import { openConsumer } from '../../../db/queue.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 

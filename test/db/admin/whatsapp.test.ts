@@ -82,7 +82,7 @@ t.test('whatsapp-template create says what is wrong with a file', async (t) => {
 t.test('whatsapp-template status sets the state, in either case', async (t) => {
   const team = await makeTeam(service)
   const { id } = await makeTemplate(service, team.id)
-  const set = async (word: string) => await cli.json(['whatsapp-template', 'status', team.id, id, word])
+  const set = (word: string) => cli.json(['whatsapp-template', 'status', team.id, id, word])
   t.match(await set('PAUSED'), { id, status: 'paused' })
   t.match(await set('approved'), { id, status: 'approved' })
   t.match(await cli.fault(['whatsapp-template', 'status', team.id, id, 'odd']), /must be one of/)
@@ -103,7 +103,7 @@ t.test(
       { id: first, to: numbers(1)[0], status: 'queued', template_id, idempotency_key: 'k' },
     ])
     t.same(await cli.json(['whatsapp', 'list', team.id, '--status', 'read']), [])
-    const show = async () => await cli.json(['whatsapp', 'show', team.id, first])
+    const show = () => cli.json(['whatsapp', 'show', team.id, first])
     t.match(await show(), {
       ...{ id: first, team_id: team.id, to: numbers(1)[0], parameters: { 'body:1': 'Ana' } },
       ...{ provider_message_id: null, events: [], waiting: { attempts: 0, last_refusal: null } },

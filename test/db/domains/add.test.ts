@@ -1,9 +1,9 @@
 /** Domains of a team that are added side by side. */
 import t from 'tap'
 import { addDomain } from '../../../db/domains/add.ts'
-import { domainsOfTeam } from '../../../db/domains/table.ts'
+import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { createSecrets } from '../../../db/secrets.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/service.ts'
 import { openStore } from '../../support/stored-emails.ts'
 

@@ -2,9 +2,9 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { boolean, number, object } from 'yup'
-import { type EmailEvent, insertEmailEvents } from '../../../db/emails/events/table.ts'
+import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
+import { type EmailEvent, insertEmailEvents } from '../../../db/emails/events.sql.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
-import { applyEmailEvents } from '../../../db/emails/report.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import { until } from '../../support/worker.ts'
 
@@ -37,7 +37,7 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
     await applyEmailEvents(tx, [event('third')], now)
   })
   await locked.promise
-  const deletion = database.transaction(async (tx) => await removeEmail({ tx, now }, id, email_id))
+  const deletion = database.transaction((tx) => removeEmail({ tx, now }, id, email_id))
   await until('the deletion waits', someoneWaits)
   waiting.resolve()
   await Promise.all([recording, deletion])

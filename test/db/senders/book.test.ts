@@ -1,7 +1,7 @@
 /** Booking sends ahead: reliability §2 C (one bucket for the whole sender). Pure rules first, then the shared row. */
 import fc from 'fast-check'
 import t from 'tap'
-import { openDatabase } from '../../../db/pool.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
 import { book, bookSends, type Pace, paceAt, pauseSender, slowSender } from '../../../db/senders/pace.ts'
 import { testDatabase } from '../../support/database.ts'
 import { sendersOf } from '../../support/rows.ts'

@@ -2,9 +2,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { removeEmail } from '../../../db/emails/remove.ts'
-import { countEmails } from '../../../db/emails/table.ts'
 import { subscribeTeam } from '../../../db/teams/subscribe.ts'
-import type { SubscriptionChange } from '../../../db/teams/table.ts'
+import type { SubscriptionChange } from '../../../db/teams/teams.sql.ts'
+import { usageIn } from '../../../db/teams/usage.sql.ts'
 import { showTeam } from '../../../db/teams/view.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
@@ -12,7 +12,7 @@ const day = (text: string): Date => new Date(`${text}T00:00:00Z`)
 const period = (start: string, end: string) => ({ start: day(start), end: day(end) })
 
 const subscribe = async ({ database }: Store, teamId: string, now: Date, change: SubscriptionChange) =>
-  await database.transaction(async (tx) => await subscribeTeam({ tx, now }, teamId, change))
+  await database.transaction((tx) => subscribeTeam({ tx, now }, teamId, change))
 
 t.test('a plan change within the period keeps what was used', async (t) => {
   const store = await openStore(t)
@@ -131,7 +131,7 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
         } else if (each.kind === 'delete' && stored.length > 0) {
           const gone = stored[each.pick % stored.length] ?? ''
           stored = stored.filter((kept) => kept !== gone)
-          await store.database.transaction(async (tx) => await removeEmail({ tx, now }, id, gone))
+          await store.database.transaction((tx) => removeEmail({ tx, now }, id, gone))
         } else if (each.kind === 'move') {
           const start = new Date(now.getTime() - each.back * 86_400_000)
           const end = new Date(start.getTime() + each.days * 86_400_000)
@@ -141,7 +141,10 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
           used,
           period: { start, end },
         } = await showTeam(store.database, id, now)
-        const recount = await countEmails(store.database, id, new Date(start), new Date(end))
+        const { emails: recount } = await usageIn(store.database, id, {
+          start: new Date(start),
+          end: new Date(end),
+        })
         if (used.emails !== recount) throw new Error(`counted ${used.emails}, stored ${recount}`)
       }
     }),

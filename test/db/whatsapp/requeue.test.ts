@@ -1,9 +1,9 @@
 // The sweep and the dead letters of WhatsApp: design §7 (Sweep). The queue may lose a job, the row may not be lost.
 
 import t from 'tap'
-import { openConsumer } from '../../../db/queue.ts'
-import { eventsOfMessage } from '../../../db/whatsapp/events/table.ts'
-import { messageById } from '../../../db/whatsapp/table.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
+import { messageById } from '../../../db/whatsapp/messages.sql.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
@@ -29,7 +29,7 @@ t.test(
   'a message that lost its job gets one again, and requeued_at with it; what was taken is left alone',
   async (t) => {
     const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
-    t.teardown(async () => await queue.stop(1_000))
+    t.teardown(() => queue.stop(1_000))
     const { database, log } = service.deps
     const sweep = async (now: Date): Promise<void> =>
       await requeueStale({ database, queue, log, clock: () => now } as unknown as WorkerDeps)

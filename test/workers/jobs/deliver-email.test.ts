@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { eventsOfEmail } from '../../../db/emails/events/table.ts'
-import { emailById } from '../../../db/emails/table.ts'
-import { openDatabase } from '../../../db/pool.ts'
-import { queueStatus } from '../../../db/queue/table.ts'
-import { createSecrets } from '../../../db/secrets.ts'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
+import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
 import { createSlots } from '../../../workers/slots.ts'
@@ -241,7 +241,7 @@ t.test('a DKIM key that cannot be opened holds up its own domain’s emails alon
 
 t.test('what has only waited for a worker is not given up, however long', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
-  const ids = await Promise.all(Array.from({ length: 12 }, async () => await post(service, team)))
+  const ids = await Promise.all(Array.from({ length: 12 }, () => post(service, team)))
   for (const id of ids) await ageByADay(service, id)
   // One at a time, and none within the patience of a batch: most find no slot at first.
   const slots = createSlots(1)
@@ -261,17 +261,17 @@ t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async 
     },
   })
   const to = Array.from({ length: 10 }, (_, index) => `n${index}@example.org`)
-  const ids = await Promise.all(to.map(async (recipient) => await post(service, team, { to: [recipient] })))
+  const ids = await Promise.all(to.map((recipient) => post(service, team, { to: [recipient] })))
   const env = { DATABASE_URL: service.url, SMTP_URL: smtp_url, WORKER_CONCURRENCY: '2' }
   const worker = await startProcess(t, 'workers/main.ts', env)
   await until('two are in flight', () => arriving.length === 2)
   worker.kill('SIGTERM')
   t.equal(await worker.exited, 0)
   t.equal(sink.messages().length, 2, 'what waited for its turn was not begun')
-  const rows = await Promise.all(ids.map(async (id) => await rowOf(service, team, id)))
+  const rows = await Promise.all(ids.map((id) => rowOf(service, team, id)))
   const sent = rows.filter(({ status }) => status === 'sent').flatMap(({ to_emails }) => to_emails)
   t.strictSame(sent.sort(), arriving.sort())
-  const states = await Promise.all(ids.map(async (id) => await jobStates(service, id)))
+  const states = await Promise.all(ids.map((id) => jobStates(service, id)))
   t.notOk(states.flat().includes('active'))
   await startProcess(t, 'workers/main.ts', env)
   await until('another worker sends the rest', async () => (await sentCount(service, team.id)) === 10)
@@ -288,7 +288,7 @@ t.test('a database that is away when a server has taken a message costs no secon
   const proxy = await startDatabaseProxy(t, service.url)
   const id = await post(service, team)
   const database = await openDatabase(proxy.url)
-  t.teardown(async () => await database.end())
+  t.teardown(() => database.end())
   const { stop } = await startWorker(t, service, { smtp_url, database })
   await until('it is handed over', () => sink.messages().length === 1)
   t.equal((await rowOf(service, team, id)).status, 'queued')

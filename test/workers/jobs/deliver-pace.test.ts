@@ -1,9 +1,9 @@
 /** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { eventsOfEmail } from '../../../db/emails/events/table.ts'
-import { emailById } from '../../../db/emails/table.ts'
-import { nextAttempt } from '../../../db/queue/table.ts'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { nextAttempt } from '../../../db/queue/jobs.sql.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
@@ -23,7 +23,7 @@ async function begin(t: Test, script: SesScript) {
 async function work(t: Test, service: Service, api: SesApi, clock = () => new Date()) {
   const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })
   t.teardown(() => email.close())
-  return await startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock })
+  return startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock })
 }
 
 async function post(service: Service, team: TestTeam, count: number, changes = {}): Promise<string[]> {
@@ -84,9 +84,7 @@ t.test('a paused account stops everything; what waits loses no attempt and goes 
   const later = await post(service, team, 30)
   const all = [first ?? '', ...later]
   await until('all are put off', async () => {
-    const attempts = await Promise.all(
-      all.map(async (id) => await nextAttempt(service.database, 'deliver-email', id)),
-    )
+    const attempts = await Promise.all(all.map((id) => nextAttempt(service.database, 'deliver-email', id)))
     return attempts.every((next) => next !== null && new Date(next.at).getTime() > Date.now() + 600_000)
   })
   t.equal(api.calls.length, 1, 'nobody tried the door again')

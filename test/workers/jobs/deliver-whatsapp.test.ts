@@ -1,10 +1,10 @@
 // Delivery of WhatsApp messages: design §7 (Deliver), §8; decisions: WhatsApp; providers.md §1.2. Real workers, a stand-in Cloud API.
 
 import t, { type Test } from 'tap'
-import { queueStatus } from '../../../db/queue/table.ts'
-import { eventsOfMessage } from '../../../db/whatsapp/events/table.ts'
+import { queueStatus } from '../../../db/queue/jobs.sql.ts'
+import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
+import { messageById } from '../../../db/whatsapp/messages.sql.ts'
 import { showMessage } from '../../../db/whatsapp/show.ts'
-import { messageById } from '../../../db/whatsapp/table.ts'
 import { HANDLERS } from '../../../workers/registry.ts'
 import {
   type CloudAnswer,
@@ -179,7 +179,7 @@ t.test('a passing fault is tried again with growing pauses, then sent once', asy
   await work()
   const id = await one()
   for (const attempt of [1, 2]) {
-    await until('it waits', async () => await waits(id, attempt))
+    await until('it waits', () => waits(id, attempt))
     const { wait = 0 } = (await jobOf(service, id)) ?? {}
     t.ok(wait > 2 ** (attempt - 1) && wait <= 30, `attempt ${attempt}: ${wait} s`)
     t.match(await row(id), { status: 'queued', accepted_at: null })
@@ -199,7 +199,7 @@ t.test('too many to one recipient slows that pair only: at least 6 s, growing', 
   await until('the other is taken', async () => (await row(other)).accepted_at !== null)
   const seconds: number[] = []
   for (const attempt of [1, 2, 3]) {
-    await until('it waits', async () => await waits(slow, attempt, 'created'))
+    await until('it waits', () => waits(slow, attempt, 'created'))
     seconds.push((await jobOf(service, slow))?.wait ?? 0)
     if (attempt === 3) break
     t.match(await showMessage({ tx: service.database, now: new Date() }, team.id, slow), {
@@ -241,7 +241,7 @@ t.test(
     const { cloud, send, row, work, kinds, sender } = await begin(t, {
       onMessage: () => (broken ? answering(190, 401) : undefined),
     })
-    const sends = [0, 50, 100].map(async (from) => await send({ to: numbers(50, from) }))
+    const sends = [0, 50, 100].map((from) => send({ to: numbers(50, from) }))
     const ids = (await Promise.all(sends)).flat()
     await work()
     await until('the number is paused', async () => Boolean((await sender())?.paused_until))
@@ -365,7 +365,7 @@ t.test(
     const { one, row, kinds, waits, work } = await begin(t, { onMessage: () => answering(131000, 500) })
     const id = await one()
     await work()
-    await until('it is put off', async () => await waits(id, 1))
+    await until('it is put off', () => waits(id, 1))
     await ageByADay(service, id)
     await setDue(service, [id])
     await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')

@@ -1,7 +1,7 @@
 /** Cleaning up raw reports. */
 import t from 'tap'
+import { pendingReports, reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
 import { storeReport } from '../../../db/reports/store.ts'
-import { pendingReports, reportsByState, settleReports } from '../../../db/reports/table.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
 import { startService } from '../../support/service.ts'

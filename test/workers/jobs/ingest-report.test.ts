@@ -1,8 +1,8 @@
 /** Ingestion: design §7 (Ingest a report); decisions: delivery reports. Real hook, real queue, real workers. */
 import t, { type Test } from 'tap'
 import { returnPath } from '../../../db/emails/return-path.ts'
-import { openDatabase } from '../../../db/pool.ts'
-import { openConsumer } from '../../../db/queue.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
 import { replayReport } from '../../../db/reports/replay.ts'
 import { storeReport } from '../../../db/reports/store.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'
@@ -107,7 +107,7 @@ t.test('only recipients that are on the row count', async (t) => {
   await storeContact(service, team, 'eve@example.org')
   await startWorker(t, service)
   await post(service, status(first, FAILED, 'eve@example.org'))
-  await until('it is read', async () => await settled(service))
+  await until('it is read', () => settled(service))
   t.equal(await emailStatus(service, first), 'queued')
   t.match(await contactState(service, team, 'eve@example.org'), { status: 'subscribed' })
   t.match(await storedReports(service), [{ state: 'done', reason: /recipient that the email does not have/ }])
@@ -135,7 +135,7 @@ t.test('what cannot be read is parked with the reason, and holds up nobody', asy
   ]
   await storeAll(service, [...good.slice(0, 10), ...bad, ...good.slice(10)])
   await startWorker(t, service)
-  await until('all are read', async () => await settled(service))
+  await until('all are read', () => settled(service))
   const reports = await storedReports(service)
   const parked = reports.filter(({ state }) => state === 'parked')
   t.equal(parked.length, bad.length)
@@ -149,7 +149,7 @@ t.test('an out-of-office answer to a return address is done with, and nothing ha
   const away = `To: <${about(first).mail_from}>\r\nSubject: Out of office\r\n\r\nI am away\r\n`
   t.equal(await post(service, Buffer.from(away)), 200)
   await startWorker(t, service)
-  await until('it is read', async () => await settled(service))
+  await until('it is read', () => settled(service))
   t.match(await storedReports(service), [{ state: 'done', reason: null }])
   t.same(await eventsOf(service, first), [])
 })
@@ -194,7 +194,7 @@ t.test('of a batch taken one by one, what is early keeps its job until the batch
   t.teardown(gate.open)
   // Two loops could share out what is to be one batch.
   const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
-  t.teardown(async () => await queue.stop(10_000))
+  t.teardown(() => queue.stop(10_000))
   const work: typeof queue.work = async (job, options, handler) =>
     await queue.work(job, { ...options, concurrency: 1 }, handler)
   await startWorker(t, service, { queue: { ...queue, work } })
@@ -227,14 +227,14 @@ t.test(
     t.ok(await waits(), 'it still has a job')
     now = new Date(now.getTime() + 3_601_000)
     await setDue(service, 'ingest-report')
-    await until('it is parked', async () => await settled(service))
+    await until('it is parked', () => settled(service))
     const [report] = await storedReports(service)
     t.match(report, { state: 'parked', reason: 'there is no such message' })
     t.same(await jobsIn(service, 'ingest-report'), [])
 
     await storeEmails(service, team, [['ana@example.org']], { id })
     const { queue } = service.deps
-    await service.database.transaction(async (tx) => await replayReport({ tx, now }, queue, report?.id ?? ''))
+    await service.database.transaction((tx) => replayReport({ tx, now }, queue, report?.id ?? ''))
     await until('the replay finds it', async () => (await emailStatus(service, id)) === 'delivered')
     t.match(await storedReports(service), [{ state: 'done', reason: null }])
   },
@@ -260,13 +260,13 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
   )
   const proxy = await startDatabaseProxy(t, service.url)
   const database = await openDatabase(proxy.url, { size: 4 })
-  t.teardown(async () => await database.end())
+  t.teardown(() => database.end())
   const worker = await startWorker(t, service, { database })
   const statements = await proxy.during(async () => {
-    await until('all are read', async () => await settled(service))
+    await until('all are read', () => settled(service))
     await worker.stop()
   })
-  t.equal(new Set(await Promise.all(ids.map(async (id) => await emailStatus(service, id)))).size, 1)
+  t.equal(new Set(await Promise.all(ids.map((id) => emailStatus(service, id)))).size, 1)
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
   t.ok(statements < 200, `${statements} statements`)
@@ -294,6 +294,6 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   doomed.kill()
   await doomed.exited
   await startProcess(t, 'workers/main.ts', env)
-  await until('all are ingested', async () => await settled(service), 60)
+  await until('all are ingested', () => settled(service), 60)
   for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
 })

@@ -1,7 +1,7 @@
 /** Faults that the provider tells by webhook only: providers.md §1.2. Real hook, real queue, real workers. */
 import t from 'tap'
 import { bookSends } from '../../../db/senders/pace.ts'
-import { pausedSenders } from '../../../db/senders/table.ts'
+import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { storedReports } from '../../support/reports.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
@@ -36,7 +36,7 @@ t.test(
         (await storedReports(service)).every(({ state }) => state !== 'pending'),
       )
     }
-    const pauses = async () => await pausedSenders(database, new Date())
+    const pauses = () => pausedSenders(database, new Date())
 
     await fail('wamid.1', 131042, 301)
     t.same(await pauses(), [], 'too old: its pause would be over')

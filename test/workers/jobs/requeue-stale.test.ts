@@ -1,11 +1,11 @@
 /** The sweep: what the queue lost is found, what it gave up is told (design §7; reliability §2 A4). */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { emailById } from '../../../db/emails/table.ts'
-import { queueStatus } from '../../../db/queue/table.ts'
-import { openConsumer } from '../../../db/queue.ts'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { storeReport } from '../../../db/reports/store.ts'
-import { eventsOfMessage } from '../../../db/whatsapp/events/table.ts'
+import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -19,7 +19,7 @@ import { startWorker, until } from '../../support/worker.ts'
 async function begin(t: Test) {
   const service = await startService(t)
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
-  t.teardown(async () => await queue.stop(1_000))
+  t.teardown(() => queue.stop(1_000))
   const sweep = async (now: Date): Promise<void> => {
     const { database, log } = service.deps
     // The sweep sends and reads nothing.
@@ -115,7 +115,7 @@ t.test('a report that lost its job gets one again', async (t) => {
   const { database, queue } = service.deps
   for (const event_key of ['lost', 'kept']) {
     const report = { provider: 'smtp' as const, event_key, body: Buffer.from(event_key) }
-    await database.transaction(async (tx) => await storeReport({ tx, queue, now: new Date() }, report))
+    await database.transaction((tx) => storeReport({ tx, queue, now: new Date() }, report))
   }
   const [lost] = await storedReports(service)
   await loseJobs(service, [lost?.id ?? ''])

@@ -3,8 +3,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { applyReportedTemplates } from '../../../db/whatsapp/templates/report.ts'
-import { syncTemplates } from '../../../db/whatsapp/templates/sync.ts'
+import { applyReportedTemplates } from '../../../db/whatsapp/apply-template-events.ts'
+import { syncTemplates } from '../../../db/whatsapp/sync-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp-cloud.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
@@ -40,8 +40,8 @@ t.test('what is told while the list is on its way is newer than the list', async
   const ids = [await makeTemplate(service, team.id, told), await makeTemplate(service, team.id, other)]
   const { name, language } = told as { name: string; language: string }
   const tell = async (status: 'paused', occurred_at: Date) =>
-    await database.transaction(
-      async (tx) => await applyReportedTemplates(tx, [{ name, language, status, occurred_at }], occurred_at),
+    await database.transaction((tx) =>
+      applyReportedTemplates(tx, [{ name, language, status, occurred_at }], occurred_at),
     )
   const provider = await startList(t, async (response) => {
     await tell('paused', new Date(Date.now() + 1_000))

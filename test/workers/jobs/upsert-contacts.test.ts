@@ -4,8 +4,8 @@ import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
-import { insertUpsert, upsertResult } from '../../../db/contacts/upserts/table.ts'
-import type { FetchedJob, Settlement } from '../../../db/queue.ts'
+import { insertUpsert, upsertResult } from '../../../db/contacts/upserts.sql.ts'
+import type { FetchedJob, Settlement } from '../../../db/queue/boss.ts'
 import { lockAccount } from '../../../db/teams/limits.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
@@ -158,7 +158,7 @@ t.test('finished upserts are cleaned up; those that still wait are not', async (
   const at = async (hours: number): Promise<number> => {
     const clock = () => new Date(Date.now() + hours * 3_600_000)
     await forgetUpserts({ ...handlerDeps(service), clock })
-    return await count(service, 'all')
+    return count(service, 'all')
   }
   t.equal(await at(0), 2, 'the answer may still be on its way')
   t.equal(await at(2), 1)

@@ -1,6 +1,6 @@
 /** SES's reports become neutral events: providers.md §2.3; decisions: delivery reports, suppression. */
 import t from 'tap'
-import type { ReportedEmail } from '../../../db/emails/report.ts'
+import type { ReportedEmail } from '../../../db/emails/apply-events.ts'
 import { readSesReport } from '../../../workers/providers/ses-reports.ts'
 import {
   bounce,
@@ -123,7 +123,7 @@ t.test('opens, clicks and delays are told; each of them is its own, a redelivery
     sesEvent('DeliveryDelay', { deliveryDelay: delay }),
     sesEvent('DeliveryDelay', { deliveryDelay: { ...delay, timestamp: '2026-03-01T12:45:00.000Z' } }),
   ]
-  const events = (await Promise.all(reports.map(async (report) => await read(report)))).flat()
+  const events = (await Promise.all(reports.map((report) => read(report)))).flat()
   t.strictSame(
     events.map((event) => told(event).slice(0, 3)),
     [

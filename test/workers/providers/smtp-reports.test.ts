@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { findReturnPath, returnPath } from '../../../db/emails/return-path.ts'
-import { createSecrets } from '../../../db/secrets.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
 import { parseAddress } from '../../../db/text/address.ts'
 import { createSmtpReportReader } from '../../../workers/providers/smtp-reports.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'

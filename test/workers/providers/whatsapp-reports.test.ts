@@ -68,7 +68,7 @@ t.test('a failure keeps code and details', async (t) => {
 t.test('a failure tells of template and number what the answer to a send would have told', async (t) => {
   const failed = async (...codes: unknown[]) => {
     const errors = codes.map((code) => ({ code, title: 'Words' }))
-    return await read(statusWebhook('100', [status({ status: 'failed', errors })]))
+    return read(statusWebhook('100', [status({ status: 'failed', errors })]))
   }
   t.match(await failed(132015), [{ channel: 'whatsapp', template: { status: 'paused' } }])
   t.match(await failed(132001, 132016), [{ template: { status: 'disabled' } }])

@@ -1,0 +1,105 @@
+/** Rows of api_keys, sessions and users, and the queries over them. Read before the team is known. */
+import { sql } from 'slonik'
+import { array, type InferType, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+/** The scopes an API key may carry (contract §5). */
+export const SCOPES = ['contacts:read', 'contacts:write', 'emails:send', 'whatsapp:send'] as const
+export type Scope = (typeof SCOPES)[number]
+
+const principalRow = object({
+  team_id: string().defined(),
+  scopes: array(string().defined()).defined(),
+  domain: string().defined().nullable(),
+})
+
+/** Whom an API key speaks for. Revoked and expired keys are not found. */
+export async function principalByKeyHash(tx: Tx, hash: Buffer, now: Date) {
+  return tx.maybeOne(sql.prepared('principal_by_key', principalRow)`
+    select team_id, scopes, domain from api_keys
+    where hash = ${sql.binary(hash)} and revoked_at is null
+      and (expires_at is null or expires_at > ${sql.timestamp(now)})`)
+}
+
+/** Whom a session token speaks for: every scope of its team (decisions: session scope). */
+export async function principalBySessionHash(tx: Tx, hash: Buffer, now: Date) {
+  return tx.maybeOne(sql.prepared('principal_by_session', principalRow)`
+    select team_id, '{}'::text[] as scopes, null::text as domain from sessions
+    where hash = ${sql.binary(hash)} and revoked_at is null and expires_at > ${sql.timestamp(now)}`)
+}
+
+export type NewKey = {
+  id: string
+  name: string
+  prefix: string
+  hash: Buffer
+  scopes: readonly string[]
+  domain: string | null
+  expires_at: Date | null
+}
+
+/** Stores an API key, by its digest alone. */
+export async function insertKey(tx: Tx, teamId: string, key: NewKey, now: Date): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into api_keys (id, team_id, name, prefix, hash, scopes, domain, created_at, expires_at)
+    values (${key.id}, ${teamId}, ${key.name}, ${key.prefix}, ${sql.binary(key.hash)}, ${sql.array(key.scopes, 'text')},
+      ${key.domain}, ${sql.timestamp(now)}, ${key.expires_at && sql.timestamp(key.expires_at)})`)
+}
+
+const keyRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  prefix: string().defined(),
+  scopes: array(string().defined()).defined(),
+  domain: string().defined().nullable(),
+  created_at: string().defined(),
+  expires_at: string().defined().nullable(),
+  revoked_at: string().defined().nullable(),
+})
+export type KeyRow = InferType<typeof keyRow>
+
+/** A team's API keys, revoked ones too, oldest first. */
+export async function keysOfTeam(tx: Tx, teamId: string): Promise<readonly KeyRow[]> {
+  return tx.any(sql.type(keyRow)`
+    select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at
+    from api_keys where team_id = ${teamId} order by id`)
+}
+
+/** Revokes a key, once. @returns the key, or null when the team has none of this id. */
+export async function revokeKey(tx: Tx, teamId: string, id: string, now: Date): Promise<KeyRow | null> {
+  return tx.maybeOne(sql.type(keyRow)`
+    update api_keys set revoked_at = coalesce(revoked_at, ${sql.timestamp(now)})
+    where team_id = ${teamId} and id = ${id}
+    returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at`)
+}
+
+const userRow = object({ id: string().defined() })
+
+/** The user with this email, made if there is none, as a member of the team. @returns the user's id. */
+export async function upsertMember(
+  tx: Tx,
+  teamId: string,
+  user: { id: string; email: string; identity: string },
+  now: Date,
+): Promise<string> {
+  const { id } = await tx.one(sql.type(userRow)`
+    insert into users (id, email, identity, created_at)
+    values (${user.id}, ${user.email}, ${user.identity}, ${sql.timestamp(now)})
+    on conflict (identity) do update set email = users.email returning id`)
+  await tx.query(sql.unsafe`
+    insert into memberships (team_id, user_id) values (${teamId}, ${id}) on conflict do nothing`)
+  return id
+}
+
+/** Stores a session token, by its digest alone. */
+export async function insertSession(
+  tx: Tx,
+  teamId: string,
+  session: { id: string; user_id: string | null; hash: Buffer; expires_at: Date },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into sessions (id, team_id, user_id, hash, created_at, expires_at)
+    values (${session.id}, ${teamId}, ${session.user_id}, ${sql.binary(session.hash)}, ${sql.timestamp(now)},
+      ${sql.timestamp(session.expires_at)})`)
+}

@@ -1,0 +1,217 @@
+/** Rows of emails, and the queries over them. Their events are in events/table.ts. */
+import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { EMAIL_LADDER, type EmailStatus } from './status.ts'
+
+const stringMap = mixed<Record<string, string>>()
+
+const emailRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  domain_id: string().defined(),
+  template_id: string().defined().nullable(),
+  template_version_id: string().defined().nullable(),
+  variables: stringMap.defined().nullable(),
+  from_address: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  subject: string().defined(),
+  /** Raw html; null when it is rendered from the template version. */
+  html: string().defined().nullable(),
+  size_kb: number().defined().nullable(),
+  tags: array(string().defined()).defined(),
+  status: string().oneOf(EMAIL_LADDER).defined(),
+  idempotency_key: string().defined().nullable(),
+  created_at: string().defined(),
+  requeued_at: string().defined().nullable(),
+  provider_message_id: string().defined().nullable(),
+  broadcast_id: string().defined().nullable(),
+  contact_id: string().defined().nullable(),
+  body_text: string().defined().nullable(),
+  headers: stringMap.defined().nullable(),
+  reply_to: string().defined(),
+  pending_recipients: array(string().defined()).defined().nullable(),
+})
+export type EmailRow = InferType<typeof emailRow>
+
+const emailColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html, size_kb,
+  tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, body_text,
+  headers, reply_to, pending_recipients`
+
+type Scalar = string | number | null
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** What is stored of a new row, by column, each with its type on the way. */
+const NEW_COLUMNS = {
+  team_id: 'uuid',
+  id: 'uuid',
+  domain_id: 'uuid',
+  template_id: 'uuid',
+  template_version_id: 'uuid',
+  variables: 'json',
+  from_address: 'text',
+  to_emails: 'json',
+  subject: 'text',
+  html: 'text',
+  size_kb: 'float8',
+  tags: 'json',
+  status: 'text',
+  idempotency_key: 'text',
+  created_at: 'timestamptz',
+  contact_id: 'uuid',
+  body_text: 'text',
+  headers: 'json',
+  reply_to: 'text',
+} as const satisfies Partial<Record<keyof EmailRow, string>>
+
+const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]
+
+const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
+
+const newNames = commas(newColumns.map(([column]) => sql.identifier([column])))
+
+const newValues = commas(
+  newColumns.map(([column]) =>
+    column === 'to_emails'
+      ? sql.fragment`array(select json_array_elements_text(to_emails))`
+      : sql.identifier([column]),
+  ),
+)
+
+/** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
+export async function insertEmails(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  charge: FragmentSqlToken,
+): Promise<void> {
+  const tuples = rows.map((row) =>
+    newColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
+  )
+  const types = newColumns.map(([, type]) => type)
+  await tx.query(sql.prepared('insert_emails', object())`
+    with charged as (${charge})
+    insert into emails (${newNames})
+    select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})`)
+}
+
+const referenceRow = object({
+  kind: string().oneOf(['domain', 'template', 'contact']).defined(),
+  key: string().defined(),
+  id: string().defined(),
+  version_id: string().defined().nullable(),
+  slots: array(string().defined()).defined().nullable(),
+})
+
+/** What emails refer to: verified domains by name, templates by id, contacts by identity. One statement for all. */
+export async function emailReferences(
+  tx: Tx,
+  teamId: string,
+  wanted: { domains: readonly string[]; templates: readonly string[]; contacts: readonly string[] },
+) {
+  return tx.any(sql.prepared('email_references', referenceRow)`
+    select 'domain' as kind, name as key, id, null::uuid as version_id, null::text[] as slots
+    from domains
+    where team_id = ${teamId} and name = any(${sql.array(wanted.domains, 'text')}) and status = 'verified'
+    union all
+    select 'template', t.id::text, t.id, v.id, v.slots
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = any(${sql.array(wanted.templates, 'uuid')})
+    union all
+    select 'contact', identity, id, null, null
+    from contacts
+    where team_id = ${teamId} and identity = any(${sql.array(wanted.contacts, 'text')})`)
+}
+
+const storedKeyRow = object({
+  idempotency_key: string().defined(),
+  id: string().defined(),
+  from_address: string().defined(),
+})
+
+/** The emails that a team has stored under these keys. */
+export async function emailsByKeys(tx: Tx, teamId: string, keys: readonly string[]) {
+  return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
+    select idempotency_key, id, from_address from emails
+    where team_id = ${teamId} and idempotency_key = any(${sql.array(keys, 'text')})`)
+}
+
+/** The email of this id, or null without one. */
+export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
+  return tx.maybeOne(sql.prepared('email_by_id', emailRow)`
+    select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+const addresseesRow = object({
+  to_emails: array(string().defined()).defined(),
+  contact_id: string().defined().nullable(),
+})
+
+/** Whom an email went to, or null without one. */
+export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
+    select to_emails, contact_id from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+/** As `emailColumns`, without the bodies; html is there where nothing else tells its size. */
+const listedColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject,
+  case when size_kb is null then html end as html, size_kb, tags, status, idempotency_key, created_at, requeued_at,
+  provider_message_id, broadcast_id, contact_id, null as body_text, headers, reply_to, pending_recipients`
+
+/** A team's emails without their bodies, newest first; with `before`, those that follow this id. */
+export async function emailsOfTeam(
+  tx: Tx,
+  teamId: string,
+  { status, before, limit }: { status?: EmailStatus | undefined; before?: string | undefined; limit: number },
+): Promise<readonly EmailRow[]> {
+  const onlyStatus = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
+  const onlyBefore = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
+  return tx.any(sql.type(emailRow)`
+    select ${listedColumns} from emails
+    where team_id = ${teamId} and ${onlyStatus} and ${onlyBefore} order by id desc limit ${limit}`)
+}
+
+export type EmailRef = { team_id: string; email_id: string }
+
+export const refTuples = (refs: readonly EmailRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, email_id }) => [team_id, email_id]),
+    ['uuid', 'uuid'],
+  )
+
+/** Whether an email still has something to deliver: it is not handed over yet, or to some recipients only. */
+export const undelivered = sql.fragment`
+  (status = 'queued' and provider_message_id is null or pending_recipients is not null)`
+
+const outgoingRow = emailRow.shape({
+  /** When it was put off for the first time since it was accepted or requeued; null when it never was. */
+  tried_since: string().defined().nullable(),
+})
+export type OutgoingRow = InferType<typeof outgoingRow>
+
+/** Those of the emails that still have something to deliver. */
+export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
+  return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
+    select ${emailColumns}, (
+      select min(v.occurred_at) from email_events v
+      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown')
+        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) as tried_since
+    from emails
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+      and ${undelivered}`)
+}
+
+const deletedRow = object({ created_at: string().defined() })
+
+/**
+ * Deletes an email and its events. The row comes first, as with everyone: whoever is just recording events has it
+ * locked, and what they store is seen by the statement after. @returns when it was created, or null without one.
+ */
+export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
+  const deleted = await tx.maybeOne(sql.type(deletedRow)`
+    delete from emails where team_id = ${teamId} and id = ${id} returning created_at`)
+  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
+  return deleted
+}

@@ -1,0 +1,194 @@
+/**
+ * The connection pool: slonik over pg.
+ * Promises: every row is validated by the yup schema its query names; timestamps are RFC 3339 strings in UTC;
+ * `isDatabaseUnavailable` knows a lost database whoever asks, also one whose connections died without a word.
+ * Must not hold SQL of any table.
+ */
+import { createPgDriverFactory } from '@slonik/pg-driver'
+import {
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  type CommonQueryMethods,
+  ConnectionError,
+  createPool,
+  type DatabasePool,
+  type DriverClient,
+  type DriverFactory,
+  IdleTransactionTimeoutError,
+  type Interceptor,
+  StatementCancelledError,
+  StatementTimeoutError,
+  sql,
+} from 'slonik'
+import { object, type Schema } from 'yup'
+
+/** The whole pool: opens transactions, and runs single statements. */
+export type Database = DatabasePool
+/** What a named query runs on: a transaction, or the pool for a statement that stands alone. */
+export type Tx = CommonQueryMethods
+/** What a use case works at: the caller's transaction, and the time. */
+export type At = { tx: Tx; now: Date }
+
+const validateRows: Interceptor = {
+  name: 'validate rows',
+  transformRow: ({ resultParser }, _query, row) => {
+    const schema = resultParser as unknown as Partial<Schema>
+    if (typeof schema?.validateSync === 'function') schema.validateSync(row, { strict: true })
+    return row
+  },
+}
+
+const typeParsers = [
+  { name: 'timestamptz', parse: (value: string) => new Date(value).toISOString() },
+  { name: 'int8', parse: Number },
+  { name: 'numeric', parse: Number },
+]
+
+/** What the server gets beyond a statement's own timeout to say that it is over, in milliseconds. */
+const SILENCE = 3_000
+const SILENT = 'the connection does not answer any more'
+
+/**
+ * Gives up a connection that has died without a word (a failover, a lost route): the server's timeouts cannot reach us
+ * then, and every query on it would wait until the kernel gives up, a quarter of an hour later.
+ */
+function givingUp(client: DriverClient, limit: number): DriverClient {
+  const query: DriverClient['query'] = async (...statement) => {
+    const silent = Promise.withResolvers<never>()
+    const timer = setTimeout(() => {
+      silent.reject(new Error(SILENT))
+      client.destroy().catch(() => {})
+    }, limit)
+    try {
+      return await Promise.race([client.query(...statement), silent.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return { ...client, query }
+}
+
+const driverGivingUp =
+  (limit: number): DriverFactory =>
+  async (options) => {
+    const driver = await createPgDriverFactory()(options)
+    return { ...driver, createClient: async () => givingUp(await driver.createClient(), limit) }
+  }
+
+/** The URL with one more setting for its sessions. */
+function withSetting(url: string, setting: string): string {
+  const changed = new URL(url)
+  const options = [changed.searchParams.get('options'), setting].filter((each) => each !== null)
+  changed.searchParams.set('options', options.join(' '))
+  // A plus sign would be read as itself.
+  return changed.href.replaceAll('+', '%20')
+}
+
+/**
+ * Opens a pool. Connects once, to learn the types' numbers; later connections are made when they are needed, and a
+ * database that goes away and comes back is found again.
+ * @param statementTimeout in milliseconds; a statement past it is cancelled by the server.
+ * @param lockTimeout in milliseconds; so is one that waits for a lock for longer. Without it a wait is a statement's.
+ */
+export async function openDatabase(
+  url: string,
+  {
+    size = 10,
+    statementTimeout = 10_000,
+    lockTimeout,
+  }: { size?: number; statementTimeout?: number; lockTimeout?: number } = {},
+): Promise<Database> {
+  const settings = lockTimeout === undefined ? url : withSetting(url, `-c lock_timeout=${lockTimeout}`)
+  return createPool(settings, {
+    driverFactory: driverGivingUp(statementTimeout + SILENCE),
+    maxPoolSize: size,
+    connectionTimeout: 3_000,
+    connectionRetryLimit: 1,
+    idleTimeout: 30_000,
+    statementTimeout,
+    idleInTransactionSessionTimeout: 30_000,
+    // We set nothing that outlives a transaction, so a released connection needs no DISCARD ALL (one round trip).
+    resetConnection: async () => {},
+    interceptors: [validateRows],
+    typeParsers,
+  })
+}
+
+const UNAVAILABLE_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EPIPE',
+  '08000',
+  '08003',
+  '08006',
+  '25006', // read only: a standby, after a failover
+  '25P03', // idle in a transaction for too long
+  '40001', // could not serialize, though tried again
+  '40P01', // deadlock, though tried again
+  '53100', // disk full
+  '53200', // out of memory
+  '53300', // too many connections
+  '53400', // configuration limit exceeded
+  '55P03', // lock not available
+  '57014', // cancelled by an operator
+  '57P01', // admin shutdown
+  '57P02', // crash shutdown
+  '57P03', // cannot connect now
+  '57P05', // idle for too long
+  '58030', // I/O error
+])
+
+// What pg says of a lost connection without giving it a code.
+const CODELESS = new Set([
+  'timeout expired',
+  'Connection terminated',
+  'Connection terminated unexpectedly',
+  'Connection terminated due to connection timeout',
+  'Query read timeout',
+  SILENT,
+])
+
+/** Whether an error means that the database could not be reached or did not answer in time. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    if (
+      fault instanceof ConnectionError ||
+      fault instanceof BackendTerminatedError ||
+      fault instanceof BackendTerminatedUnexpectedlyError ||
+      fault instanceof IdleTransactionTimeoutError ||
+      fault instanceof StatementCancelledError ||
+      fault instanceof StatementTimeoutError
+    ) {
+      return true
+    }
+    const { code } = fault as { code?: unknown }
+    if (typeof code === 'string' && UNAVAILABLE_CODES.has(code)) return true
+    if (CODELESS.has(fault.message)) return true
+  }
+  return false
+}
+
+// What a server answers to a user, a password or a database that it does not take.
+const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
+
+/** The server's words when it does not let us in: whoever set DATABASE_URL has to act. Null for any other error. */
+export function databaseRefusal(error: unknown): string | null {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    const { code, message } = fault as Error & { code?: unknown }
+    if (typeof code === 'string' && REFUSED_CODES.has(code)) return message
+  }
+  return null
+}
+
+/** Sends one NOTIFY for each payload, in one statement. */
+export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
+  await tx.query(sql.prepared('notify', object())`
+    select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
+}
+
+/** Fails when the database does not answer. */
+export async function ping(tx: Tx): Promise<void> {
+  await tx.query(sql.unsafe`select 1`)
+}

@@ -1,0 +1,51 @@
+/**
+ * The end of a process, ordered and time-limited, and the start that fails, in one place.
+ * Promises: SIGTERM, SIGINT and the loss of the parent that asked for word (`npm start`) stop a process once; it
+ * exits 0 when its work is finished, or when the grace is over: whatever is cut off then, a job's heartbeat finds.
+ */
+
+import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
+import { SettingsFault } from './config.ts'
+import type { Log } from './log.ts'
+
+/** How long a process may take to end, in milliseconds (design §8). */
+const GRACE = 25_000
+/** What of it work in flight may take to finish; the rest is for its records and for the connections. */
+export const DRAIN = 23_500
+
+/** What a process tells its parent once it is up: the port it listens on, if any. */
+export type Up = { port?: number }
+
+/** Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. */
+export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
+  let stopping = false
+  const shutdown = async (): Promise<void> => {
+    if (stopping) return
+    stopping = true
+    log.info('draining')
+    setTimeout(() => process.exit(0), GRACE).unref()
+    await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
+    process.exit(0)
+  }
+  process.on('SIGTERM', shutdown)
+  process.on('SIGINT', shutdown)
+  process.on('disconnect', shutdown)
+  process.send?.(up)
+}
+
+/** Why a start failed, in the words of one who can act on it, where we know the cause; else null. */
+export function startFault(error: unknown): string | null {
+  if (error instanceof SettingsFault) return error.message
+  const refused = databaseRefusal(error)
+  if (refused !== null) return `cannot start, the server refuses DATABASE_URL: ${refused}`
+  if (!isDatabaseUnavailable(error)) return null
+  const said = error instanceof Error ? error.message : ''
+  return `cannot start, the database cannot be reached: ${said || 'no answer'}`
+}
+
+/** Tells why a process could not start, in one line where we know the cause, and ends it with exit code 1. */
+export function failToStart(error: unknown): void {
+  const stack = error instanceof Error ? error.stack : String(error)
+  process.stderr.write(`${startFault(error) ?? stack}\n`)
+  process.exit(1)
+}

@@ -1,0 +1,297 @@
+/**
+ * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and what workers need to fetch and settle.
+ * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never
+ * has two jobs; settling is limited to the attempt that was fetched, but for one that was put off: pg-boss counts its
+ * successor's attempts anew, so whoever puts a job off says `completed` of it afterwards, which can do no harm. The
+ * only module that imports pg-boss.
+ */
+import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
+import { sql } from 'slonik'
+import { type Database, isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
+import { SettingsFault } from '../process/config.ts'
+import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
+import {
+  deadLetterOf,
+  JOBS,
+  type JobName,
+  type Payload,
+  RETENTION,
+  SCHEDULES,
+  type ScheduleName,
+} from './jobs.ts'
+
+const SCHEMA = 'pgboss'
+
+/** For pg itself: a connection that died without a word is given up, in milliseconds. */
+const CONNECTION = { query_timeout: 60_000, keepAlive: true }
+
+/** A fetched job. Pass it back whole when settling: the attempt is part of it. */
+export type FetchedJob<J extends JobName> = Job<Payload<J>>
+
+/** A job's end as its handler sees it: `failed` is tried again later, `deadletter` is given up. */
+export type Settlement = JobResult & { put_off?: true }
+
+/**
+ * The end of a job that was snoozed. Its successor may run by now, and pg-boss cannot tell the two apart: to complete
+ * that one too early costs a round of the sweep, to fail it would send twice.
+ */
+export const putOff = (id: string): Settlement => ({ id, status: 'completed', put_off: true })
+
+/** What the API and the CLI use. */
+export type Producer = {
+  /**
+   * Stores jobs in the caller's transaction. A row whose job is still stored keeps that one.
+   * @returns how many jobs were stored.
+   */
+  enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
+  /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
+  reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
+  /** Moves a queue's dead letters back, a hundred at a time, each lot in one transaction with `moved`. */
+  redrive<J extends JobName>(
+    database: Database,
+    job: J,
+    moved?: (tx: Tx, payloads: Payload<J>[]) => Promise<void>,
+  ): Promise<number>
+  stop(): Promise<void>
+}
+
+export type Consumer = Omit<Producer, 'stop'> & {
+  /** Starts `concurrency` loops that each fetch up to `batchSize` jobs at a time. */
+  work<J extends JobName>(
+    job: J,
+    options: { batchSize: number; concurrency: number },
+    handler: (jobs: FetchedJob<J>[]) => Promise<Settlement[]>,
+  ): Promise<void>
+  /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
+  schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>
+  /** Completes jobs in the caller's transaction: those whose attempt is still ours. */
+  complete<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[]): Promise<void>
+  /** Puts jobs off in the caller's transaction without counting an attempt. */
+  snooze<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[], seconds: number): Promise<void>
+  /** Fetches now instead of at the next poll; a hint that costs one fetch when it was wrong. */
+  wake(job: string): void
+  /** Stops fetching, waits for the handlers in flight, at most `timeout` milliseconds. */
+  stop(timeout: number): Promise<void>
+}
+
+/** pg-boss's SQL on a slonik transaction. The token is built by hand: the tag would refuse array parameters. */
+const on = (tx: Tx) => ({
+  db: {
+    async executeSql(text: string, values: unknown[] = []) {
+      const { rows } = await tx.query({ ...sql.unsafe`select`, sql: text, values: values as never })
+      return { rows: [...rows] }
+    },
+  },
+})
+
+/** The ids that a settling call touched: pg-boss 12.35 returns them, its types do not say so yet. */
+const settledIds = (response: CommandResponse): Set<string> =>
+  new Set((response as CommandResponse & { settled?: string[] }).settled ?? [])
+
+const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
+  (JOBS[job].id as (payload: Payload<J>) => string)(payload)
+
+const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
+  payloads.map((payload) => jobId(job, payload))
+
+async function insertJobs<J extends JobName>(
+  boss: PgBoss,
+  tx: Tx,
+  job: J,
+  payloads: readonly Payload<J>[],
+  startAfter?: number,
+): Promise<number> {
+  if (payloads.length === 0) return 0
+  const delay = startAfter === undefined ? {} : { startAfter }
+  const jobs = payloads.map((data) => ({ id: jobId(job, data), data, ...delay }))
+  const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
+  return ids?.length ?? 0
+}
+
+async function redrive<J extends JobName>(
+  boss: PgBoss,
+  database: Database,
+  job: J,
+  moved: (tx: Tx, payloads: Payload<J>[]) => Promise<void> = async () => {},
+): Promise<number> {
+  const dead = deadLetterOf(job)
+  let total = 0
+  for (;;) {
+    const jobs = await boss.fetch<Payload<J>>(dead, { batchSize: 100 })
+    if (jobs.length === 0) return total
+    const payloads = jobs.map(({ data }) => data)
+    await database.transaction(async (tx) => {
+      await deleteEndedJobs(tx, job, jobIds(job, payloads))
+      await moved(tx, payloads)
+      await insertJobs(boss, tx, job, payloads)
+      await boss.complete(dead, jobs, null, on(tx))
+    })
+    total += jobs.length
+  }
+}
+
+const createProducer = (boss: PgBoss): Omit<Producer, 'stop'> => ({
+  enqueue: (tx, job, payloads) => insertJobs(boss, tx, job, payloads),
+  reenqueue: async (tx, job, payloads) => {
+    if (payloads.length === 0) return 0
+    await deleteIdleJobs(tx, job, jobIds(job, payloads))
+    return insertJobs(boss, tx, job, payloads)
+  },
+  redrive: (database, job, moved) => redrive(boss, database, job, moved),
+})
+
+/** How long the same fault is not told again, in milliseconds: every poll of a lost database says it. */
+const QUIET = 10_000
+
+/** pg-boss tells of faults as plain objects, and over and over. */
+function teller(onError: (error: Error) => void): (fault: unknown) => void {
+  const told = new Map<string, number>()
+  return (fault) => {
+    const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
+    const words = message || code || String(fault)
+    const now = performance.now()
+    if (now - (told.get(words) ?? -QUIET) < QUIET) return
+    told.set(words, now)
+    onError(fault instanceof Error && message ? fault : Object.assign(new Error(words), { code, queue }))
+  }
+}
+
+async function start(
+  options: ConstructorParameters<typeof PgBoss>[0] & object,
+  onError: (error: Error) => void,
+) {
+  const boss = new PgBoss({
+    schema: SCHEMA,
+    migrate: false,
+    createSchema: false,
+    ...CONNECTION,
+    ...options,
+  } as ConstructorParameters<typeof PgBoss>[0] & object)
+  // Without a listener a lost connection would end the process (reliability §1, #381).
+  boss.on('error', teller(onError))
+  try {
+    await boss.start()
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) throw error
+    throw new SettingsFault([
+      'DATABASE_URL: that database is not migrated to this version; run `node db/migrate.ts`',
+    ])
+  }
+  return boss
+}
+
+/** Opens the queue for producing: no polling, no upkeep, two connections at most. */
+export async function openProducer(url: string, onError: (error: Error) => void): Promise<Producer> {
+  const boss = await start({ connectionString: url, max: 2, supervise: false, schedule: false }, onError)
+  return { ...createProducer(boss), stop: () => boss.stop({ graceful: false }) }
+}
+
+/** So many loops of a queue look for work every second; the others are for when these are busy, and are woken. */
+const PROMPT_LOOPS = 2
+
+/** One fetching loop: pg-boss's id of it, and whether its handler runs just now. */
+type Loop = { id: string; busy: boolean }
+
+/** Opens the queue for a worker: fetching, schedules and upkeep (dead workers' jobs, old jobs). */
+export async function openConsumer(
+  url: string,
+  { connections, onError }: { connections: number; onError: (error: Error) => void },
+): Promise<Consumer> {
+  const boss = await start(
+    {
+      connectionString: url,
+      max: connections,
+      supervise: true,
+      schedule: true,
+      superviseIntervalSeconds: 2,
+      monitorIntervalSeconds: 2,
+      maintenanceIntervalSeconds: 300,
+      cronMonitorIntervalSeconds: 30,
+      cronWorkerIntervalSeconds: 5,
+    },
+    onError,
+  )
+  const loops = new Map<string, Loop[]>()
+  return {
+    ...createProducer(boss),
+    async work(job, { batchSize, concurrency }, handler) {
+      const own: Loop[] = []
+      loops.set(job, own)
+      for (let index = 0; index < concurrency; index++) {
+        const loop: Loop = { id: '', busy: false }
+        loop.id = await boss.work<Payload<typeof job>>(
+          job,
+          {
+            batchSize,
+            perJobResults: true,
+            burstWhenBatchFull: true,
+            pollingIntervalSeconds: index < PROMPT_LOOPS ? 1 : 5,
+            heartbeatRefreshSeconds: 3,
+          },
+          async (jobs) => {
+            loop.busy = true
+            try {
+              return await handler(jobs)
+            } finally {
+              loop.busy = false
+            }
+          },
+        )
+        own.push(loop)
+      }
+    },
+    async schedule(name, handler) {
+      await boss.work(name, { pollingIntervalSeconds: 5 }, handler)
+      await boss.schedule(name, SCHEDULES[name].cron)
+    },
+    async complete(tx, job, jobs) {
+      await boss.complete(job, [...jobs], null, on(tx))
+    },
+    async snooze(tx, job, jobs, seconds) {
+      const ours = settledIds(await boss.deleteJob(job, [...jobs], on(tx)))
+      const payloads = jobs.filter(({ id }) => ours.has(id)).map(({ data }) => data)
+      await insertJobs(boss, tx, job, payloads, seconds)
+    },
+    wake(job) {
+      const own = loops.get(job) ?? []
+      const idle = own.find((loop) => !loop.busy)
+      for (const loop of idle ? [idle] : own) boss.notifyWorker(loop.id)
+    },
+    stop: (timeout) => boss.stop({ graceful: true, timeout }),
+  }
+}
+
+/**
+ * Creates pg-boss's schema and every queue with its dead letter queue, and brings their options up to date.
+ * Serial, and before traffic: attaching a queue's own table waits for open inserts (reliability §4).
+ */
+export async function migrateQueues(url: string): Promise<void> {
+  const boss = new PgBoss({
+    connectionString: url,
+    schema: SCHEMA,
+    max: 2,
+    supervise: false,
+    schedule: false,
+  })
+  boss.on('error', () => {})
+  await boss.start()
+  const kept = { retentionSeconds: RETENTION, deleteAfterSeconds: 600 }
+  try {
+    for (const [name, { options }] of Object.entries(JOBS)) {
+      const { partition, ...rest } = options
+      const dead = deadLetterOf(name as JobName)
+      const changing = { ...kept, ...rest, retryBackoff: true, deadLetter: dead }
+      await boss.createQueue(dead, kept)
+      await boss.updateQueue(dead, kept)
+      await boss.createQueue(name, { partition, ...changing })
+      await boss.updateQueue(name, changing)
+    }
+    for (const name of Object.keys(SCHEDULES)) {
+      await boss.createQueue(name, { policy: 'exclusive' })
+      // Without a heartbeat a killed worker's round would keep the next ones away until it expires.
+      await boss.updateQueue(name, { retryLimit: 0, heartbeatSeconds: 10, expireInSeconds: 300 })
+    }
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}

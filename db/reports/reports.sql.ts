@@ -1,0 +1,133 @@
+/** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { withoutJob } from '../queue/jobs.sql.ts'
+
+const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
+export type Provider = (typeof PROVIDERS)[number]
+
+export const REPORT_STATES = ['pending', 'done', 'parked'] as const
+export type ReportState = (typeof REPORT_STATES)[number]
+
+type NewReport = {
+  id: string
+  provider: Provider
+  event_key: string
+  body: Buffer
+  received_at: Date
+  retry_until: Date
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Stores a report. @returns false when its provider has sent it before. */
+export async function insertReport(tx: Tx, report: NewReport): Promise<boolean> {
+  const row = await tx.maybeOne(sql.type(idRow)`
+    insert into reports (id, provider, event_key, body, received_at, retry_until)
+    values (${report.id}, ${report.provider}, ${report.event_key}, ${sql.binary(report.body)},
+      ${sql.timestamp(report.received_at)}, ${sql.timestamp(report.retry_until)})
+    on conflict (provider, event_key) do nothing
+    returning id`)
+  return row !== null
+}
+
+const pendingRow = object({
+  id: string().defined(),
+  provider: string().oneOf(PROVIDERS).defined(),
+  bytes: number().defined(),
+  received_at: string().defined(),
+  retry_until: string().defined(),
+})
+export type PendingReport = InferType<typeof pendingRow>
+
+/** Those of the reports that are still to be ingested, without their bodies, oldest first. */
+export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<readonly PendingReport[]> {
+  return tx.any(sql.prepared('pending_reports', pendingRow)`
+    select id, provider, octet_length(body) as bytes, received_at, retry_until from reports
+    where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
+}
+
+const bodyRow = object({ id: string().defined(), body: mixed<Buffer>().defined() })
+
+/** The bodies of reports, by id. */
+export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
+  const rows = await tx.any(sql.prepared('report_bodies', bodyRow)`
+    select id, body from reports where id = any(${sql.array(ids, 'uuid')})`)
+  return new Map(rows.map(({ id, body }) => [id, body]))
+}
+
+/** Reports that came before `before`, are still pending and have no job, oldest first. */
+export async function lostReports(tx: Tx, before: Date, limit: number): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from reports r where state = 'pending' and received_at < ${sql.timestamp(before)}
+      and ${withoutJob('ingest-report', sql.fragment`r.id`)}
+    order by received_at limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
+const deletedRow = object({ deleted: number().defined() })
+
+/** Deletes up to `limit` reports that came before `before` and are done with, by their ids' time. @returns how many. */
+export async function deleteDoneReports(tx: Tx, before: Date, limit: number): Promise<number> {
+  const oldest = uuidv7({ msecs: before.getTime(), random: new Uint8Array(16), seq: 0 })
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with old as (
+      select id from reports where state = 'done' and id < ${oldest} limit ${limit}),
+    gone as (delete from reports where id in (select id from old) returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
+}
+
+type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }
+
+/** Ends pending reports, in one statement. */
+export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
+  const tuples = settled.map(({ id, state, reason }) => [id, state, reason])
+  await tx.query(sql.prepared('settle_reports', object())`
+    update reports r set state = s.state, reason = s.reason
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text'])} as s (id, state, reason)
+    where r.id = s.id and r.state = 'pending'`)
+}
+
+const reportRow = object({
+  id: string().defined(),
+  provider: string().oneOf(PROVIDERS).defined(),
+  event_key: string().defined(),
+  received_at: string().defined(),
+  state: string().oneOf(REPORT_STATES).defined(),
+  reason: string().defined().nullable(),
+  bytes: number().defined(),
+})
+export type ReportRow = InferType<typeof reportRow>
+
+const reportColumns = sql.fragment`
+  id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
+
+/** Reports without their bodies, newest first. */
+export async function reportsByState(
+  tx: Tx,
+  { state, limit }: { state?: ReportState | undefined; limit: number },
+): Promise<readonly ReportRow[]> {
+  const only = state === undefined ? sql.fragment`true` : sql.fragment`state = ${state}`
+  return tx.any(sql.type(reportRow)`
+    select ${reportColumns} from reports where ${only} order by id desc limit ${limit}`)
+}
+
+export async function reportById(tx: Tx, id: string): Promise<ReportRow | null> {
+  return tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
+}
+
+/** Deletes a report that is parked. @returns it, or null when there is none, or none that is parked. */
+export async function deleteParkedReport(tx: Tx, id: string): Promise<ReportRow | null> {
+  return tx.maybeOne(sql.type(reportRow)`
+    delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)
+}
+
+/** Makes a report pending again. @returns it, or null without one. */
+export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promise<ReportRow | null> {
+  return tx.maybeOne(sql.type(reportRow)`
+    update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
+    where id = ${id} returning ${reportColumns}`)
+}

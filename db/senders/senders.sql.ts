@@ -1,0 +1,138 @@
+/** Rows of senders, and the queries over them. */
+import { sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+const senderRow = object({
+  key: string().defined(),
+  rate: number().defined(),
+  slowed_at: string().defined().nullable(),
+  tokens: number().defined(),
+  refilled_at: string().defined(),
+  paused_until: string().defined().nullable(),
+  pause_reason: string().defined().nullable(),
+})
+export type SenderRow = InferType<typeof senderRow>
+
+const senderColumns = sql.fragment`key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason`
+
+/** The sender's row, locked until the transaction ends; made at full pace if there is none. */
+export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date): Promise<SenderRow> {
+  const held = async () =>
+    await tx.maybeOne(sql.prepared('lock_sender', senderRow)`
+      select ${senderColumns} from senders where key = ${key} for no key update`)
+  const found = await held()
+  if (found) return found
+  await tx.query(sql.type(object())`
+    insert into senders (key, rate, tokens, refilled_at)
+    values (${key}, ${ceiling}, ${Math.max(1, ceiling)}, ${sql.timestamp(now)})
+    on conflict do nothing`)
+  const made = await held()
+  if (made) return made
+  throw new Error(`the row of sender ${key} was deleted just now`)
+}
+
+// As text: a timestamp's fragment and a null would make two statements under one name.
+const at = (time: Date | null): string | null => time?.toISOString() ?? null
+
+/** Writes a locked sender's row whole. */
+export async function saveSender(
+  tx: Tx,
+  key: string,
+  sender: {
+    rate: number
+    slowed_at: Date | null
+    tokens: number
+    refilled_at: Date
+    paused_until: Date | null
+    pause_reason: string | null
+  },
+): Promise<void> {
+  await tx.query(sql.prepared('save_sender', object())`
+    update senders set rate = ${sender.rate}, slowed_at = ${at(sender.slowed_at)}::timestamptz, tokens = ${sender.tokens},
+      refilled_at = ${sql.timestamp(sender.refilled_at)}, paused_until = ${at(sender.paused_until)}::timestamptz,
+      pause_reason = ${sender.pause_reason}
+    where key = ${key}`)
+}
+
+/** The sender's row as it is; null when it has none yet. */
+export async function senderByKey(tx: Tx, key: string): Promise<SenderRow | null> {
+  return tx.maybeOne(sql.prepared('sender_by_key', senderRow)`
+    select ${senderColumns} from senders where key = ${key}`)
+}
+
+const pausedRow = object({
+  key: string().defined(),
+  paused_until: string().defined(),
+  pause_reason: string().defined().nullable(),
+})
+
+/** The senders that are paused at `now`. */
+export async function pausedSenders(tx: Tx, now: Date) {
+  return tx.any(sql.type(pausedRow)`
+    select key, paused_until, pause_reason from senders
+    where paused_until > ${sql.timestamp(now)} order by key`)
+}
+
+/** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
+export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }
+
+const recipientPauseRow = object({
+  sender: string().defined(),
+  recipient: string().defined(),
+  paused_until: string().defined(),
+  reason: string().defined(),
+})
+
+/** The pauses of these recipients at `now`, at whichever sender. */
+export async function recipientPauses(tx: Tx, recipients: readonly string[], now: Date) {
+  return tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
+    select sender, recipient, paused_until, reason from recipient_pauses
+    where recipient = any(${sql.array(recipients, 'text')}) and paused_until > ${sql.timestamp(now)}
+    order by sender, recipient`)
+}
+
+/** Sets pauses, in one order for everyone; a longer one that stands already stays. */
+export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[]): Promise<void> {
+  const tuples = pauses.map((pause) => [
+    pause.sender,
+    pause.recipient,
+    pause.paused_until.toISOString(),
+    pause.reason,
+  ])
+  await tx.query(sql.type(object())`
+    insert into recipient_pauses (sender, recipient, paused_until, reason)
+    select distinct on (recipient, sender) sender, recipient, paused_until, reason
+    from ${sql.unnest(tuples, ['text', 'text', 'timestamptz', 'text'])} as p (sender, recipient, paused_until, reason)
+    order by recipient, sender, paused_until desc
+    on conflict (recipient, sender) do update set paused_until = excluded.paused_until, reason = excluded.reason
+    where recipient_pauses.paused_until < excluded.paused_until`)
+}
+
+/** Deletes the pauses that are over at `now`. */
+export async function forgetRecipientPauses(tx: Tx, now: Date): Promise<void> {
+  await tx.query(sql.type(object())`delete from recipient_pauses where paused_until <= ${sql.timestamp(now)}`)
+}
+
+const keyRow = object({ key: string().defined() })
+
+/** Pauses senders until a time each, in one statement; a longer pause stays. @returns the keys that there are. */
+export async function extendPauses(
+  tx: Tx,
+  pauses: readonly { key: string; until: Date; reason: string }[],
+): Promise<Set<string>> {
+  const tuples = pauses.map(({ key, until, reason }) => [key, until.toISOString(), reason])
+  const rows = await tx.any(sql.prepared('extend_sender_pauses', keyRow)`
+    with meant as (
+      select s.key, p.until, p.reason
+      from ${sql.unnest(tuples, ['text', 'timestamptz', 'text'])} as p (key, until, reason)
+        join senders s on s.key = p.key
+      order by s.key for no key update of s
+    ), changed as (
+      update senders s set paused_until = m.until, pause_reason = m.reason
+      from meant m
+      where s.key = m.key and (s.paused_until is null or s.paused_until < m.until)
+    )
+    select key from meant`)
+  return new Set(rows.map(({ key }) => key))
+}

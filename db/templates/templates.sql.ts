@@ -1,0 +1,89 @@
+/** Rows of templates and template_versions, and the queries over them. Versions are immutable. */
+import { sql } from 'slonik'
+import { array, type InferType, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+const versionRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  template_id: string().defined(),
+  html: string().defined(),
+  body_text: string().defined(),
+  slots: array(string().defined()).defined(),
+})
+export type VersionRow = InferType<typeof versionRow>
+
+/** Stores a template; its version may follow in the same transaction. */
+export async function insertTemplate(
+  tx: Tx,
+  teamId: string,
+  template: { id: string; name: string; version_id: string },
+  now: Date,
+): Promise<void> {
+  const at = sql.timestamp(now)
+  await tx.query(sql.unsafe`
+    insert into templates (team_id, id, name, version_id, created_at, updated_at)
+    values (${teamId}, ${template.id}, ${template.name}, ${template.version_id}, ${at}, ${at})`)
+}
+
+/** Stores a version, which nothing changes afterwards. */
+export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into template_versions (team_id, id, template_id, html, body_text, slots, created_at)
+    values (${version.team_id}, ${version.id}, ${version.template_id}, ${version.html}, ${version.body_text},
+      ${sql.array(version.slots, 'text')}, ${sql.timestamp(now)})`)
+}
+
+const templateRow = object({ id: string().defined(), name: string().defined() })
+
+/** Makes a version the current one. @returns the template, or null when the team has none of this id. */
+export async function setCurrentVersion(
+  tx: Tx,
+  teamId: string,
+  { id, version_id }: { id: string; version_id: string },
+  now: Date,
+) {
+  return tx.maybeOne(sql.type(templateRow)`
+    update templates set version_id = ${version_id}, updated_at = ${sql.timestamp(now)}
+    where team_id = ${teamId} and id = ${id} returning id, name`)
+}
+
+/** Versions by (team, id), in one statement. */
+export async function versionsByIds(
+  tx: Tx,
+  refs: readonly { team_id: string; id: string }[],
+): Promise<readonly VersionRow[]> {
+  return tx.any(sql.prepared('versions_by_ids', versionRow)`
+    select team_id, id, template_id, html, body_text, slots from template_versions
+    where (team_id, id) in (
+      select * from ${sql.unnest(
+        refs.map((ref) => [ref.team_id, ref.id]),
+        ['uuid', 'uuid'],
+      )} as ref (team_id, id))`)
+}
+
+/** The version that the template's next email gets, locked with its template; null when the team has none. */
+export async function currentVersion(tx: Tx, teamId: string, id: string): Promise<VersionRow | null> {
+  return tx.maybeOne(sql.type(versionRow)`
+    select v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = ${id} for update of t`)
+}
+
+const listedRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  version_id: string().defined(),
+  slots: array(string().defined()).defined(),
+  created_at: string().defined(),
+  updated_at: string().defined(),
+})
+export type ListedTemplate = InferType<typeof listedRow>
+
+/** A team's templates with the slots of their current version, oldest first. */
+export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly ListedTemplate[]> {
+  return tx.any(sql.type(listedRow)`
+    select t.id, t.name, t.version_id, v.slots, t.created_at, t.updated_at
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} order by t.id`)
+}

@@ -1,0 +1,105 @@
+/**
+ * Validates JSON objects from outside, field by field, by yup schema, or `bad_request`.
+ * Promises: types are never coerced, null means absent, unknown fields are left alone, and the message names the
+ * field with its path (decisions: Input). Here and not in api/ since workers validate the items of bulk calls.
+ * Must not know any resource.
+ */
+import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } from 'yup'
+import { Refusal } from '../errors.ts'
+import { parseAddress } from './address.ts'
+import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
+
+/** Whether a JSON value is an object. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const under = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`)
+
+/**
+ * The fields of `value` that the schema knows, validated.
+ * @param path where the value lies in the body, '' for the body itself.
+ * @throws Refusal bad_request
+ */
+export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, path = ''): T {
+  if (!isObject(value)) throw new Refusal('bad_request', `${path || 'the body'} must be an object`)
+  const known = Object.keys(schema.fields).filter(
+    (field) => Object.hasOwn(value, field) && value[field] !== null,
+  )
+  const fields = Object.fromEntries(known.map((field) => [field, value[field]]))
+  const fault = textFault(fields)
+  if (fault) throw new Refusal('bad_request', `${under(path, fault.path)} ${fault.problem}`)
+  try {
+    schema.validateSync(fields, { strict: true })
+    return fields as T
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error
+    throw new Refusal('bad_request', under(path, error.errors[0] ?? 'the body is malformed'))
+  }
+}
+
+// The building blocks of schemas, with messages that read after the field's path.
+
+/** A string of `min` to `max` code points. */
+export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
+  string()
+    .typeError('${path} must be a string')
+    .test('length', `\${path} must have ${min} to ${max} characters`, (value) => {
+      if (value === undefined) return true
+      const length = codePoints(value)
+      return length >= min && length <= max
+    })
+
+/** A string of at most `max` bytes in UTF-8. */
+export const bytes = (max: number) =>
+  string()
+    .typeError('${path} must be a string')
+    .test(
+      'bytes',
+      `\${path} must be at most ${max} bytes`,
+      (value) => value === undefined || utf8Bytes(value) <= max,
+    )
+
+/** A UUID of any version, in either case. */
+export const uuid = () =>
+  string()
+    .typeError('${path} must be a UUID')
+    .test('uuid', '${path} must be a UUID', (value) => value === undefined || isUuid(value))
+
+/** A client's own key for a send (decisions: sizes). */
+export const idempotencyKey = () =>
+  text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
+
+/** One bare email address. */
+export const address = () =>
+  string()
+    .typeError('${path} must be a string')
+    .test(
+      'address',
+      '${path} must be an email address',
+      (value) => value === undefined || parseAddress(value) !== null,
+    )
+
+/** A list of UUIDs. One test for all of them: a body holds hundreds of thousands, and yup takes its time with each. */
+export const uuids = () =>
+  mixed<string[]>().test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
+    if (value === undefined) return true
+    if (!Array.isArray(value)) return false
+    const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
+    return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
+  })
+
+/** A map of string to string; any key is an ordinary one, `__proto__` too. */
+export const stringMap = () =>
+  mixed<Record<string, string>>().test(
+    'map',
+    '${path} must be an object whose values are strings',
+    (value, { path, createError }) => {
+      if (value === undefined || isPlainMap(value)) return true
+      const [key] = isObject(value)
+        ? (Object.entries(value).find(([, text]) => typeof text !== 'string') ?? [])
+        : []
+      return key === undefined
+        ? false
+        : createError({ message: () => `${memberPath(path, key)} must be a string` })
+    },
+  )

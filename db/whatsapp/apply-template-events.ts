@@ -1,0 +1,33 @@
+/**
+ * The provider's news of templates, applied: they name no team, so every team's template of that name is meant.
+ * Promises: any order and any number of repeats end in the same state: the latest news count, among those of one
+ * second the most restrictive. Given a transaction; must not know a provider's words. Contract §6.
+ */
+import type { Tx } from '../postgres/pool.ts'
+import { APPLIED, type Fate, ignored } from '../reports/fate.ts'
+import { TEMPLATE_STATES } from './status.ts'
+import { applyTemplateNews, type TemplateNews } from './templates.sql.ts'
+
+const keyOf = ({ name, language }: Pick<TemplateNews, 'name' | 'language'>): string =>
+  `${name}/${language.replaceAll('-', '_')}`
+
+const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
+  const apart = one.occurred_at.getTime() - other.occurred_at.getTime()
+  if (apart !== 0) return apart > 0
+  return TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status)
+}
+
+/** Applies news in one statement. @returns a fate for each. */
+export async function applyReportedTemplates(
+  tx: Tx,
+  news: readonly TemplateNews[],
+  now: Date,
+): Promise<Fate[]> {
+  const latest = new Map<string, TemplateNews>()
+  for (const one of news) {
+    const known = latest.get(keyOf(one))
+    if (!known || isNewer(one, known)) latest.set(keyOf(one), one)
+  }
+  const there = new Set((await applyTemplateNews(tx, [...latest.values()], now)).map(keyOf))
+  return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))
+}

@@ -1,0 +1,59 @@
+/** Rows of whatsapp_events: what happened to messages. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import type { MessageRef } from './messages.sql.ts'
+import { WHATSAPP_LADDER, type WhatsappEventKind } from './status.ts'
+
+/** One thing that happened to a message. */
+export type WhatsappEvent = MessageRef & {
+  /** What makes a repeat of it fall away: the provider's words for it, or the attempt. */
+  event_key: string
+  kind: WhatsappEventKind
+  occurred_at: Date
+  /** The provider's words. */
+  detail: string
+}
+
+const freshEvent = object({
+  team_id: string().defined(),
+  message_id: string().defined(),
+  event_key: string().defined(),
+})
+
+/** Stores events in one statement. @returns those that were not stored before. */
+export async function insertWhatsappEvents(tx: Tx, events: readonly WhatsappEvent[]) {
+  const tuples = events.map((event) => [
+    event.team_id,
+    event.message_id,
+    event.event_key,
+    event.kind,
+    event.occurred_at.toISOString(),
+    event.detail,
+  ])
+  return tx.any(sql.prepared('insert_whatsapp_events', freshEvent)`
+    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
+    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])} as event
+    on conflict do nothing
+    returning team_id, message_id, event_key`)
+}
+
+const eventRow = object({
+  kind: string().defined(),
+  occurred_at: string().defined(),
+  detail: string().defined(),
+})
+export type WhatsappEventRow = InferType<typeof eventRow>
+
+/** The message's timeline, oldest first; within a second, which is all that reports tell, by the ladder. */
+export async function eventsOfMessage(
+  tx: Tx,
+  teamId: string,
+  id: string,
+): Promise<readonly WhatsappEventRow[]> {
+  return tx.any(sql.type(eventRow)`
+    select kind, occurred_at, detail from whatsapp_events
+    where team_id = ${teamId} and message_id = ${id}
+    order by date_trunc('second', occurred_at),
+      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, event_key`)
+}

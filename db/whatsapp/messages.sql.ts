@@ -1,0 +1,183 @@
+/** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events/table.ts. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { WHATSAPP_LADDER, type WhatsappStatus } from './status.ts'
+
+const stringMap = mixed<Record<string, string>>()
+
+/** What was asked for, once for all its recipients. */
+export type NewRequest = {
+  team_id: string
+  id: string
+  template_id: string
+  parameters: Readonly<Record<string, string>>
+  idempotency_key: string | null
+  created_at: string
+}
+
+/** One recipient of a request, as it is first stored. */
+export type NewMessage = {
+  team_id: string
+  id: string
+  request_id: string
+  position: number
+  recipient: string
+  country: string | null
+  created_at: string
+}
+
+/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargeOf), in one statement. */
+export async function insertRequests(
+  tx: Tx,
+  { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
+  charge: FragmentSqlToken,
+): Promise<void> {
+  const asked = requests.map((request) => [
+    request.team_id,
+    request.id,
+    request.template_id,
+    JSON.stringify(request.parameters),
+    request.idempotency_key,
+    request.created_at,
+  ])
+  const tuples = messages.map((message) => [
+    message.team_id,
+    message.id,
+    message.request_id,
+    message.position,
+    message.recipient,
+    message.country,
+    message.created_at,
+  ])
+  await tx.query(sql.prepared('insert_whatsapp_requests', object())`
+    with charged as (${charge}), asked as (
+      insert into whatsapp_requests (team_id, id, template_id, parameters, idempotency_key, created_at)
+      select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'timestamptz'])} as request
+    )
+    insert into whatsapp_messages (
+      team_id, id, request_id, position, recipient, country, created_at, status)
+    select team_id, id, request_id, position, recipient, country, created_at, 'queued'
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
+      as message (team_id, id, request_id, position, recipient, country, created_at)`)
+}
+
+const storedKeyRow = object({
+  idempotency_key: string().defined(),
+  request_id: string().defined(),
+  first_id: string().defined(),
+})
+
+/** The requests that a team has stored under these keys, each with the id of its first message. */
+export async function requestsByKeys(tx: Tx, teamId: string, keys: readonly string[]) {
+  return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
+    select r.idempotency_key, r.id as request_id, m.id as first_id
+    from whatsapp_requests r
+      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id and m.position = 0
+    where r.team_id = ${teamId} and r.idempotency_key = any(${sql.array(keys, 'text')})`)
+}
+
+const status = () => string().oneOf(WHATSAPP_LADDER).defined()
+
+const shownRow = object({ id: string().defined(), recipient: string().defined(), status: status() })
+export type SentRow = InferType<typeof shownRow>
+
+/** A request's messages as they stand now, in the order of its recipients. */
+export async function messagesOfRequest(
+  tx: Tx,
+  teamId: string,
+  requestId: string,
+): Promise<readonly SentRow[]> {
+  return tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
+    select id, recipient, status from whatsapp_messages
+    where team_id = ${teamId} and request_id = ${requestId} order by position`)
+}
+
+const messageRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  request_id: string().defined(),
+  template_id: string().defined(),
+  recipient: string().defined(),
+  country: string().defined().nullable(),
+  status: status(),
+  parameters: stringMap.defined(),
+  idempotency_key: string().defined().nullable(),
+  created_at: string().defined(),
+  requeued_at: string().defined().nullable(),
+  accepted_at: string().defined().nullable(),
+  provider_message_id: string().defined().nullable(),
+})
+export type WhatsappRow = InferType<typeof messageRow>
+
+const messageColumns = sql.fragment`
+  m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
+  m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id`
+
+const messageTables = sql.fragment`
+  whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id`
+
+/** A message with what was asked for, or null without one. */
+export async function messageById(tx: Tx, teamId: string, id: string): Promise<WhatsappRow | null> {
+  return tx.maybeOne(sql.type(messageRow)`
+    select ${messageColumns} from ${messageTables} where m.team_id = ${teamId} and m.id = ${id}`)
+}
+
+/** A team's messages, newest first. */
+export async function messagesOfTeam(
+  tx: Tx,
+  teamId: string,
+  { status: only, limit }: { status?: WhatsappStatus | undefined; limit: number },
+): Promise<readonly WhatsappRow[]> {
+  const onlyStatus = only === undefined ? sql.fragment`true` : sql.fragment`m.status = ${only}`
+  return tx.any(sql.type(messageRow)`
+    select ${messageColumns} from ${messageTables}
+    where m.team_id = ${teamId} and ${onlyStatus} order by m.id desc limit ${limit}`)
+}
+
+export type MessageRef = { team_id: string; message_id: string }
+
+/** References as rows of a statement. */
+export const refTuples = (refs: readonly MessageRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, message_id }) => [team_id, message_id]),
+    ['uuid', 'uuid'],
+  )
+
+const outgoingRow = object({
+  team_id: string().defined(),
+  message_id: string().defined(),
+  recipient: string().defined(),
+  created_at: string().defined(),
+  requeued_at: string().defined().nullable(),
+  /** How often it has been put off so far, and when for the first time since it was accepted or requeued. */
+  deferrals: number().defined(),
+  tried_since: string().defined().nullable(),
+  parameters: stringMap.defined(),
+  template_id: string().defined(),
+  name: string().defined(),
+  language: string().defined(),
+  slots: array(string().defined()).defined(),
+  url_buttons: array(number().defined()).defined(),
+})
+export type OutgoingRow = InferType<typeof outgoingRow>
+
+/** Those of the messages that the provider has not taken, each with what its template is now. */
+export async function messagesToDeliver(
+  tx: Tx,
+  refs: readonly MessageRef[],
+): Promise<readonly OutgoingRow[]> {
+  return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
+    select m.team_id, m.id as message_id, m.recipient, m.created_at, m.requeued_at, r.parameters, r.template_id,
+      t.name, t.language, t.slots, t.url_buttons, e.deferrals, e.tried_since
+    from ${messageTables} join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
+      cross join lateral (
+        select count(*) filter (where kind = 'deferred') as deferrals,
+          -- A wait for the whole number (deliver-whatsapp.ts) is no try of this message.
+          min(occurred_at) filter (where occurred_at >= coalesce(m.requeued_at, m.created_at)
+            and event_key not like 'waits:%') as tried_since
+        from whatsapp_events
+        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')) e
+    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+      and m.status = 'queued' and m.accepted_at is null`)
+}

@@ -1,0 +1,107 @@
+/** Waiting for a reply: at once by notification, by the poll without one, and not for ever. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
+import t from 'tap'
+import { number, object } from 'yup'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { announce, createReplies } from '../../../db/postgres/replies.ts'
+import { testDatabase } from '../../support/database.ts'
+import { until } from '../../support/worker.ts'
+
+const { url } = await testDatabase(t)
+const database = await openDatabase(url)
+t.teardown(() => database.end())
+
+const listeners = async (): Promise<number> => {
+  const { n } = await database.one(sql.type(object({ n: number().defined() }))`
+    select count(*) as n from pg_stat_activity
+    where application_name = 'heliograph listen' and datname = current_database() and query like 'listen%'`)
+  return n
+}
+
+/** A question whose reply lies there once `store` was called. */
+function question(timeout: number) {
+  let stored: string | null = null
+  let reads = 0
+  return {
+    store(value: string) {
+      stored = value
+    },
+    reads: () => reads,
+    send: async () => {},
+    read: async () => {
+      reads += 1
+      return stored
+    },
+    timeout,
+  }
+}
+
+t.test('a notification brings the reply at once, to the one who waits for it', async (t) => {
+  const replies = createReplies(url, { poll: 60_000 })
+  t.teardown(() => replies.close())
+  await until('it listens', async () => (await listeners()) === 1)
+  const [mine, other] = [question(30_000), question(500)]
+  const [answer, late] = [replies.ask('mine', mine), replies.ask('other', other)]
+  await sleep(50)
+  mine.store('here')
+  await announce(database, ['mine', 'unknown'])
+  t.equal(await answer, 'here')
+  t.ok(mine.reads() <= 2, 'no poll: the first connection may ring once')
+  t.equal(await late, null, 'nothing came in time')
+  t.ok(other.reads() <= 2)
+})
+
+t.test('a reply that comes before the question was sent off whole is not missed', async (t) => {
+  const replies = createReplies(url, { poll: 60_000 })
+  t.teardown(() => replies.close())
+  await until('it listens', async () => (await listeners()) === 1)
+  const early = question(30_000)
+  const send = async () => {
+    early.store('early')
+    await announce(database, ['early'])
+    await sleep(100)
+  }
+  t.equal(await replies.ask('early', { ...early, send }), 'early')
+})
+
+t.test('without a notification the poll finds it; a ring without a reply is not the end', async (t) => {
+  const replies = createReplies(url, { poll: 100 })
+  t.teardown(() => replies.close())
+  const slow = question(30_000)
+  const answer = replies.ask('slow', slow)
+  await announce(database, ['slow'])
+  await sleep(250)
+  slow.store('polled')
+  t.equal(await answer, 'polled')
+})
+
+t.test('one connection, however many wait, and a lost one comes back', async (t) => {
+  const replies = createReplies(url, { poll: 60_000 })
+  t.teardown(() => replies.close())
+  await until('it listens', async () => (await listeners()) === 1)
+  const many = Array.from({ length: 50 }, () => question(30_000))
+  const answers = many.map((each, index) => replies.ask(`many ${index}`, each))
+  t.equal(await listeners(), 1)
+  for (const each of many) each.store('there')
+  await database.query(sql.unsafe`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where application_name = 'heliograph listen' and datname = current_database()`)
+  t.strictSame(new Set(await Promise.all(answers)), new Set(['there']), 'looked for after the reconnection')
+})
+
+t.test('a question that cannot be sent fails, and is not waited for', async (t) => {
+  const replies = createReplies(url)
+  t.teardown(() => replies.close())
+  const failing = { ...question(30_000), send: async () => Promise.reject(new Error('no database')) }
+  await t.rejects(replies.ask('failing', failing), { message: 'no database' })
+})
+
+t.test('closing answers whoever still waits, with what there is', async (t) => {
+  const replies = createReplies(url, { poll: 60_000 })
+  const [stored, open] = [question(60_000), question(60_000)]
+  const answers = [replies.ask('stored', stored), replies.ask('open', open)]
+  stored.store('just in time')
+  await replies.close()
+  t.strictSame(await Promise.all(answers), ['just in time', null])
+})

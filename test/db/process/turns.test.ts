@@ -1,0 +1,51 @@
+/** Turns: so many of a kind at once, in order, and never for those who waited in vain. */
+import t from 'tap'
+import { createTurns } from '../../../db/process/turns.ts'
+
+t.test(
+  'so many of a kind are at it at once, in the order they came; kinds do not wait for each other',
+  async (t) => {
+    const turns = createTurns(2)
+    const begun: string[] = []
+    const ends = new Map<string, () => void>()
+    const work = (kind: string, name: string) =>
+      turns.run(
+        kind,
+        async () => {
+          begun.push(name)
+          await new Promise<void>((resolve) => ends.set(name, resolve))
+          return name
+        },
+        60_000,
+      )
+    const all = [work('a', '1'), work('a', '2'), work('a', '3'), work('a', '4'), work('b', 'other')]
+    await new Promise(setImmediate)
+    t.strictSame(begun, ['1', '2', 'other'])
+    ends.get('2')?.()
+    await all[1]
+    await new Promise(setImmediate)
+    t.strictSame(begun, ['1', '2', 'other', '3'])
+    for (const name of ['1', '3', 'other']) ends.get(name)?.()
+    await all[2]
+    await new Promise(setImmediate)
+    ends.get('4')?.()
+    t.strictSame(await Promise.all(all), ['1', '2', '3', '4', 'other'])
+  },
+)
+
+t.test('a fault frees its turn; patience that ends, and the end of all turns, begin nothing', async (t) => {
+  const turns = createTurns(1)
+  await t.rejects(
+    turns.run('a', async () => Promise.reject(new Error('a fault')), 1),
+    /a fault/,
+  )
+  const held = Promise.withResolvers<null>()
+  const holder = turns.run('a', () => held.promise, 1)
+  t.equal(await turns.run('a', async () => t.fail('begun'), 1), null)
+  const waiting = turns.run('a', async () => t.fail('begun'), 60_000)
+  turns.close()
+  t.equal(await waiting, null)
+  t.equal(await turns.run('b', async () => t.fail('begun'), 60_000), null)
+  held.resolve(null)
+  await holder
+})

@@ -1,0 +1,83 @@
+/** Wake-ups: every accepting route hints its queue after the commit, hints are gathered, none is taken for granted. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { number, object } from 'yup'
+import type { JobName } from '../../../db/queue/jobs.ts'
+import { createWaker, onWake } from '../../../db/queue/wake.ts'
+import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { until } from '../../support/worker.ts'
+
+const COUNT = sql.type(object({ n: number().defined() }))
+
+const waiting = async (job: JobName): Promise<number> =>
+  (await service.database.one(COUNT`select count(*) as n from pgboss.job where name = ${job}`)).n
+
+const hinted: { job: JobName; stored: Promise<number> }[] = []
+const service = await startService(t, {
+  upsertWait: 100,
+  // What another connection sees at that instant: rows of an open transaction it does not.
+  wake: (job) => void hinted.push({ job, stored: waiting(job) }),
+})
+const { call } = service
+const { id: teamId, key } = await makeTeam(service)
+
+t.test('whatever is accepted hints the queue of its jobs, once they are committed', async (t) => {
+  const { id } = await makeTemplate(service, teamId)
+  const message = aMessage(id)
+  const calls: [JobName, string, unknown][] = [
+    ['deliver-email', '/v1/emails', anEmail()],
+    ['deliver-email', '/v1/emails/batch', { emails: [anEmail(), anEmail()] }],
+    ['deliver-whatsapp', '/v1/whatsapp/messages', message],
+    ['deliver-whatsapp', '/v1/whatsapp/messages/batch', { messages: [message, message] }],
+    ['upsert-contacts', '/v1/contacts/bulk', { contacts: [{ email: 'a@example.org' }] }],
+  ]
+  for (const [job, path, body] of calls) {
+    const before = await waiting(job)
+    hinted.length = 0
+    await call('POST', path, { key, body })
+    t.strictSame(
+      hinted.map((hint) => hint.job),
+      [job],
+      path,
+    )
+    t.equal(await hinted[0]?.stored, await waiting(job))
+    t.ok((await waiting(job)) > before)
+  }
+  hinted.length = 0
+  const headers = { 'Content-Type': 'message/rfc822' }
+  await call('POST', '/hooks/smtp', { key: SMTP_REPORT_TOKEN, raw: 'Subject: a report\r\n\r\n', headers })
+  t.match(hinted, [{ job: 'ingest-report' }])
+  t.equal(await hinted[0]?.stored, 1)
+})
+
+t.test('a replay and a refusal hint nothing', async (t) => {
+  const body = anEmail({ idempotency_key: 'once' })
+  await call('POST', '/v1/emails', { key, body })
+  hinted.length = 0
+  t.equal((await call('POST', '/v1/emails', { key, body })).status, 200)
+  t.equal((await call('POST', '/v1/emails', { key, body: anEmail({ to: [] }) })).status, 400)
+  t.strictSame(hinted, [])
+})
+
+t.test(
+  'hints of a moment travel as one a queue; a lost connection counts as a hint to every queue',
+  async (t) => {
+    const heard: string[] = []
+    const listener = onWake(service.url, ['deliver-email', 'ingest-report'], (job) => heard.push(job))
+    t.teardown(() => listener.close())
+    const everyQueue = (): boolean => ['deliver-email', 'ingest-report'].every((job) => heard.includes(job))
+    await until('it listens', everyQueue)
+    heard.length = 0
+    const wake = createWaker(service.database)
+    for (let time = 0; time < 100; time++) wake('deliver-email')
+    wake('ingest-report')
+    await until('both are heard', everyQueue)
+    t.strictSame(heard.toSorted(), ['deliver-email', 'ingest-report'])
+    heard.length = 0
+    await service.database.query(COUNT`
+    select count(pg_terminate_backend(pid)) as n from pg_stat_activity
+    where application_name = 'heliograph listen' and datname = current_database()`)
+    await until('it listens again', everyQueue)
+  },
+)

@@ -1,0 +1,61 @@
+/** Pauses that reports tell of: they begin when the provider began them, whenever the report comes. */
+import t from 'tap'
+import { applyReportedPauses } from '../../../db/senders/apply-pauses.ts'
+import { bookSends } from '../../../db/senders/pace.ts'
+import { pausedSenders } from '../../../db/senders/senders.sql.ts'
+import { startService } from '../../support/service.ts'
+
+const NOW = new Date('2026-03-01T12:00:00Z')
+const later = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1_000)
+const pause = (sender: string, occurred: number, seconds = 300) => ({
+  ...{ sender, seconds, reason: `since ${occurred}`, occurred_at: later(occurred) },
+})
+
+const { database } = await startService(t)
+const apply = async (...pauses: ReturnType<typeof pause>[]) =>
+  await database.transaction((tx) => applyReportedPauses(tx, pauses, NOW))
+const paused = async (now = NOW) =>
+  (await pausedSenders(database, now)).map(
+    ({ key, paused_until, pause_reason }) => `${key} until ${paused_until}: ${pause_reason}`,
+  )
+/** A sender that has sent something. */
+const sender = async (key: string): Promise<void> =>
+  void (await bookSends(database, { key, ceiling: 10 }, [1], { horizon: 1, now: NOW }))
+
+t.test(
+  'a sender pauses from when it happened on; the longest pause stands, however often it is told',
+  async (t) => {
+    for (const key of ['a', 'b']) await sender(key)
+    const fates = await apply(pause('a', -100), pause('a', -10), pause('b', -10, 60), pause('nobody', -10))
+    t.same(
+      fates.map(({ kind }) => kind),
+      ['applied', 'applied', 'applied', 'ignored'],
+    )
+    const both = [
+      'a until 2026-03-01T12:04:50.000Z: since -10',
+      'b until 2026-03-01T12:00:50.000Z: since -10',
+    ]
+    t.same(await paused(), both)
+    await apply(pause('a', -10), pause('a', -100), pause('b', -30, 60))
+    t.same(await paused(), both, 'repeats and earlier ones change nothing')
+    t.match(await bookSends(database, { key: 'a', ceiling: 10 }, [1], { horizon: 1, now: NOW }), {
+      delays: [],
+      wait_seconds: 290,
+    })
+  },
+)
+
+t.test('a report that comes after its pause would have ended pauses nothing', async (t) => {
+  await sender('c')
+  t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
+    { kind: 'ignored', reason: 'the pause that it tells of is over' },
+    { kind: 'ignored' },
+  ])
+  t.notOk((await paused()).some((line) => line.startsWith('c')))
+})
+
+t.test('a time ahead of ours counts as now', async (t) => {
+  await sender('d')
+  await apply(pause('d', 86_400))
+  t.ok((await paused()).includes('d until 2026-03-01T12:05:00.000Z: since 86400'))
+})

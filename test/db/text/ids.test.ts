@@ -1,0 +1,23 @@
+/** Ids tell the time of their row, and keep its order. */
+import t from 'tap'
+import { firstIdAt, idsAt } from '../../../db/text/ids.ts'
+
+const at = (text: string): Date => new Date(text)
+
+t.test('ids of one time ascend, and lie between the bounds of their time', async (t) => {
+  for (const time of ['2026-01-31T23:59:59.999Z', '2026-02-01T00:00:00.000Z', '2028-02-29T12:00:00.000Z']) {
+    const nextId = idsAt(at(time))
+    const ids = Array.from({ length: 1_000 }, nextId)
+    t.strictSame(ids.toSorted(), ids)
+    t.equal(new Set(ids).size, ids.length)
+    const after = new Date(at(time).getTime() + 1)
+    t.ok(ids.every((id) => id >= firstIdAt(at(time)) && id < firstIdAt(after)))
+    t.match(ids[0], /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/)
+  }
+})
+
+t.test('two makers of one time do not make the same', async (t) => {
+  const now = new Date()
+  const ids = Array.from({ length: 1_000 }, () => idsAt(now)())
+  t.equal(new Set(ids).size, ids.length)
+})
