@@ -3,7 +3,7 @@ import { type ExecFileException, execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { SECRET_KEY } from './service.ts'
 
-const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin.ts')
+const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin', 'main.ts')
 
 export type Call = { code: number; stdout: string; stderr: string }
 export type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
