@@ -6,11 +6,11 @@
 import { contentKey } from '../../db/reports/store.ts'
 import { assertBearer } from '../auth.ts'
 import { readRawBody } from '../input.ts'
-import type { PublicRoute } from '../route.ts'
+import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
 export const smtpHookRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'POST',
     path: '/hooks/smtp',
     access: 'public',
@@ -19,5 +19,5 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
       const body = await readRawBody(raw)
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
     },
-  },
+  }),
 ]

@@ -4,7 +4,7 @@
  * allowance is full; an existing contact's status never changes. Parallel bulks of a team queue up at its account,
  * and contacts are locked in one order, so that overlapping ones cannot deadlock. Contract §4.1; decisions: Contacts.
  *
- * A call is stored as the text that came (upserts/table.ts) and its items are judged here, in the worker: one
+ * A call is stored as the text that came (upserts.sql.ts) and its items are judged here, in the worker: one
  * item's NUL or lone surrogate, which no JSON column would take, is then that item's fault alone.
  */
 import { v7 as uuidv7 } from 'uuid'
@@ -19,16 +19,17 @@ import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
 import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
-const itemSchema = object({
+/** What an item of a bulk call may hold. */
+export const upsertSchema = object({
   email: address().required('${path} is required'),
   properties: contactProperties(),
 })
 
-type Properties = InferType<typeof itemSchema>['properties']
+type Properties = InferType<typeof upsertSchema>['properties']
 type ContactItem = { email: string; identity: string; properties: Properties }
 
 function toItem(value: unknown, path: string): ContactItem {
-  const { email, properties } = parse(itemSchema, value, path)
+  const { email, properties } = parse(upsertSchema, value, path)
   const parsed = parsedAddress(email)
   return { email: parsed.address, identity: parsed.identity, properties }
 }
