@@ -10,7 +10,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Router from '@koa/router'
-import Koa, { type Context } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { detailsOf, summaryOf } from './letter.ts'
 import { createPages, type PageQuery, type Pages } from './pages.ts'
 import type { SandboxMessage, SmtpSandbox } from './smtp.ts'
@@ -47,6 +47,7 @@ export async function startInbox(options: {
 }): Promise<Inbox> {
   const app = new Koa()
   const pages = createPages(options)
+  app.use(refuseStrangers)
   const routes = [
     mailRoutes(options.sandbox, pages),
     whatsappRoutes(options.whatsapp ?? NO_WHATSAPP, pages),
@@ -65,6 +66,13 @@ export async function startInbox(options: {
         server.closeAllConnections()
       }),
   }
+}
+
+/** Another site's page must not empty the inbox. */
+const refuseStrangers: Middleware = async (ctx, next) => {
+  const from = ctx.get('Sec-Fetch-Site')
+  if (ctx.method === 'POST' && from !== '' && from !== 'same-origin') ctx.throw(403)
+  await next()
 }
 
 const queryOf = ({ query }: Context): PageQuery =>
