@@ -69,7 +69,7 @@ export async function lostReports(tx: Tx, before: Date, limit: number): Promise<
 
 const deletedRow = object({ deleted: number().defined() })
 
-/** Deletes up to `limit` reports that came before `before` and are not pending, by their ids' time. @returns how many. */
+/** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
   const oldest = uuidv7({ msecs: before.getTime(), random: new Uint8Array(16), seq: 0 })
   const { deleted } = await tx.one(sql.type(deletedRow)`
