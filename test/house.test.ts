@@ -233,6 +233,7 @@ const DIRECTORIES = [
   'reports',
   'processes',
   'counters',
+  'upkeep',
 ]
 
 const keyRow = object({
