@@ -3,7 +3,6 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
-import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -12,6 +11,7 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
@@ -28,9 +28,9 @@ const LOCK_WAIT = 3_000
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
-  const replies = createReplies(settings.DATABASE_URL)
+  const replies = createReplies(listenUrl)
   const app = createApp({
     database,
     turns: createTurns(Math.ceil(size / 2)),

@@ -1,10 +1,13 @@
 /** For those who run the service: whether the process is up, whether it can work, and its figures for Prometheus. */
 
 import { Refusal } from '../db/errors.ts'
-import { ping } from '../db/postgres/pool.ts'
 import { queueStatus } from '../db/queue/jobs.sql.ts'
+import { databaseFault } from '../db/start.ts'
 import { assertBearer } from './auth.ts'
 import { type PublicRoute, publicRoute } from './route.ts'
+
+/** When to ask again, in seconds. */
+const READY_AGAIN = 5
 
 export const opsRoutes: readonly PublicRoute[] = [
   publicRoute({
@@ -17,9 +20,10 @@ export const opsRoutes: readonly PublicRoute[] = [
     method: 'GET',
     path: '/ready',
     access: 'public',
-    // A lost database is 503 `unavailable`, rendered like any other error.
+    // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
     handle: async (_request, { database }) => {
-      await ping(database)
+      const fault = await databaseFault(database)
+      if (fault !== null) throw new Refusal('unavailable', fault, READY_AGAIN)
       return { status: 200, body: { status: 'ready' } }
     },
   }),

@@ -4,12 +4,12 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
-import { openDatabase } from '../db/postgres/pool.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createSecrets } from '../db/process/secrets.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { onWake } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
@@ -22,7 +22,8 @@ import { createSlots } from './slots.ts'
 async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<void>> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency } = settings
   const jobs = queuesOf(settings)
-  const database = await openDatabase(url, { size: settings.DATABASE_POOL_SIZE, statementTimeout: 30_000 })
+  const pool = { size: settings.DATABASE_POOL_SIZE, statementTimeout: 30_000 }
+  const { database, listenUrl } = await startDatabase(settings, pool, log)
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -45,7 +46,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
     log,
     clock: () => new Date(),
   })
-  const hints = onWake(url, jobs, (job) => queue.wake(job))
+  const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   return async () => {
     // What waits for its turn goes back to the queue, for another worker.
     slots.close()
