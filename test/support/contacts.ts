@@ -1,5 +1,6 @@
 /** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/apply-events.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -35,7 +36,9 @@ export async function report(
   recipient: string,
   kind: 'bounced' | 'complained',
 ): Promise<void> {
-  const event = { team_id, recipient, effect: kind === 'bounced' ? 'hard' : 'complaint' } as const
+  const effect = kind === 'bounced' ? 'hard' : 'complaint'
+  const about = { email_id: uuidv7(), occurred_at: new Date(), detail: 'the words of a server' }
+  const event = { team_id, recipient, effect, ...about } as const
   await database.transaction(async (tx) => {
     const contactOf = await lockTouchedContacts(tx, [event])
     await applyContactEffects(tx, contactOf, [event], new Date())
