@@ -9,11 +9,11 @@ import { carriesReturnPath } from '../../db/emails/return-path.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { assertBearer } from '../auth.ts'
 import { readRawBody } from '../input.ts'
-import type { PublicRoute } from '../route.ts'
+import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
 export const smtpHookRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'POST',
     path: '/hooks/smtp',
     access: 'public',
@@ -26,5 +26,5 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
       }
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
     },
-  },
+  }),
 ]
