@@ -2,13 +2,13 @@
 import t from 'tap'
 import { adminCli } from '../../support/admin.ts'
 import { report } from '../../support/contacts.ts'
-import { storeContact, storeTeam } from '../../support/reports.ts'
-import { startService } from '../../support/service.ts'
+import { storeContact } from '../../support/reports.ts'
+import { makeTeam, startService } from '../../support/service.ts'
 
 t.test('contact list, show and lift: a suppression with its cause, and its end by a person', async (t) => {
   const service = await startService(t)
   const cli = adminCli({ DATABASE_URL: service.url })
-  const team = await storeTeam(service)
+  const { id: team } = await makeTeam(service)
   await storeContact(service, team, 'Ana@example.org')
   await storeContact(service, team, 'bob@example.org')
   await report(service, { id: team }, 'ana@example.org', 'bounced')
