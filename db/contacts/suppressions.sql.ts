@@ -41,7 +41,7 @@ const tuplesOf = (refs: readonly Suppressed[]) =>
 const statusBefore = sql.fragment`
   case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
 
-/** A permanent bounce: any state but complained becomes bounced (decisions: delivery reports). The first cause stays. */
+/** A permanent bounce: any state but complained becomes bounced. Its first cause stays. */
 export async function bounceContacts(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<void> {
   await tx.query(sql.prepared('bounce_contacts', object())`
     update contacts c set
