@@ -88,11 +88,9 @@ function toEmailItem(body: unknown, at = ''): EmailItem {
 }
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[], now: Date) {
+async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
   const { database, queue, versions, wake } = deps
-  const outcomes = await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions, now }, principal, items),
-  )
+  const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
 }
@@ -116,9 +114,9 @@ export const emailRoutes: readonly PrivateRoute[] = [
     method: 'POST',
     path: '/v1/emails',
     access: keyOrSession('emails:send'),
-    async handle({ raw, principal, now }, deps) {
+    async handle({ raw, principal }, deps) {
       const item = toEmailItem(await readJson(raw))
-      const [outcome] = await accept(deps, principal, [item], now)
+      const [outcome] = await accept(deps, principal, [item])
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
@@ -128,12 +126,12 @@ export const emailRoutes: readonly PrivateRoute[] = [
     method: 'POST',
     path: '/v1/emails/batch',
     access: keyOnly('emails:send'),
-    async handle({ raw, principal, now }, deps) {
+    async handle({ raw, principal }, deps) {
       const bodies = parseBatch(await readJson(raw), 'emails', BATCH_LIMIT)
       const items = await acceptEach(
         bodies,
         (body, index) => toEmailItem(body, `emails[${index}]`),
-        (valid) => accept(deps, principal, valid, now),
+        (valid) => accept(deps, principal, valid),
         batchItemOf,
       )
       return { status: 200, body: presentBatch(items) }

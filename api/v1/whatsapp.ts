@@ -56,9 +56,9 @@ function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
 }
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[], now: Date) {
+async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
   const { database, queue, wake } = deps
-  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue, now }, team_id, items))
+  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items))
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
@@ -81,9 +81,9 @@ export const whatsappRoutes: readonly PrivateRoute[] = [
     method: 'POST',
     path: '/v1/whatsapp/messages',
     access: keyOrSession('whatsapp:send'),
-    async handle({ raw, principal, now }, deps) {
+    async handle({ raw, principal }, deps) {
       const item = toWhatsappItem(await readJson(raw))
-      const [outcome] = await accept(deps, principal, [item], now)
+      const [outcome] = await accept(deps, principal, [item])
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
@@ -93,12 +93,12 @@ export const whatsappRoutes: readonly PrivateRoute[] = [
     method: 'POST',
     path: '/v1/whatsapp/messages/batch',
     access: keyOnly('whatsapp:send'),
-    async handle({ raw, principal, now }, deps) {
+    async handle({ raw, principal }, deps) {
       const bodies = parseBatch(await readJson(raw), 'messages', BATCH_LIMIT)
       const items = await acceptEach(
         bodies,
         (body, index) => toWhatsappItem(body, `messages[${index}]`),
-        (valid) => accept(deps, principal, valid, now),
+        (valid) => accept(deps, principal, valid),
         batchItemOf,
       )
       return { status: 200, body: presentBatch(items) }
