@@ -4,16 +4,16 @@ import { Refusal } from '../db/errors.ts'
 import { ping } from '../db/postgres/pool.ts'
 import { queueStatus } from '../db/queue/jobs.sql.ts'
 import { assertBearer } from './auth.ts'
-import type { PublicRoute } from './route.ts'
+import { type PublicRoute, publicRoute } from './route.ts'
 
 export const opsRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'GET',
     path: '/health',
     access: 'public',
     handle: async () => ({ status: 200, body: { status: 'ok' } }),
-  },
-  {
+  }),
+  publicRoute({
     method: 'GET',
     path: '/ready',
     access: 'public',
@@ -22,8 +22,8 @@ export const opsRoutes: readonly PublicRoute[] = [
       await ping(database)
       return { status: 200, body: { status: 'ready' } }
     },
-  },
-  {
+  }),
+  publicRoute({
     method: 'GET',
     path: '/metrics',
     access: 'public',
@@ -34,5 +34,5 @@ export const opsRoutes: readonly PublicRoute[] = [
       const { content_type, text } = await metrics.render(await queueStatus(database))
       return { status: 200, body: text, headers: { 'Content-Type': content_type } }
     },
-  },
+  }),
 ]

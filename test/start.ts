@@ -207,6 +207,8 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     ...whatsappSettings(whatsapp, url),
     ...Object.fromEntries(set),
     PORT: String(api),
+    SANDBOX_DATA: join(DATA, 'sandbox'),
+    SANDBOX_DASHBOARD: `${url}/dashboard`,
     SANDBOX_SMTP_PORT: String(smtp),
     SANDBOX_HTTP_PORT: String(inbox),
     SANDBOX_REPORT_URL: `${url}/hooks/smtp`,

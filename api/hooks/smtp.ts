@@ -1,23 +1,30 @@
 /**
  * POST /hooks/smtp: delivery status notifications and feedback reports, raw, from a mail server of ours (contract §6).
  * Promises: proved genuine by the bearer SMTP_REPORT_TOKEN before the body is read, or 401; without that setting
- * nothing can be proved, so everything is 401. Taken is committed. Must not look into the report.
+ * nothing can be proved, so everything is 401. Taken is committed. Mail without a return address that we signed could
+ * never move anything: it is counted and dropped, so that nobody fills the database through the bounce domain.
+ * Otherwise must not look into the report.
  */
+import { carriesReturnPath } from '../../db/emails/return-path.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { assertBearer } from '../auth.ts'
 import { readRawBody } from '../input.ts'
-import type { PublicRoute } from '../route.ts'
+import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
 export const smtpHookRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'POST',
     path: '/hooks/smtp',
     access: 'public',
     async handle({ raw, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await readRawBody(raw)
+      if (!carriesReturnPath(deps.secrets, body)) {
+        deps.metrics.countDroppedMail()
+        return { status: 200, body: { status: 'dropped' } }
+      }
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
     },
-  },
+  }),
 ]

@@ -12,8 +12,8 @@ import { headersFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
-import { parseBatch, readJson } from '../input.ts'
-import type { Deps, PrivateRoute } from '../route.ts'
+import { batchOf, jsonAs } from '../input.ts'
+import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -62,8 +62,8 @@ function fromOf(given: string, path: string): Mailbox {
  * An item whose fields are valid by themselves. @param at where it lies in a batch, such as `emails[3]`.
  * @throws Refusal in the order of decisions: order of refusals.
  */
-function toEmailItem(body: unknown, at = ''): EmailItem {
-  const send: SendBody = parse(sendSchema, body, at)
+function toEmailItem(value: unknown, at = ''): EmailItem {
+  const send: SendBody = parse(sendSchema, value, at)
   const path = at && `${at}.`
   if (send.template_id === undefined && !send.html) {
     throw new Refusal('bad_request', `${path}html or template_id is required`)
@@ -109,32 +109,27 @@ const batchItemOf = (outcome: EmailOutcome): BatchItem => {
   return outcome.kind === 'stored' ? outcome.row.id : outcome.id
 }
 
-export const emailRoutes: readonly PrivateRoute[] = [
-  {
+export const emailRoutes: readonly TeamRoute[] = [
+  teamRoute({
     method: 'POST',
     path: '/v1/emails',
     access: keyOrSession('emails:send'),
-    async handle({ raw, principal }, deps) {
-      const item = toEmailItem(await readJson(raw))
-      const [outcome] = await accept(deps, principal, [item])
+    body: jsonAs(sendSchema, toEmailItem),
+    async handle({ body, principal }, deps) {
+      const [outcome] = await accept(deps, principal, [body])
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'POST',
     path: '/v1/emails/batch',
     access: keyOnly('emails:send'),
-    async handle({ raw, principal }, deps) {
-      const bodies = parseBatch(await readJson(raw), 'emails', BATCH_LIMIT)
-      const items = await acceptEach(
-        bodies,
-        (body, index) => toEmailItem(body, `emails[${index}]`),
-        (valid) => accept(deps, principal, valid),
-        batchItemOf,
-      )
+    body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
+    async handle({ body, principal }, deps) {
+      const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
       return { status: 200, body: presentBatch(items) }
     },
-  },
+  }),
 ]

@@ -1,8 +1,15 @@
 /** Verbs of `report`: what providers have reported, raw. */
+import type { Command } from 'commander'
 import { Refusal } from '../errors.ts'
-import { dropReport, replayReport, showReport } from '../reports/replay.ts'
-import { REPORT_STATES, type ReportState, reportsByState } from '../reports/reports.sql.ts'
-import { oneOf, positive, uuid } from './input.ts'
+import { dropParked, dropReport, replayParked, replayReport, showReport } from '../reports/replay.ts'
+import {
+  type ParkedFilter,
+  PROVIDERS,
+  REPORT_STATES,
+  type ReportState,
+  reportsByState,
+} from '../reports/reports.sql.ts'
+import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const LIST_LENGTH = 1_000
@@ -14,6 +21,32 @@ function stateOf({ parked = false, state }: ListOptions): ReportState | undefine
   if (!parked) return state
   if (state === undefined || state === 'parked') return 'parked'
   throw new Refusal('bad_request', `--parked and --state ${state} contradict each other: leave one out`)
+}
+
+type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }
+
+/** The arguments of a verb that takes one report, several, or all that are parked. */
+const forMany = (verb: Command): Command =>
+  verb
+    .argument('[ids...]', 'ids of reports; none with --parked', (id, ids: string[] = []) => [
+      ...ids,
+      uuid(id),
+    ])
+    .option('--parked', 'all that are parked, or those of them that the flags below describe')
+    .option('--provider <provider>', `only of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
+    .option('--reason <words>', 'only those parked for a reason with these words')
+    .option('--before <time>', 'only those received before this time', instant)
+
+/** One report by its id, or the filter of those that are meant. @throws Refusal bad_request when nothing is named. */
+function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOptions): string | ParkedFilter {
+  if (parked === ids.length > 0)
+    throw new Refusal('bad_request', 'name reports by their ids, or use --parked')
+  if (!parked && Object.keys(filter).length > 0) {
+    throw new Refusal('bad_request', '--provider, --reason and --before go with --parked')
+  }
+  const [only = '', ...others] = ids
+  if (parked) return filter
+  return others.length === 0 ? only : { ids }
 }
 
 export const verbs: Verbs = (report, admin) => {
@@ -36,20 +69,26 @@ export const verbs: Verbs = (report, admin) => {
     .argument('<id>', 'id of the report', uuid)
     .action(answer(async (id: string) => showReport(await admin.database(), id)))
 
-  report
-    .command('replay')
-    .description('ingest a report again, after whatever was in its way is gone')
-    .argument('<id>', 'id of the report', uuid)
+  forMany(report.command('replay'))
+    .description('ingest reports again, after whatever was in their way is gone')
     .action(
-      answer(
-        async (id: string) =>
-          await admin.transaction(async (at) => replayReport(at, await admin.queue(), id)),
+      answer((ids: string[] = [], options: ManyOptions) =>
+        admin.transaction(async (at) => {
+          const which = whichOf(ids, options)
+          const queue = await admin.queue()
+          return typeof which === 'string' ? replayReport(at, queue, which) : replayParked(at, queue, which)
+        }),
       ),
     )
 
-  report
-    .command('drop')
-    .description('remove a parked report, once nothing more is to be learnt from it')
-    .argument('<id>', 'id of the report', uuid)
-    .action(answer((id: string) => admin.transaction(({ tx }) => dropReport(tx, id))))
+  forMany(report.command('drop'))
+    .description('remove parked reports, once nothing more is to be learnt from them')
+    .action(
+      answer((ids: string[] = [], options: ManyOptions) =>
+        admin.transaction(async ({ tx }) => {
+          const which = whichOf(ids, options)
+          return typeof which === 'string' ? dropReport(tx, which) : dropParked(tx, which)
+        }),
+      ),
+    )
 }

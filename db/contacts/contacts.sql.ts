@@ -1,4 +1,4 @@
-/** Rows of contacts, and the queries over them. Topics are topics/table.ts. */
+/** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
@@ -22,7 +22,7 @@ export type ContactRow = InferType<typeof contactRow>
 const contactColumns = sql.fragment`
   id, email, status, suppression, properties, topic_ids, created_at, updated_at`
 
-/** The new `updated_at`: it advances at each change, however close two lie and whichever process's clock lags. */
+/** The new `updated_at`: it advances with every change, even when two come close together or a clock lags. */
 export const touchedAt = (now: Date) =>
   sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 

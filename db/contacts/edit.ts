@@ -24,7 +24,7 @@ export const noContact = (): Refusal =>
 export const contactsReached = (limit: number | null): Refusal =>
   new Refusal('quota_exceeded', `the allowance of ${limit} contacts is reached`)
 
-/** The identity of an email that names a contact. @throws Refusal contact_not_found when it is no email. */
+/** The identity of an email in a path. Anything that is not an email address answers contact_not_found. */
 export function contactIdentity(email: string): string {
   const parsed = parseAddress(email)
   if (parsed === null) throw noContact()

@@ -1,4 +1,4 @@
-/** The queries behind db/contacts/report.ts: contacts found, locked and moved for what reports say of them. */
+/** The queries behind apply-events.ts: contacts found, locked and moved for what reports say of them. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

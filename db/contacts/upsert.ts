@@ -4,8 +4,8 @@
  * allowance is full; an existing contact's status never changes. Parallel bulks of a team queue up at its account,
  * and contacts are locked in one order, so that overlapping ones cannot deadlock. Contract §4.1; decisions: Contacts.
  *
- * A call is stored as the text that came (upserts/table.ts) and its items are judged here, in the worker: one
- * item's NUL or lone surrogate, which no JSON column would take, is then that item's fault alone.
+ * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
+ * surrogate in one item, which no JSON column would take, is refused for that item alone.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
@@ -19,16 +19,17 @@ import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
 import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
-const itemSchema = object({
+/** What an item of a bulk call may hold. */
+export const upsertSchema = object({
   email: address().required('${path} is required'),
   properties: contactProperties(),
 })
 
-type Properties = InferType<typeof itemSchema>['properties']
+type Properties = InferType<typeof upsertSchema>['properties']
 type ContactItem = { email: string; identity: string; properties: Properties }
 
 function toItem(value: unknown, path: string): ContactItem {
-  const { email, properties } = parse(itemSchema, value, path)
+  const { email, properties } = parse(upsertSchema, value, path)
   const parsed = parsedAddress(email)
   return { email: parsed.address, identity: parsed.identity, properties }
 }
@@ -40,7 +41,7 @@ export function readItems(body: string): (ContactItem | Refusal)[] {
   return items.map((item, index) => settle(() => toItem(item, `contacts[${index}]`)))
 }
 
-/** What a call comes to: an outcome for each item, and contacts to make. */
+/** What a call results in: an outcome for each item, and the contacts to create. */
 type Decision = { outcomes: (string | Refusal)[]; fresh: Omit<NewContact, 'topic_ids'>[] }
 
 /** The map that each contact of a call gets: the last one given for it; null when none is. */

@@ -53,7 +53,7 @@ export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<
   return row?.result ?? null
 }
 
-// Results hold an id for each of a thousand items: so many at a time are quickly gone.
+// A result holds up to a thousand ids, so a lot of this size is deleted quickly.
 const LOT = 1_000
 
 type Past = { finishedBefore: Date; createdBefore: Date }
@@ -74,8 +74,8 @@ async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promi
 }
 
 /**
- * Deletes calls that are done with, and those that nobody has carried out for too long, a lot at a time: outside of a
- * transaction each lot is its own. @returns how many.
+ * Deletes calls that are finished, and calls that no worker has carried out for too long, in lots. Called outside of
+ * a transaction, each lot commits by itself. @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   let deleted = 0

@@ -1,7 +1,7 @@
 /**
  * Where the embedded PostgreSQL lives and whom it runs as. Promises: the directory itself wherever the account can
- * enter it, tried rather than guessed; else a stand-in that belongs to root, with a copy of the binaries; data that
- * exist stay where they are. Must not touch a directory that somebody else made.
+ * enter it, tried rather than guessed; otherwise a stand-in that belongs to root, with a copy of the binaries. Data
+ * that exist stay where they are. Must not touch a directory that somebody else made.
  */
 import { createHash } from 'node:crypto'
 import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** The queries behind db/emails/report.ts: emails found, locked and lifted for what happened to them. */
+/** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

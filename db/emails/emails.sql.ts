@@ -1,4 +1,4 @@
-/** Rows of emails, and the queries over them. Their events are in events/table.ts. */
+/** Rows of emails, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

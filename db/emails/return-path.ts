@@ -13,6 +13,11 @@ const PREFIX = 'b-'
 /** 40 bytes in base 36. With the prefix exactly the 64 octets that a local part may have, and safe to be folded. */
 const DIGITS = 62
 
+/** What looks like an address of ours is tried this often: each try costs a signature. */
+const MOST_CANDIDATES = 200
+/** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
+export const MOST_BYTES = 512 * 1024
+
 const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
 
 /** The return address of an email at a domain, the same at each call; null when it would pass 254 characters. */
@@ -32,11 +37,20 @@ export function returnPath(
 
 /** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
 export function findReturnPath(secrets: Secrets, text: string): { team_id: string; id: string } | null {
-  for (const [, digits = ''] of text.matchAll(TOKEN)) {
+  for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {
     const ref = readDigits(secrets, digits.toLowerCase())
     if (ref) return ref
   }
   return null
+}
+
+/**
+ * Whether raw mail carries a return address of ours in its first half mebibyte: what does not can never move anything.
+ * Quoted-printable parts break long lines; an address is found across such a break.
+ */
+export function carriesReturnPath(secrets: Secrets, mail: Buffer): boolean {
+  const text = mail.subarray(0, MOST_BYTES).toString('latin1')
+  return findReturnPath(secrets, text.replace(/=\r?\n/g, '').replaceAll('=40', '@')) !== null
 }
 
 function readDigits(secrets: Secrets, digits: string): { team_id: string; id: string } | null {

@@ -2,7 +2,7 @@
  * Figures for Prometheus: how requests fare, how full the queues are, and the process's own.
  * Promises: labels have few values (route patterns, codes, queue names), never ids or addresses. No state at import.
  */
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 const STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
 
@@ -15,6 +15,8 @@ type QueueFigures = Record<(typeof STATES)[number], number> & {
 export type Metrics = {
   /** Counts an answered request. @param seconds from its arrival to its answer. */
   observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void
+  /** Counts mail to the bounce domain that was dropped: nothing in it says that we sent what it is about. */
+  countDroppedMail(): void
   /** Everything in the text format, with the queues as they stand now. */
   render(queues: readonly QueueFigures[]): Promise<{ content_type: string; text: string }>
 }
@@ -28,6 +30,11 @@ export function createMetrics(): Metrics {
     help: 'Answered requests, by how long they took.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30],
+    registers: [registry],
+  })
+  const dropped = new Counter({
+    name: 'heliograph_reports_dropped_total',
+    help: 'Mail to the bounce domain without a return address of ours, not stored.',
     registers: [registry],
   })
   const jobs = new Gauge({
@@ -44,6 +51,7 @@ export function createMetrics(): Metrics {
   })
   return {
     observeRequest: (labels, seconds) => requests.observe(labels, seconds),
+    countDroppedMail: () => dropped.inc(),
     async render(queues) {
       for (const status of queues) {
         for (const state of STATES) jobs.set({ queue: status.queue, state }, status[state])

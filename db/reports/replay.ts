@@ -1,12 +1,21 @@
 /**
- * Reports for an operator's eyes, and what becomes of one that was parked: a second try, or the end.
+ * Reports for an operator's eyes, and what becomes of those that were parked: a second try, or the end.
  * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a
  * reader.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { deleteParkedReport, type ReportRow, reopenReport, reportBodies, reportById } from './reports.sql.ts'
+import {
+  deleteParkedReport,
+  deleteParkedReports,
+  type ParkedFilter,
+  type ReportRow,
+  reopenReport,
+  reopenReports,
+  reportBodies,
+  reportById,
+} from './reports.sql.ts'
 import { PATIENCE } from './store.ts'
 
 const refused = (id: string) => new Refusal('not_found', `there is no report ${id}`)
@@ -38,4 +47,24 @@ export async function dropReport(tx: Tx, id: string): Promise<ReportRow> {
   const row = await reportById(tx, id)
   if (!row) throw refused(id)
   throw new Refusal('bad_request', `report ${id} is ${row.state}: only parked ones are dropped`)
+}
+
+/** As `replayReport`, for all parked ones that fit. */
+export async function replayParked(
+  { tx, now }: { tx: Tx; now: Date },
+  queue: Pick<Producer, 'reenqueue'>,
+  filter: ParkedFilter,
+): Promise<{ replayed: number }> {
+  const ids = await reopenReports(tx, filter, new Date(now.getTime() + PATIENCE))
+  await queue.reenqueue(
+    tx,
+    'ingest-report',
+    ids.map((report_id) => ({ report_id })),
+  )
+  return { replayed: ids.length }
+}
+
+/** As `dropReport`, for all parked ones that fit; those that are not parked stay. */
+export async function dropParked(tx: Tx, filter: ParkedFilter): Promise<{ dropped: number }> {
+  return { dropped: await deleteParkedReports(tx, filter) }
 }

@@ -5,7 +5,7 @@ import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 
-const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
+export const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 export const REPORT_STATES = ['pending', 'done', 'parked'] as const
@@ -69,12 +69,12 @@ export async function lostReports(tx: Tx, before: Date, limit: number): Promise<
 
 const deletedRow = object({ deleted: number().defined() })
 
-/** Deletes up to `limit` reports that came before `before` and are done with, by their ids' time. @returns how many. */
-export async function deleteDoneReports(tx: Tx, before: Date, limit: number): Promise<number> {
+/** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
+export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
   const oldest = uuidv7({ msecs: before.getTime(), random: new Uint8Array(16), seq: 0 })
   const { deleted } = await tx.one(sql.type(deletedRow)`
     with old as (
-      select id from reports where state = 'done' and id < ${oldest} limit ${limit}),
+      select id from reports where state <> 'pending' and id < ${oldest} limit ${limit}),
     gone as (delete from reports where id in (select id from old) returning 1)
     select count(*) as deleted from gone`)
   return deleted
@@ -130,4 +130,39 @@ export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promis
   return tx.maybeOne(sql.type(reportRow)`
     update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
     where id = ${id} returning ${reportColumns}`)
+}
+
+/** Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. */
+export type ParkedFilter = {
+  ids?: readonly string[] | undefined
+  provider?: Provider | undefined
+  reason?: string | undefined
+  before?: Date | undefined
+}
+
+function parked({ ids, provider, reason, before }: ParkedFilter) {
+  const conditions = [
+    sql.fragment`state = 'parked'`,
+    ...(ids === undefined ? [] : [sql.fragment`id = any(${sql.array(ids, 'uuid')})`]),
+    ...(provider === undefined ? [] : [sql.fragment`provider = ${provider}`]),
+    ...(reason === undefined ? [] : [sql.fragment`strpos(lower(reason), lower(${reason})) > 0`]),
+    ...(before === undefined ? [] : [sql.fragment`received_at < ${sql.timestamp(before)}`]),
+  ]
+  return sql.join(conditions, sql.fragment` and `)
+}
+
+/** Deletes parked reports. @returns how many. */
+export async function deleteParkedReports(tx: Tx, filter: ParkedFilter): Promise<number> {
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with gone as (delete from reports where ${parked(filter)} returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
+}
+
+/** Makes parked reports pending again. @returns their ids. */
+export async function reopenReports(tx: Tx, filter: ParkedFilter, retryUntil: Date): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
+    where ${parked(filter)} returning id`)
+  return rows.map(({ id }) => id)
 }

@@ -22,7 +22,7 @@ export function createVersions(limit = 32 * 1024 * 1024): Versions {
   const keep = (key: string, compiled: CompiledVersion, bytes: number): void => {
     kept.set(key, { compiled, bytes })
     size += bytes
-    // A Map iterates in insertion order: the first is the one that was kept longest.
+    // A Map iterates in insertion order, so the first one is the oldest.
     for (const [oldest, { bytes: freed }] of kept) {
       if (size <= limit || oldest === key) break
       kept.delete(oldest)

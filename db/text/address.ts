@@ -1,7 +1,7 @@
 /**
- * Owns what an email address is: one bare address or one mailbox per string, never a list (decisions:
- * email addresses). Promises linear time, and that whatever parses cannot break out of an SMTP command or
- * a header: no CR, LF, NUL, comma, colon, semicolon or angle in an address, no control character in a name.
+ * Parses email addresses: one bare address or one mailbox per string, never a list (decisions: email addresses).
+ * Promises: linear time, and nothing that parses can break out of an SMTP command or a header: no CR, LF, NUL,
+ * comma, colon, semicolon or angle in an address, no control character in a name.
  * Must not look anything up: a valid domain here may not exist.
  */
 import { domainToASCII, domainToUnicode } from 'node:url'
@@ -85,7 +85,7 @@ export function formatMailbox({ name, address }: Mailbox): string {
 export const addressIdentity = (address: string): string => parsedAddress(address).identity
 
 /**
- * The address for an SMTP envelope: local part as given, domain in ASCII form. Throws a RangeError on what
+ * The address as it goes into an SMTP envelope: local part as given, domain in ASCII form. Throws a RangeError on what
  * parseAddress refuses, so that nothing unchecked reaches a server.
  */
 export function toWireAddress(address: string): string {
@@ -93,7 +93,7 @@ export function toWireAddress(address: string): string {
   return parsed.address.slice(0, parsed.address.lastIndexOf('@') + 1) + parsed.domain
 }
 
-/** As `parseAddress`, of what has been validated: throws a RangeError on what that refuses. */
+/** As `parseAddress`, for text that was validated before: throws a RangeError instead of returning null. */
 export function parsedAddress(address: string): Address {
   const parsed = parseAddress(address)
   if (parsed === null) throw new RangeError('not an email address')

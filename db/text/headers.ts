@@ -1,7 +1,7 @@
 /**
  * Owns the custom header rules of contract §4.2 (1-5) and decisions: reserved headers, header values.
- * Promises the first breach in request order, named so that a caller can find it; null is fit for the wire.
- * Must not change, order or fold anything: the accepted map travels and is stored exactly as given.
+ * Promises: reports the first breach in request order and names the header. Headers that pass can go on the wire.
+ * Must not change, reorder or fold anything: the map is stored and sent exactly as given.
  */
 import { memberPath } from './strings.ts'
 

@@ -1,5 +1,5 @@
 /**
- * Owns what a name is that people give to teams, keys, templates and topics: one short printable line.
+ * The names that people give to teams, keys, templates and topics: one short printable line.
  * Must not know whose name it is: callers word the refusal.
  */
 import { codePoints, textFault } from './strings.ts'

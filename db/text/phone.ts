@@ -1,6 +1,6 @@
 /**
- * Owns the one reading of a phone number: separators off, then the contract's pattern (§4.3).
- * Promises that libphonenumber only names the country and never refuses a number.
+ * Reads a phone number: strips separators, then applies the contract's pattern (§4.3).
+ * Promises: libphonenumber only names the country and never refuses a number.
  * Must not know what a number is for, nor which error code a bad one earns.
  */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
@@ -9,7 +9,7 @@ import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 export type Phone = { e164: string; country: string | null }
 
 /**
- * The number in E.164 form, or null when it is none: spaces and - . ( ) / are stripped, then
+ * The number in E.164 form, or null if it is not one: spaces and - . ( ) / are stripped, then
  * ^\+[1-9]\d{7,14}$ decides, nothing stricter. Source: contract §4.3, decisions: numbers.
  */
 export function normalisePhone(text: string): Phone | null {

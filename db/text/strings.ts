@@ -1,7 +1,7 @@
 /**
- * Owns what every string from outside must satisfy before anything reads it: no NUL, no lone surrogate,
- * no bottomless nesting (PostgreSQL could not store it, JSON.stringify would overflow on it).
- * Promises linear time and a bounded stack whatever the input; counts lengths as decisions: lengths asks.
+ * What every string from outside must satisfy before anything reads it: no NUL, no lone surrogate, and no nesting
+ * without end. PostgreSQL could not store such text, and JSON.stringify would overflow on it.
+ * Promises: linear time and a bounded stack for any input; lengths count as decisions: lengths asks.
  * Must not know fields, endpoints or error codes: callers word the refusal.
  */
 /** The most that an html or text part may have, in bytes of UTF-8 (decisions: sizes). */
@@ -75,7 +75,7 @@ export function memberPath(parent: string, key: string): string {
   return `${parent}[${quoted}]`
 }
 
-/** For what JSON leaves raw though it is no printable character: DEL, C1 controls, U+2028, U+2029. */
+/** Escapes the characters that JSON leaves raw although they do not print: DEL, C1 controls, U+2028, U+2029. */
 const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 function stringProblem(text: string): string | null {

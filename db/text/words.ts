@@ -1,5 +1,5 @@
 /**
- * Makes words of a stranger (a provider, a server, a fault) fit to be stored, logged and shown. Pure.
+ * Makes text from outside (a provider, a server, an error) safe to store, log and show. Pure.
  * Promises: PostgreSQL takes the result in text and in jsonb (no NUL, no lone surrogate, no pair cut in two), it is
  * one line of at most 500 code units, and none of the given secrets stands in it. reliability §2 D.
  */

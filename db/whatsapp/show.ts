@@ -1,5 +1,5 @@
 /**
- * WhatsApp messages for an operator's eyes: one with its timeline and, while it waits, its next attempt; or a list.
+ * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
 import { Refusal } from '../errors.ts'
@@ -31,7 +31,7 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
   const rows = await eventsOfMessage(tx, teamId, id)
   const events = rows.map(({ occurred_at: time, kind, detail }) => ({ time, kind, detail }))
-  // Taken, and waiting for its first report: nothing more is tried.
+  // The provider has taken it and its first report is still to come: nothing more is tried.
   if (row.status !== 'queued' || row.accepted_at !== null) return { ...view(row), events }
   return {
     ...view(row),

@@ -1,7 +1,7 @@
 /**
  * Brings a team's templates up to what the provider lists, through a worker: only workers know the provider.
- * Promises: asked for in one transaction, waited for outside it; a template that the provider does not list is left
- * as it is, and named.
+ * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
+ * list is left as it is, and named in the answer.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'

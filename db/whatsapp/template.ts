@@ -1,7 +1,7 @@
 /**
  * What a WhatsApp template takes: its slots, derived from the provider's own object. Pure.
- * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons; whatever we
- * cannot send is named in words, never guessed at. Contract §4.3; decisions: template states, parameters.
+ * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons. A template that
+ * cannot be sent says why in words; nothing is guessed. Contract §4.3; decisions: template states, parameters.
  */
 import { isObject } from '../text/fields.ts'
 import { codePoints } from '../text/strings.ts'

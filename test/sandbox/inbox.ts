@@ -1,22 +1,35 @@
 /**
  * What arrived in the sandbox, to look at in a browser or to read as JSON; a port of its own.
- * Promises: nothing in a mail can act on this page: text is escaped, html is shown only inside a sandboxed frame,
- * and the page's policy loads nothing from elsewhere. Must not be reachable from outside: it has no login.
+ * Promises: nothing in a mail can act on this page: text is escaped, html is shown only inside a sandboxed frame under
+ * a policy of its own, and the page's policy loads nothing from elsewhere. Must not be reachable from outside: it has
+ * no login.
  */
+
+import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import Router from '@koa/router'
-import Koa from 'koa'
-import type { Address } from 'postal-mime'
+import Koa, { type Context, type Middleware } from 'koa'
+import { detailsOf, summaryOf } from './letter.ts'
+import { createPages, type PageQuery, type Pages } from './pages.ts'
 import type { SandboxMessage, SmtpSandbox } from './smtp.ts'
-import type { CloudMessage, WhatsappSandbox } from './whatsapp.ts'
+import type { CloudMessage, Json, WhatsappSandbox } from './whatsapp.ts'
 
 export type Inbox = { port: number; close(): Promise<void> }
 
-/** The newest that the page lists; the JSON lists all. */
-const LISTED = 200
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+const POLICY = [
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'",
+  "frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+].join('; ')
 
+/** For a mail's html: nothing runs and nothing is fetched; images from elsewhere only when asked for. */
+const mailPolicy = (images: boolean): string =>
+  `sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:${images ? ' https: http:' : ''}; frame-ancestors 'self'`
+
+const ASSETS = { 'inbox.css': 'text/css', 'inbox.js': 'text/javascript' } as const
+
+type Mail = Pick<SmtpSandbox, 'messages' | 'clear'>
 type Whatsapp = Pick<WhatsappSandbox, 'messages' | 'clear'>
 
 const NO_WHATSAPP: Whatsapp = { messages: () => [], clear: () => {} }
@@ -25,12 +38,22 @@ export async function startInbox(options: {
   /** 0 takes a free one. */
   port: number
   host?: string
-  sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>
+  sandbox: Mail
   whatsapp?: Whatsapp
+  /** The provider's template objects, to show messages filled. */
+  templates?: readonly Json[]
+  /** Where the dashboard is, for links to it. */
+  dashboard?: string | null
 }): Promise<Inbox> {
   const app = new Koa()
-  const router = createRouter(options.sandbox, options.whatsapp ?? NO_WHATSAPP)
-  app.use(router.routes()).use(router.allowedMethods())
+  const pages = createPages(options)
+  app.use(refuseStrangers)
+  const routes = [
+    mailRoutes(options.sandbox, pages),
+    whatsappRoutes(options.whatsapp ?? NO_WHATSAPP, pages),
+    assetRoutes(),
+  ]
+  for (const router of routes) app.use(router.routes()).use(router.allowedMethods())
   const server = await new Promise<Server>((resolve, reject) => {
     const listening = app.listen(options.port, options.host ?? '127.0.0.1', () => resolve(listening))
     listening.once('error', reject)
@@ -45,31 +68,38 @@ export async function startInbox(options: {
   }
 }
 
-function createRouter(sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>, whatsapp: Whatsapp): Router {
+/** Another site's page must not empty the inbox. */
+const refuseStrangers: Middleware = async (ctx, next) => {
+  const from = ctx.get('Sec-Fetch-Site')
+  if (ctx.method === 'POST' && from !== '' && from !== 'same-origin') ctx.throw(403)
+  await next()
+}
+
+const queryOf = ({ query }: Context): PageQuery =>
+  Object.fromEntries(Object.entries(query).filter(([, value]) => typeof value === 'string'))
+
+function sendPage(ctx: Context, html: string): void {
+  ctx.set({
+    'Content-Security-Policy': POLICY,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+  })
+  ctx.type = 'html'
+  ctx.body = html
+}
+
+function mailRoutes(sandbox: Mail, pages: Pages): Router {
   const router = new Router()
-  const newestFirst = (): SandboxMessage[] => sandbox.messages().toReversed()
   const find = (id: string | undefined): SandboxMessage | undefined =>
     sandbox.messages().find((message) => message.id === id)
-
-  router.get('/', async (ctx) => {
-    const { id } = ctx.query
-    ctx.set({ 'Content-Security-Policy': POLICY, 'X-Content-Type-Options': 'nosniff' })
-    ctx.type = 'html'
-    ctx.body = await page(
-      newestFirst(),
-      typeof id === 'string' ? find(id) : undefined,
-      whatsapp.messages().toReversed(),
-    )
-  })
-  router.get('/whatsapp', (ctx) => {
-    ctx.body = whatsapp.messages().toReversed().map(sent)
-  })
-  router.delete('/whatsapp', (ctx) => {
-    whatsapp.clear()
-    ctx.status = 204
+  router.get('/', async (ctx) => sendPage(ctx, await pages.mail(sandbox.messages(), queryOf(ctx))))
+  router.get('/list', async (ctx) => sendPage(ctx, await pages.mailList(sandbox.messages(), queryOf(ctx))))
+  router.post('/clear', (ctx) => {
+    sandbox.clear()
+    ctx.redirect('/')
   })
   router.get('/messages', async (ctx) => {
-    ctx.body = await Promise.all(newestFirst().map(summary))
+    ctx.body = await Promise.all(sandbox.messages().toReversed().map(summaryOf))
   })
   router.delete('/messages', (ctx) => {
     sandbox.clear()
@@ -77,7 +107,15 @@ function createRouter(sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>, whatsapp
   })
   router.get('/messages/:id', async (ctx) => {
     const message = find(ctx.params.id)
-    if (message) ctx.body = await details(message)
+    if (message) ctx.body = await detailsOf(message)
+  })
+  router.get('/messages/:id/html', async (ctx) => {
+    const message = find(ctx.params.id)
+    if (!message) return
+    const policy = mailPolicy(ctx.query.images === '1')
+    ctx.set({ 'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff' })
+    ctx.type = 'html'
+    ctx.body = (await detailsOf(message)).html
   })
   router.get('/messages/:id/raw', (ctx) => {
     const message = find(ctx.params.id)
@@ -88,86 +126,38 @@ function createRouter(sandbox: Pick<SmtpSandbox, 'messages' | 'clear'>, whatsapp
   return router
 }
 
-async function summary(message: SandboxMessage) {
-  const { subject, from, to, messageId } = await message.parsed()
-  const { id, received_at, mail_from, rcpt_to, size } = message
-  return {
-    ...{ id, received_at, mail_from, rcpt_to },
-    subject: subject ?? '',
-    from: from ? written(from) : '',
-    to: (to ?? []).map(written),
-    message_id: messageId ?? '',
-    size,
-  }
-}
-
-async function details(message: SandboxMessage) {
-  const { headers, text, html } = await message.parsed()
-  return {
-    ...(await summary(message)),
-    headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
-    text: text ?? '',
-    html: html ?? '',
-  }
-}
-
-const written = ({ name, address }: Address): string =>
-  name === '' ? (address ?? '') : `${name} <${address ?? ''}>`
-
-const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`)
-
 /** A WhatsApp message as it is listed. */
 const sent = ({ id, received_at, status, body }: CloudMessage) => {
   const { to, template, biz_opaque_callback_data } = body
   return { id, received_at, to, status, template, biz_opaque_callback_data }
 }
 
-function whatsappRow(message: CloudMessage): string {
-  const { id, received_at, to, status, template } = sent(message)
-  const cells = [received_at, to, template?.name, JSON.stringify(template?.components ?? []), status, id]
-  return `<tr>${cells.map((text) => `<td>${escapeHtml(String(text))}`).join('')}</tr>`
+function whatsappRoutes(whatsapp: Whatsapp, pages: Pages): Router {
+  const router = new Router()
+  router.get('/phone', (ctx) => sendPage(ctx, pages.phone(whatsapp.messages(), queryOf(ctx))))
+  router.get('/phone/list', (ctx) => sendPage(ctx, pages.phoneList(whatsapp.messages(), queryOf(ctx))))
+  router.post('/phone/clear', (ctx) => {
+    whatsapp.clear()
+    ctx.redirect('/phone')
+  })
+  router.get('/whatsapp', (ctx) => {
+    ctx.body = whatsapp.messages().toReversed().map(sent)
+  })
+  router.delete('/whatsapp', (ctx) => {
+    whatsapp.clear()
+    ctx.status = 204
+  })
+  return router
 }
 
-async function page(
-  messages: SandboxMessage[],
-  chosen: SandboxMessage | undefined,
-  whatsapp: CloudMessage[],
-): Promise<string> {
-  const rows = await Promise.all(messages.slice(0, LISTED).map(row))
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Sandbox inbox</title>
-<style>
-  body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem; max-width: 70rem }
-  table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd }
-  pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #f6f6f6; padding: 1rem }
-  iframe { width: 100%; height: 30rem; border: 1px solid #ccc }
-</style>
-<h1>Sandbox inbox</h1>
-<p>${messages.length} kept, newest first. As JSON: <a href="/messages">/messages</a></p>
-${chosen ? await letter(chosen) : ''}
-<table><tr><th>Received<th>From<th>To<th>Subject<th>Bytes</tr>
-${rows.join('\n')}
-</table>
-<h2>WhatsApp</h2>
-<p>${whatsapp.length} kept, newest first. As JSON: <a href="/whatsapp">/whatsapp</a></p>
-<table><tr><th>Received<th>To<th>Template<th>Parameters<th>Status<th>Id</tr>
-${whatsapp.slice(0, LISTED).map(whatsappRow).join('\n')}
-</table></html>`
-}
-
-async function row(message: SandboxMessage): Promise<string> {
-  const { id, received_at, from, rcpt_to, subject, size } = await summary(message)
-  const cells = [received_at, from, rcpt_to.join(', ')].map((text) => `<td>${escapeHtml(text)}`).join('')
-  return `<tr>${cells}<td><a href="/?id=${id}">${escapeHtml(subject || '(no subject)')}</a><td>${size}</tr>`
-}
-
-async function letter(message: SandboxMessage): Promise<string> {
-  const { id, subject, headers, text, html } = await details(message)
-  const lines = headers.map(({ name, value }) => `${name}: ${value}`).join('\n')
-  const envelope = `envelope: ${message.mail_from} → ${message.rcpt_to.join(', ')}`
-  return `<h2>${escapeHtml(subject)}</h2>
-<p>${escapeHtml(envelope)} · <a href="/messages/${id}/raw">raw</a> · <a href="/messages/${id}">JSON</a></p>
-<pre>${escapeHtml(lines)}</pre>
-${html === '' ? '' : `<iframe sandbox srcdoc="${escapeHtml(html)}"></iframe>`}
-${text === '' ? '' : `<pre>${escapeHtml(text)}</pre>`}`
+function assetRoutes(): Router {
+  const router = new Router()
+  for (const [name, type] of Object.entries(ASSETS)) {
+    const bytes = readFileSync(join(import.meta.dirname, 'assets', name))
+    router.get(`/assets/${name}`, (ctx) => {
+      ctx.type = type
+      ctx.body = bytes
+    })
+  }
+  return router
 }

@@ -3,9 +3,12 @@
  * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
  * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and SANDBOX_WHATSAPP_PORT (0
  * takes a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with WHATSAPP_APP_SECRET.
- * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook.
+ * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook. SANDBOX_DATA names a
+ * directory in which what it received is kept between runs, SANDBOX_DASHBOARD the dashboard to link messages to.
  */
+import { join } from 'node:path'
 import { startInbox } from './inbox.ts'
+import { type Keep, keepIn, keepNothing } from './keep.ts'
 import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
 import { startWhatsappSandbox, type WhatsappSandbox } from './whatsapp.ts'
@@ -24,6 +27,11 @@ function portFrom(name: string, fallback: number): number {
   return port
 }
 
+const keep = async (what: string): Promise<Keep> => {
+  const { SANDBOX_DATA: directory = '' } = process.env
+  return directory === '' ? keepNothing : keepIn(join(directory, what))
+}
+
 async function startCloudApi(): Promise<WhatsappSandbox> {
   const { SANDBOX_WHATSAPP_WEBHOOK: url, WHATSAPP_APP_SECRET: app_secret } = process.env
   return startWhatsappSandbox({
@@ -31,6 +39,7 @@ async function startCloudApi(): Promise<WhatsappSandbox> {
     script: magicNumbers(),
     webhook: url && app_secret ? { url, app_secret } : undefined,
     templates: [DEMO_TEMPLATE],
+    keep: await keep('whatsapp'),
   })
 }
 
@@ -39,6 +48,7 @@ async function start(running: Stoppable[]): Promise<string> {
   const warn = (line: string): void => void process.stderr.write(`sandbox: ${line}\n`)
   const sandbox = await startSmtpSandbox({
     port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT),
+    keep: await keep('mail'),
     ...(url === '' ? {} : { onAccepted: createReporter({ url, token, warn }) }),
   })
   running.push(sandbox)
@@ -48,6 +58,8 @@ async function start(running: Stoppable[]): Promise<string> {
     port: portFrom('SANDBOX_HTTP_PORT', DEFAULT_HTTP_PORT),
     sandbox,
     whatsapp,
+    templates: [DEMO_TEMPLATE],
+    dashboard: process.env.SANDBOX_DASHBOARD || null,
   })
   running.push(inbox)
   return `sandbox ready: smtp://127.0.0.1:${sandbox.port} http://127.0.0.1:${inbox.port} ${whatsapp.url}`

@@ -9,6 +9,7 @@ import type { Outcome } from '../../workers/providers/provider.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { outgoingEmail } from '../support/outgoing-email.ts'
 import { startInbox } from './inbox.ts'
+import { keepIn } from './keep.ts'
 import { type SandboxOptions, startSmtpSandbox } from './smtp.ts'
 
 async function start(t: Test, options: Partial<SandboxOptions> = {}) {
@@ -129,15 +130,55 @@ t.test('nothing in a mail can act on the inbox page', async (t) => {
       headers: { 'X-H': hostile },
     }),
   )
-  const page = await fetch(`${base}/?id=${sandbox.messages()[0]?.id}`)
-  const body = await page.text()
-  t.match(page.headers.get('content-security-policy'), /^default-src 'none'/)
-  t.notMatch(body, /<script|<img|<\/iframe>'/)
-  t.equal(body.match(/<iframe sandbox srcdoc="[^"<>]*"><\/iframe>/g)?.length, 1)
-  t.equal(body.match(/<iframe/g)?.length, 1)
-  t.ok(body.split('&#60;script&#62;').length >= 5, 'shown as text')
+  const id = sandbox.messages()[0]?.id
+  for (const view of ['html', 'text', 'headers', 'source']) {
+    const page = await fetch(`${base}/?id=${id}&view=${view}&q=${encodeURIComponent('<script>')}`)
+    const body = await page.text()
+    t.match(page.headers.get('content-security-policy'), /^default-src 'none'/)
+    t.notMatch(body, /<script>|<img|<\/iframe>'/)
+    t.equal(body.match(/<iframe/g)?.length ?? 0, view === 'html' ? 1 : 0)
+    t.ok(body.split('&lt;script&gt;').length >= 4, 'shown as text')
+  }
+  const frame = await fetch(`${base}/messages/${id}/html`)
+  t.match(frame.headers.get('content-security-policy'), /^sandbox; default-src 'none'/)
+  t.notMatch(frame.headers.get('content-security-policy'), /https?:/, 'loads nothing from elsewhere')
   t.equal((await fetch(`${base}/?id=unknown`)).status, 200)
 })
+
+t.test('the inbox finds mail by words of its sender, recipients, subject and text', async (t) => {
+  const { base, provider } = await startWithInbox(t)
+  await provider.send(outgoingEmail({ subject: 'Your invoice', to: ['ana@example.com'] }))
+  await provider.send(outgoingEmail({ subject: 'Welcome', to: ['ben@example.com'] }))
+  const listed = async (q: string): Promise<string[]> => {
+    const page = await (await fetch(`${base}/list?q=${encodeURIComponent(q)}`)).text()
+    return ['Your invoice', 'Welcome'].filter((subject) => page.includes(subject))
+  }
+  t.same(await listed(''), ['Your invoice', 'Welcome'])
+  t.same(await listed('INVOICE ana@'), ['Your invoice'])
+  t.same(await listed('ben@example.com'), ['Welcome'])
+  t.same(await listed('invoice ben'), [])
+})
+
+t.test(
+  'what the sandbox received is there again after a restart, in order, until it is deleted',
+  async (t) => {
+    const directory = t.testdir()
+    const kept = async (): Promise<string[]> => {
+      const { sandbox, provider } = await start(t, { keep: await keepIn(directory) })
+      const before = await Promise.all(
+        sandbox.messages().map(async (one) => (await one.parsed()).subject ?? ''),
+      )
+      await provider.send(outgoingEmail({ subject: `Mail ${before.length + 1}` }))
+      if (before.length === 2) sandbox.clear()
+      await sandbox.close()
+      return before
+    }
+    t.same(await kept(), [])
+    t.same(await kept(), ['Mail 1'])
+    t.same(await kept(), ['Mail 1', 'Mail 2'])
+    t.same(await kept(), [])
+  },
+)
 
 t.test('a mail that cannot be read is still listed', async (t) => {
   const { base, sandbox } = await startWithInbox(t)

@@ -1,5 +1,5 @@
 /**
- * An SMTP server that takes mail for anyone and keeps what it took, whole and readable, in memory.
+ * An SMTP server that takes mail for anyone and keeps what it took, whole and readable.
  * Serves `npm start` as the sandbox and, with a script in place of the magic recipients, the tests as their sink.
  * Promises: keeps the newest messages within its bounds; the bytes kept are those that came over the wire.
  *
@@ -14,6 +14,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerError, type SMTPServerOptions } from 'smtp-server'
+import { type Keep, keepNothing } from './keep.ts'
 
 export type SandboxMessage = {
   id: string
@@ -47,6 +48,8 @@ export type SandboxOptions = {
   onAccepted?: (message: SandboxMessage, recipient: string) => void
   keep_messages?: number
   keep_bytes?: number
+  /** Where messages outlive the process; memory alone when absent. */
+  keep?: Keep
   /** Further options of smtp-server: TLS, logins, extensions to hide. */
   server?: SMTPServerOptions
 }
@@ -69,7 +72,7 @@ const REMEMBERED_PAIRS = 10_000
 
 /** Listens, and resolves once it takes connections; rejects when the port is taken. */
 export async function startSmtpSandbox(options: SandboxOptions): Promise<SmtpSandbox> {
-  const kept = createStore(options.keep_messages ?? KEEP_MESSAGES, options.keep_bytes ?? KEEP_BYTES)
+  const kept = await openStore(options)
   const script = options.script ?? magicScript()
   const take = async (message: SandboxMessage): Promise<SmtpReply> => {
     const reply = await script.onMessage?.(message)
@@ -90,7 +93,10 @@ export async function startSmtpSandbox(options: SandboxOptions): Promise<SmtpSan
     port: (server.server.address() as AddressInfo).port,
     messages: kept.all,
     clear: kept.clear,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: async () => {
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+      await kept.settled()
+    },
   }
 }
 
@@ -113,7 +119,7 @@ function serverOptions(
     onData: (stream, { envelope }, done) => {
       const mail_from = envelope.mailFrom ? envelope.mailFrom.address : ''
       const rcpt_to = envelope.rcptTo.map(({ address }) => address)
-      const reply = buffer(stream).then((raw) => take(createMessage(mail_from, rcpt_to, raw)))
+      const reply = buffer(stream).then((raw) => take(newMessage(mail_from, rcpt_to, raw)))
       answer(done, reply)
     },
   }
@@ -132,13 +138,12 @@ function answer(done: (error?: Error | null) => void, reply: SmtpReply | Promise
   Promise.resolve(reply).then(settle, (error: unknown) => settle(`451 4.3.0 ${String(error)}`))
 }
 
-function createMessage(mail_from: string, rcpt_to: string[], raw: Buffer): SandboxMessage {
+type Arrival = Pick<SandboxMessage, 'id' | 'received_at' | 'mail_from' | 'rcpt_to'>
+
+function messageOf(arrival: Arrival, raw: Buffer): SandboxMessage {
   let reading: Promise<Email> | undefined
   return {
-    id: randomUUID(),
-    received_at: new Date().toISOString(),
-    mail_from,
-    rcpt_to,
+    ...arrival,
     size: raw.length,
     raw,
     parsed() {
@@ -148,19 +153,41 @@ function createMessage(mail_from: string, rcpt_to: string[], raw: Buffer): Sandb
   }
 }
 
-function createStore(most_messages: number, most_bytes: number) {
-  const messages: SandboxMessage[] = []
-  let bytes = 0
+const newMessage = (mail_from: string, rcpt_to: string[], raw: Buffer): SandboxMessage =>
+  messageOf({ id: randomUUID(), received_at: new Date().toISOString(), mail_from, rcpt_to }, raw)
+
+/** A message as it is kept in a file, and back. */
+const stored = ({ id, received_at, mail_from, rcpt_to, raw }: SandboxMessage): string =>
+  JSON.stringify({ id, received_at, mail_from, rcpt_to, raw: raw.toString('base64') })
+
+function restored(text: string): SandboxMessage {
+  const { raw, ...arrival } = JSON.parse(text) as Arrival & { raw: string }
+  return messageOf(arrival, Buffer.from(raw, 'base64'))
+}
+
+const nameOf = ({ received_at, id }: SandboxMessage): string => `${received_at}-${id}`
+
+/** The newest messages within the bounds, those of an earlier run first. */
+async function openStore({ keep = keepNothing, ...bounds }: SandboxOptions) {
+  const most_messages = bounds.keep_messages ?? KEEP_MESSAGES
+  const most_bytes = bounds.keep_bytes ?? KEEP_BYTES
+  const messages: SandboxMessage[] = (await keep.load()).map(restored)
+  let bytes = messages.reduce((sum, { size }) => sum + size, 0)
   return {
     all: (): readonly SandboxMessage[] => messages,
+    settled: keep.settled,
     add(message: SandboxMessage): void {
       messages.push(message)
+      keep.put(nameOf(message), stored(message))
       bytes += message.size
       while (messages.length > most_messages || (bytes > most_bytes && messages.length > 1)) {
-        bytes -= messages.shift()?.size ?? 0
+        const oldest = messages.shift()
+        if (oldest) keep.remove(nameOf(oldest))
+        bytes -= oldest?.size ?? 0
       }
     },
     clear(): void {
+      for (const message of messages) keep.remove(nameOf(message))
       messages.length = 0
       bytes = 0
     },

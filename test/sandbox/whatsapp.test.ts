@@ -44,12 +44,13 @@ t.test('each magic number ends as its header says', async (t) => {
   t.same([1, 4, 5, 6].map(tries), [1, 1, 3, 2])
 })
 
-t.test('the inbox lists WhatsApp messages, on its page and as JSON', async (t) => {
+t.test('the inbox shows WhatsApp messages as a phone would, and lists them as JSON', async (t) => {
   const cloud = await startCloud(t, { script: magicNumbers() })
   const inbox = await startInbox({
     port: 0,
     sandbox: { messages: () => [], clear: () => {} },
     whatsapp: cloud,
+    templates: [DEMO_TEMPLATE],
   })
   t.teardown(() => inbox.close())
   const { outgoingWhatsapp } = await import('../support/cloud.ts')
@@ -57,8 +58,9 @@ t.test('the inbox lists WhatsApp messages, on its page and as JSON', async (t) =
   const base = `http://127.0.0.1:${inbox.port}`
   const listed = await (await fetch(`${base}/whatsapp`)).json()
   t.match(listed, [{ to: '+15555550101', template: { name: 'order_ready' }, id: /^wamid\./ }])
-  const page = await (await fetch(base)).text()
+  const page = await (await fetch(`${base}/phone`)).text()
   t.match(page, /\+15555550101/)
+  t.match(page, /Hello &lt;script&gt;/, 'filled and escaped')
   t.notMatch(page, /<script>/)
   t.equal((await fetch(`${base}/whatsapp`, { method: 'DELETE' })).status, 204)
   t.same(await (await fetch(`${base}/whatsapp`)).json(), [])

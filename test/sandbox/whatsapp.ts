@@ -9,6 +9,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Keep, keepNothing } from './keep.ts'
 
 export type Json = Record<string, unknown>
 
@@ -54,7 +55,9 @@ export type WhatsappSandboxOptions = {
   page_size?: number
   /** Milliseconds between a message and its first report, and between reports. */
   report_pause?: number
-  keep?: number
+  most?: number
+  /** Where messages outlive the process; memory alone when absent. */
+  keep?: Keep
 }
 
 export type WhatsappSandbox = {
@@ -70,7 +73,7 @@ export type WhatsappSandbox = {
   close(): Promise<void>
 }
 
-const KEEP = 1_000
+const MOST = 1_000
 const REPORT_PAUSE = 200
 const REPEATS = 10
 const MOST_STATUSES = 100
@@ -122,6 +125,7 @@ export const statusOf = ({ id, body }: CloudMessage, { status, errors }: CloudSt
 
 type State = {
   options: WhatsappSandboxOptions
+  keep: Keep
   kept: CloudMessage[]
   tries: Map<string, number>
   closing: AbortController
@@ -132,9 +136,15 @@ type State = {
 
 /** Listens, and resolves once it takes connections; rejects when the port is taken. */
 export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Promise<WhatsappSandbox> {
+  const { keep = keepNothing } = options
   const state: State = {
-    ...{ options, kept: [], tries: new Map(), closing: new AbortController() },
-    ...{ waiting: [], posting: null },
+    options,
+    keep,
+    kept: (await keep.load()).map((text) => JSON.parse(text) as CloudMessage),
+    tries: new Map(),
+    closing: new AbortController(),
+    waiting: [],
+    posting: null,
   }
   let connections = 0
   const server: Server = createServer((request, response) => {
@@ -154,17 +164,27 @@ export async function startWhatsappSandbox(options: WhatsappSandboxOptions): Pro
     port,
     url: `http://${host}:${port}/v23.0`,
     messages: () => state.kept,
-    clear: () => void state.kept.splice(0),
+    clear: () => {
+      for (const message of state.kept.splice(0)) keep.remove(nameOf(message))
+    },
     connections: () => connections,
     post: (body) => post(state, body),
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      await new Promise<void>((resolve) => {
         state.closing.abort()
         server.close(() => resolve())
         server.closeAllConnections()
-      }),
+      })
+      await keep.settled()
+    },
   }
 }
+
+const nameOf = ({ received_at, id }: CloudMessage): string => `${received_at}-${id}`
+
+/** Remembers a message as it stands now; never its credentials. */
+const remember = ({ keep }: State, message: CloudMessage): void =>
+  keep.put(nameOf(message), JSON.stringify({ ...message, authorization: '' }))
 
 async function handle(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://sandbox')
@@ -185,7 +205,7 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
 type Given = { path: string; authorization: string; body: unknown; phone_number_id: string }
 
 async function take(state: State, given: Given, response: ServerResponse): Promise<void> {
-  const { script = {}, keep = KEEP } = state.options
+  const { script = {}, most = MOST } = state.options
   const { phone_number_id, ...request } = given
   const body = request.body as Json
   const mark = String(body.biz_opaque_callback_data)
@@ -194,10 +214,13 @@ async function take(state: State, given: Given, response: ServerResponse): Promi
   const id = `wamid.${randomBytes(24).toString('base64url')}`
   const message = { id, received_at: new Date().toISOString(), ...request, tries, status: 'accepted' }
   state.kept.push(message)
-  if (state.kept.length > keep) state.kept.shift()
+  remember(state, message)
+  const oldest = state.kept.length > most ? state.kept.shift() : undefined
+  if (oldest) state.keep.remove(nameOf(oldest))
   const answer = await script.onMessage?.(message)
   if (answer !== undefined) {
     message.status = 'refused'
+    remember(state, message)
     reply(response, answer)
     return
   }
@@ -252,6 +275,7 @@ async function report(
   for (const one of statuses) {
     await sleep(state.options.report_pause ?? REPORT_PAUSE, undefined, { signal, ref: false })
     message.status = one.status
+    remember(state, message)
     state.waiting.push(statusOf(message, one))
     state.posting ??= postWaiting(state, phone_number_id).finally(() => {
       state.posting = null

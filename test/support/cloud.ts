@@ -25,7 +25,7 @@ export async function startCloud(
   options: Partial<WhatsappSandboxOptions> = {},
   { unknown_wait = 600, ...provider }: Partial<WhatsappCloudOptions> & { unknown_wait?: number } = {},
 ): Promise<Cloud> {
-  const sandbox = await startWhatsappSandbox({ port: 0, keep: Number.POSITIVE_INFINITY, ...options })
+  const sandbox = await startWhatsappSandbox({ port: 0, most: Number.POSITIVE_INFINITY, ...options })
   t.teardown(() => sandbox.close())
   const { url } = sandbox
   const settings = {

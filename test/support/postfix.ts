@@ -72,6 +72,7 @@ disable_dns_lookups = yes
 default_transport = smtp:[127.0.0.1]:${relay_port}
 heliograph_destination_recipient_limit = 1
 relay_domains = ${return_domain}
+relay_recipient_maps = regexp:{ {/^b-[0-9a-z]{62}@/ OK} }
 transport_maps = inline:{ ${return_domain}=heliograph: }
 `
 

@@ -1,6 +1,6 @@
-/** Cleans up raw reports that were taken in a month ago; parked ones stay until someone has looked at them. */
+/** Cleans up raw reports that came 30 days ago, parked ones too; what is pending stays. */
 import { RETENTION } from '../../db/queue/jobs.ts'
-import { deleteDoneReports } from '../../db/reports/reports.sql.ts'
+import { deleteOldReports } from '../../db/reports/reports.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const LOT = 10_000
@@ -10,7 +10,7 @@ export async function forgetReports({ database, clock, log }: WorkerDeps): Promi
   const before = new Date(clock().getTime() - RETENTION * 1_000)
   let forgotten = 0
   for (;;) {
-    const lot = await deleteDoneReports(database, before, LOT)
+    const lot = await deleteOldReports(database, before, LOT)
     forgotten += lot
     if (lot < LOT) break
   }

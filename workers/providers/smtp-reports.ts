@@ -7,7 +7,7 @@
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { ContactEffect } from '../../db/contacts/effect.ts'
 import type { ReportedEmail } from '../../db/emails/apply-events.ts'
-import { findReturnPath } from '../../db/emails/return-path.ts'
+import { findReturnPath, MOST_BYTES } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { MessageRef } from '../../db/reports/ref.ts'
@@ -18,8 +18,6 @@ import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from 
 
 /** Far beyond what a message of ours can have: 50 recipients. */
 const MOST_RECIPIENTS = 200
-/** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
-const MOST_BYTES = 512 * 1024
 /** postal-mime takes 25 µs a line (measured), so that ten mebibytes of empty lines would take minutes. */
 const MOST_LINES = 20_000
 const MOST_HEADER_BYTES = 256 * 1024

@@ -1,10 +1,20 @@
 /** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
 import t, { type Test } from 'tap'
+import { returnPath } from '../../../db/emails/return-path.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
-import { type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import {
+  METRICS_TOKEN,
+  SECRET_KEY,
+  type Service,
+  SMTP_REPORT_TOKEN,
+  startService,
+} from '../../support/service.ts'
 
+const REF = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
+const OURS = returnPath(createSecrets(SECRET_KEY), REF, 'bounces.example.com') ?? ''
 const RAW = Buffer.from(
-  'From: mailer@relay.test\r\nSubject: bytes \xe9\x00\xff\r\n\r\nnot mail\r\n',
+  `From: mailer@relay.test\r\nTo: ${OURS}\r\nSubject: bytes \xe9\x00\xff\r\n\r\nnot mail\r\n`,
   'latin1',
 )
 const TYPE = { 'Content-Type': 'message/rfc822' }
@@ -69,9 +79,34 @@ t.test('a body may have 10 MiB and not a byte more; none is a bad request', asyn
   const service = await start(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const limit = 10 * 1024 * 1024
-  t.equal((await post(service, authorization, Buffer.alloc(limit, 'x'))).status, 200)
+  t.equal((await post(service, authorization, Buffer.concat([RAW], limit))).status, 200)
   t.equal((await post(service, authorization, Buffer.alloc(limit + 1, 'x'))).status, 413)
   t.equal((await post(service, authorization, Buffer.alloc(0))).status, 400)
   t.equal((await storedReports(service)).length, 1)
   t.equal((await service.call('GET', '/hooks/smtp')).status, 405)
+})
+
+t.test('mail without a return address that we signed is dropped and counted, not stored', async (t) => {
+  const service = await start(t)
+  const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
+  const forged = OURS.replace(/.@/, (digit) => (digit === '0@' ? '1@' : '0@'))
+  const foreign =
+    returnPath(createSecrets('another key, as long as a key should be'), REF, 'example.com') ?? ''
+  const spam = [
+    'Subject: Buy now\r\n\r\nspam\r\n',
+    `To: ${forged}\r\n\r\n`,
+    `To: ${foreign}\r\n\r\n`,
+    `To: b-${'0'.repeat(62)}@bounces.example.com\r\n\r\n`,
+    `${'x'.repeat(600 * 1024)}\r\nTo: ${OURS}\r\n\r\n`,
+  ]
+  for (const text of spam) {
+    const { status, body } = await post(service, authorization, Buffer.from(text))
+    t.equal(status, 200, 'a refusal would come back to whom the spam claims to be from')
+    t.same(body, { status: 'dropped' })
+  }
+  t.same(await storedReports(service), [])
+  const { body: figures } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(figures, /^heliograph_reports_dropped_total 5$/m)
+  const folded = `Subject: a part in quoted-printable\r\n\r\nReturn-Path: <${OURS.slice(0, 60)}=\r\n${OURS.slice(60).replace('@', '=40')}>\r\n`
+  t.same((await post(service, authorization, Buffer.from(folded))).body, { status: 'taken' })
 })

@@ -1,7 +1,9 @@
 /** Wake-ups: every accepting route hints its queue after the commit, hints are gathered, none is taken for granted. */
 import { sql } from 'slonik'
 import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
+import { returnPath } from '../../../db/emails/return-path.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import { createWaker, onWake } from '../../../db/queue/wake.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
@@ -46,7 +48,8 @@ t.test('whatever is accepted hints the queue of its jobs, once they are committe
   }
   hinted.length = 0
   const headers = { 'Content-Type': 'message/rfc822' }
-  await call('POST', '/hooks/smtp', { key: SMTP_REPORT_TOKEN, raw: 'Subject: a report\r\n\r\n', headers })
+  const to = returnPath(service.deps.secrets, { team_id: uuidv7(), id: uuidv7() }, 'example.com')
+  await call('POST', '/hooks/smtp', { key: SMTP_REPORT_TOKEN, raw: `To: ${to}\r\n\r\n`, headers })
   t.match(hinted, [{ job: 'ingest-report' }])
   t.equal(await hinted[0]?.stored, 1)
 })

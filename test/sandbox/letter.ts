@@ -1,0 +1,50 @@
+/** What the inbox tells of a mail: a summary for lists, and the details of one. */
+import type { Address } from 'postal-mime'
+import type { SandboxMessage } from './smtp.ts'
+
+export type Summary = {
+  id: string
+  received_at: string
+  mail_from: string
+  rcpt_to: string[]
+  subject: string
+  from: string
+  to: string[]
+  message_id: string
+  size: number
+}
+
+export type Details = Summary & {
+  headers: { name: string; value: string }[]
+  text: string
+  html: string
+}
+
+const written = ({ name, address }: Address): string =>
+  name === '' ? (address ?? '') : `${name} <${address ?? ''}>`
+
+export async function summaryOf(message: SandboxMessage): Promise<Summary> {
+  const { subject, from, to, messageId } = await message.parsed()
+  const { id, received_at, mail_from, rcpt_to, size } = message
+  return {
+    id,
+    received_at,
+    mail_from,
+    rcpt_to,
+    subject: subject ?? '',
+    from: from ? written(from) : '',
+    to: (to ?? []).map(written),
+    message_id: messageId ?? '',
+    size,
+  }
+}
+
+export async function detailsOf(message: SandboxMessage): Promise<Details> {
+  const { headers, text, html } = await message.parsed()
+  return {
+    ...(await summaryOf(message)),
+    headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
+    text: text ?? '',
+    html: html ?? '',
+  }
+}
