@@ -1,6 +1,6 @@
 /** POST /v1/emails/batch: contract §2.4, §4.2, §7, §8; decisions: batch quota. */
 import t from 'tap'
-import { stopClock } from '../support/clock.ts'
+import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } from '../support/service.ts'
@@ -138,6 +138,7 @@ t.test(
 t.test('50 parallel batches of 7 against 100 left store exactly the batches that fit, whole', async (t) => {
   const other = await startService(t, { url: service.url })
   const team = await makeTeam(service, { email_limit: 100 })
+  await stopClock(service.database, new Date(NOON.getTime() + 60_000))
   const replies = await Promise.all(
     Array.from(
       { length: 50 },
@@ -157,6 +158,7 @@ t.test('a batch of 100 costs as many statements as a batch of one', async (t) =>
   const proxy = await startDatabaseProxy(t, service.url)
   const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const team = await makeTeam(counted)
+  await runClock(service.database)
   const sendAll = async (emails: unknown[]) =>
     await counted.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   const keyed = (prefix: string) => (index: number) => ({
