@@ -18,7 +18,7 @@ export type Store = {
   queue: Producer
   /** A team with the verified domain `demo.test`. */
   team(plan?: string): Promise<string>
-  /** Stores one email; with `at` the database's clock stands there from then on. @throws Error when it was not stored. */
+  /** Stores one email; with `at`, the database's clock stands there from then on. @throws Error if not stored. */
   email(teamId: string, at?: Date, changes?: Partial<EmailItem>): Promise<EmailRow>
 }
 
