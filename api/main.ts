@@ -3,6 +3,8 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
+import { joinFleet } from '../db/fleet/fleet.ts'
+import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { createLog, type Log } from '../db/process/log.ts'
@@ -30,6 +32,9 @@ async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const metrics = createMetrics()
+  const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
+  let draining = false
   const replies = createReplies(settings.DATABASE_URL)
   const app = createApp({
     database,
@@ -42,18 +47,23 @@ async function start(settings: ApiSettings, log: Log) {
     hooks: hookSettings(settings),
     replies,
     upsertWait: UPSERT_WAIT,
-    metrics: createMetrics(),
-    metricsToken: settings.METRICS_TOKEN ?? null,
+    metrics,
+    fleet,
+    scale: createScale(database),
+    tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
+    isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
     log,
     clock: () => new Date(),
   })
   const server = await serve(app.callback(), settings.PORT)
   const stop = async (): Promise<void> => {
+    draining = true
     // Whoever waits for a worker until then gets an answer still.
     const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await server.drain()
     clearTimeout(impatience)
+    await fleet.leave()
     await Promise.allSettled([replies.close(), queue.stop(), database.end()])
   }
   return { port: server.port, stop }

@@ -201,7 +201,9 @@ t.test('every route declares who may call it', async (t) => {
     ({ method, path }) => `${method} ${path}`,
   )
   t.strictSame(
-    open.filter((route) => !/^(GET|POST) \/(health|ready|metrics|hooks\/|u\/|v1\/plans)/.test(route)),
+    open.filter(
+      (route) => !/^(GET|POST) \/(health|ready|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(route),
+    ),
     [],
   )
   for (const { method, path, access } of ROUTES) {
@@ -229,6 +231,8 @@ const DIRECTORIES = [
   'senders',
   'recipient_pauses',
   'reports',
+  'processes',
+  'counters',
 ]
 
 const keyRow = object({

@@ -12,6 +12,7 @@ import { headersFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
+import { countSends } from '../count.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
@@ -89,8 +90,9 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
-  const { database, queue, versions, wake } = deps
+  const { database, queue, versions, wake, metrics } = deps
   const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
+  countSends(metrics, 'email', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
 }
@@ -129,7 +131,7 @@ export const emailRoutes: readonly TeamRoute[] = [
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
       const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
-      return { status: 200, body: presentBatch(items) }
+      return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),
 ]

@@ -10,6 +10,7 @@ import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../d
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
+import { countSends } from '../count.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentMessages } from './present.ts'
@@ -57,8 +58,9 @@ function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
-  const { database, queue, wake } = deps
+  const { database, queue, wake, metrics } = deps
   const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items))
+  countSends(metrics, 'whatsapp', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
@@ -96,7 +98,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
     async handle({ body, principal }, deps) {
       const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
-      return { status: 200, body: presentBatch(items) }
+      return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),
 ]
