@@ -17,7 +17,7 @@ export type Store = {
   database: Database
   queue: Producer
   /** A team with the verified domain `demo.test`. */
-  team(plan?: string): Promise<string>
+  team(plan?: string, at?: Date): Promise<string>
   /** Stores one email; with `at`, the database's clock stands there from then on. @throws Error if not stored. */
   email(teamId: string, at?: Date, changes?: Partial<EmailItem>): Promise<EmailRow>
 }
@@ -50,8 +50,9 @@ export async function openStore(t: Test): Promise<Store> {
     url,
     database,
     queue,
-    team: async (plan = 'free') =>
-      await database.transaction(async (tx) => {
+    team: async (plan = 'free', at) => {
+      if (at) await stopClock(database, at)
+      return database.transaction(async (tx) => {
         const now = new Date()
         const { id } = await createTeam({ tx }, { name: 'Acme', plan })
         await addDomain({ tx, secrets: createSecrets(SECRET_KEY), now }, id, {
@@ -59,7 +60,8 @@ export async function openStore(t: Test): Promise<Store> {
           verified: true,
         })
         return id
-      }),
+      })
+    },
     email: async (teamId, at, changes = {}) => {
       if (at) await stopClock(database, at)
       return database.transaction(async (tx) => {
