@@ -14,13 +14,13 @@ export const teamWithRoom = async (service: Service, contacts: number): Promise<
 /** Changes how many contacts a team may store. */
 export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
   await service.database.transaction(async (tx) => {
-    await subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'free', contact_limit: contacts })
+    await subscribeTeam({ tx }, team.id, { plan: 'free', contact_limit: contacts })
   })
 }
 
 /** As `team show` prints it. */
 export const contactsUsed = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
-  (await showTeam(database, id, new Date())).used.contacts
+  (await showTeam(database, id)).used.contacts
 
 /** As they lie in the table. */
 export async function contactsStored({ database }: Service, { id }: TestTeam): Promise<number> {
