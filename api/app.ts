@@ -10,6 +10,7 @@ import Koa, { type Context, type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import type { Database } from '../db/postgres/pool.ts'
 import { authenticate, authorize } from './auth.ts'
+import { dashboard } from './dashboard/dispatch.ts'
 import { type Answer, renderError } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
@@ -199,6 +200,7 @@ export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadlin
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))
+  if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
   app.use(refuseUnmatched(router))
   app.use(router.routes())
   // Koa's own reports are connection errors of clients that went away; everything else was rendered above.

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { createTxtLookup } from '../db/domains/verify.ts'
 import { Refusal } from '../db/errors.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
@@ -20,7 +21,9 @@ import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import { type ApiSettings, hookSettings, openIdSettings, readApiSettings, snsTopics } from './config.ts'
+import { createOpenId } from './dashboard/openid.ts'
+import type { DashboardDeps } from './dashboard/page.ts'
 import { refusalAnswer } from './errors.ts'
 import { createSns } from './hooks/sns.ts'
 import { createCatalog } from './plan-cache.ts'
@@ -43,12 +46,28 @@ const UPSERT_WAIT = 25_000
 // How long a statement waits for a row that somebody else holds, in milliseconds; then 503 (reliability §5).
 const LOCK_WAIT = 3_000
 
+// The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
+const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT }
+
+/** Opens what the dashboard has of its own. */
+async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
+  const openid = openIdSettings(settings)
+  return {
+    database: await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL),
+    lookupTxt: await createTxtLookup(settings.DNS_SERVER),
+    publicUrl: settings.PUBLIC_URL ?? null,
+    from: settings.DASHBOARD_FROM ?? null,
+    openid: openid && createOpenId(openid),
+  }
+}
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const replies = createReplies(settings.DATABASE_URL)
+  const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,
     turns: createTurns(Math.ceil(size / 2)),
@@ -63,6 +82,7 @@ async function start(settings: ApiSettings, log: Log) {
     metrics: createMetrics(),
     metricsToken: settings.METRICS_TOKEN ?? null,
     sns: createSns({ topics: snsTopics(settings) }),
+    dashboard,
     log,
     clock: () => new Date(),
   })
@@ -75,7 +95,7 @@ async function start(settings: ApiSettings, log: Log) {
     const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await drain(server, requests)
     clearTimeout(impatience)
-    await Promise.allSettled([replies.close(), queue.stop(), database.end()])
+    await Promise.allSettled([replies.close(), queue.stop(), database.end(), dashboard?.database.end()])
   }
   return { server, stop }
 }

@@ -14,6 +14,7 @@ import type { Producer } from '../db/queue/boss.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
+import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { Catalog } from './plan-cache.ts'
@@ -41,6 +42,8 @@ export type Deps = {
   upsertWait: number
   sns: Sns
   metrics: Metrics
+  /** What the dashboard has of its own; null: it is left out. */
+  dashboard: DashboardDeps | null
   /** What GET /metrics asks for; null: there is no such path. */
   metricsToken: string | null
   log: Log
