@@ -1,22 +1,20 @@
 /**
- * The HTTP application: request id and log, then errors, then route, authentication, scope, and the handler.
- * Promises: a caller without rights learns nothing about its body (decisions: order of checks); any method that a
- * path lacks is 405 with Allow. Tests start here.
+ * The HTTP application: request id and log, then errors, then the route; dispatch.ts does the rest.
+ * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import Router from '@koa/router'
-import Koa, { type Context, type Middleware } from 'koa'
+import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
-import type { Database } from '../db/postgres/pool.ts'
-import { authenticate, authorize } from './auth.ts'
+import { countRefusals } from './count.ts'
 import { dashboard } from './dashboard/dispatch.ts'
-import { type Answer, renderError } from './errors.ts'
+import { handlerOf, send } from './dispatch.ts'
+import { refusalAnswer, refusalOf } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
-import type { Deps, Request, Route } from './route.ts'
+import type { Deps, Route } from './route.ts'
 import { unsubscribeRoutes } from './unsubscribe-page.ts'
 import { bulkRoutes } from './v1/bulk.ts'
 import { contactRoutes } from './v1/contacts.ts'
@@ -40,25 +38,7 @@ export const ROUTES: readonly Route[] = [
   ...unsubscribeRoutes,
 ]
 
-/** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
-const DEADLINE = 28_000
-
 const REQUEST_ID = /^[\w.-]{1,64}$/
-
-type State = { id: string }
-type Ctx = Context & { state: State }
-
-/** An object is sent as JSON; a string brings its own Content-Type. */
-function send(ctx: Context, { status, body, headers = {} }: Answer): void {
-  ctx.status = status
-  if (body === undefined) {
-    ctx.body = null
-  } else {
-    ctx.type = 'application/json'
-    ctx.body = typeof body === 'string' ? body : JSON.stringify(body)
-  }
-  ctx.set(headers)
-}
 
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
@@ -77,104 +57,21 @@ const logRequests =
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
     // Any path can be asked for, and may hold an address: those that are not ours count as one.
     const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
-    metrics.observeRequest(labels, ms / 1_000)
+    metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
     log[level]({ request_id: ctx.state.id, ...labels, ms }, 'request')
   }
 
 const renderErrors =
-  ({ log }: Deps): Middleware =>
+  ({ log, metrics }: Deps): Middleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (error) {
-      send(ctx, renderError(error, ctx.state.id, log.child({ request_id: ctx.state.id })))
+      const refusal = refusalOf(error, ctx.state.id, log.child({ request_id: ctx.state.id }))
+      countRefusals(metrics, [refusal])
+      send(ctx, refusalAnswer(refusal))
     }
   }
-
-function decoded(segment: string): string {
-  try {
-    const text = decodeURIComponent(segment)
-    if (!text.includes('\0')) return text
-  } catch {
-    // Malformed, as below.
-  }
-  throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
-}
-
-/** The path's parameters, decoded strictly: the router's own decoding lets malformed ones pass as they are. */
-function pathParams(path: string, captures: readonly (string | undefined)[]): Record<string, string> {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
-  return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
-}
-
-/** Whether somebody is reading the body and its end has not come. */
-const isUploading = (raw: IncomingMessage): boolean =>
-  raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
-
-/**
- * A database that hangs must not hang its callers: 503 once the deadline has passed. While the body is coming in the
- * clock stands still (a slow upload ends with the server's requestTimeout), and it begins anew with the body's end:
- * a 503 for work that has not even begun would invite a repetition of what is then stored.
- */
-async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
-  const late = Promise.withResolvers<never>()
-  const expire = (): void => {
-    if (isUploading(raw)) return
-    late.reject(new Refusal('unavailable', 'the service did not answer in time; please retry', 1))
-  }
-  const timer = setTimeout(expire, ms).unref()
-  const restart = (): void => void timer.refresh()
-  raw.once('end', restart)
-  try {
-    return await Promise.race([answer, late.promise])
-  } finally {
-    raw.off('end', restart)
-    clearTimeout(timer)
-  }
-}
-
-const handlerOf =
-  (route: Route, deps: Deps, deadline: number): Middleware =>
-  async (ctx) => {
-    send(ctx, await withinDeadline(answerOf(route, deps, ctx as Ctx), ctx.req, deadline))
-  }
-
-/** How long a team's request waits for others of its own, in milliseconds. */
-const PATIENCE = 10_000
-
-/** The database as a team's handler uses it: its transactions take turns with the team's others. */
-const inTurn = ({ database, turns }: Deps, teamId: string): Database => ({
-  ...database,
-  transaction: async (work, retries) => {
-    // The result may be null itself.
-    const done = await turns.run(
-      teamId,
-      async () => ({ result: await database.transaction(work, retries) }),
-      PATIENCE,
-    )
-    if (done) return done.result
-    throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
-  },
-})
-
-async function answerOf(route: Route, deps: Deps, ctx: Ctx): Promise<Answer> {
-  const { state } = ctx
-  const now = deps.clock()
-  // Made once the caller has proved its rights: a malformed path is refused to nobody else.
-  const request = (): Request => ({
-    raw: ctx.req,
-    params: pathParams(route.path, ctx.captures ?? []),
-    query: new URLSearchParams(ctx.querystring),
-    headers: ctx.headers,
-    now,
-  })
-  const forRequest = { ...deps, log: deps.log.child({ request_id: state.id }) }
-  if (route.access === 'public') return route.handle(request(), forRequest)
-  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
-  authorize(principal, route.access)
-  const database = inTurn(deps, principal.team_id)
-  return route.handle({ ...request(), principal }, { ...forRequest, database })
-}
 
 /** What no handler took: an unknown path, or a known one with another method. */
 const refuseUnmatched =
@@ -191,8 +88,8 @@ const refuseUnmatched =
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
   }
 
-/** Makes the application over its dependencies. Holds no state of its own. @param deadline in milliseconds. */
-export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadline = DEADLINE): Koa {
+/** Makes the application over its dependencies. Holds no state of its own. @param deadline as in dispatch.ts. */
+export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
   // A path is known to the letter.
   const router = new Router({ sensitive: true, strict: true })

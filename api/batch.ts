@@ -3,30 +3,30 @@
  * Promises: outcomes in request order; an item that fails by itself leaves the others alone, one that cannot be
  * stored never reaches the database. Must not know what an item is.
  */
-import { Refusal, settle } from '../db/errors.ts'
+import { Refusal } from '../db/errors.ts'
+import type { Metrics } from '../db/process/metrics.ts'
+import { countRefusals } from './count.ts'
 import { envelope } from './errors.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
 export type BatchItem = string | Refusal
 
 /** The answer's body. A per-item rate_limited has no Retry-After: there is no header to put it in. */
-export const presentBatch = (items: readonly BatchItem[]) => ({
-  data: items.map((item, index) =>
-    item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
-  ),
-})
+export function presentBatch(items: readonly BatchItem[], metrics: Metrics) {
+  countRefusals(metrics, items)
+  return {
+    data: items.map((item, index) =>
+      item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
+    ),
+  }
+}
 
-/**
- * Each item's outcome, in request order; items that are malformed by themselves never reach the database.
- * @param toItem makes an item of a body, or throws its refusal; @param accept takes the valid ones together.
- */
+/** Each item's outcome, in request order. @param accept takes those together that are not refused already. */
 export async function acceptEach<T, O>(
-  bodies: readonly unknown[],
-  toItem: (body: unknown, index: number) => T,
+  items: readonly (T | Refusal)[],
   accept: (items: readonly T[]) => Promise<O[]>,
   toBatchItem: (outcome: O) => BatchItem,
 ): Promise<BatchItem[]> {
-  const items = bodies.map((body, index) => settle(() => toItem(body, index)))
   const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
   const outcomes = valid.length === 0 ? [] : await accept(valid)
   return items.map((item) => {

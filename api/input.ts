@@ -1,10 +1,10 @@
 /**
- * Reads what a client sent over HTTP: bodies, batches and query strings. What a field may hold is db/fields.ts.
+ * Reads what a client sent over HTTP: bodies, batches and query strings. What a field may hold is db/text/fields.ts.
  * Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
-import { Refusal } from '../db/errors.ts'
+import { Refusal, settle } from '../db/errors.ts'
 import { isObject, parse, text } from '../db/text/fields.ts'
 
 const BODY_LIMIT = 10 * 1024 * 1024
@@ -62,7 +62,7 @@ export async function readRawBody(request: IncomingMessage, limit = BODY_LIMIT):
  * The JSON body, parsed and as it came: text that PostgreSQL can store whatever it says, since a NUL or a lone
  * surrogate is only there as an escape. @throws Refusal bad_request, unsupported_media_type, payload_too_large
  */
-export async function readJsonText(request: IncomingMessage): Promise<{ value: unknown; text: string }> {
+async function readJsonText(request: IncomingMessage): Promise<{ value: unknown; text: string }> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   const type = headers['content-type'] ?? ''
@@ -81,9 +81,61 @@ export async function readJsonText(request: IncomingMessage): Promise<{ value: u
   }
 }
 
-/** The parsed JSON body. @throws as `readJsonText`. */
-export const readJson = async (request: IncomingMessage): Promise<unknown> =>
-  (await readJsonText(request)).value
+/**
+ * What a route takes in its body, as a value: its handler gets what `read` makes of it, and the API's description
+ * walks over `schema`. In a batch `schema` is an item's.
+ */
+export type BodyShape<B> = {
+  schema: Fields
+  batch: { field: string; most: number } | null
+  /** @throws Refusal what is wrong with the whole call */
+  read(value: unknown, text: string): B
+}
+
+/** What a route takes in its query. */
+export type QueryShape<Q> = { schema: Fields; read(url: string): Q }
+
+/** The fields of a schema, whatever their types. */
+type Fields = Pick<ObjectSchema<AnyObject>, 'fields' | 'describe'>
+
+/** One JSON object. */
+export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
+  schema,
+  batch: null,
+  read: (value) => parse(schema, value),
+})
+
+/** As `json`, made into something else. @param make throws the refusal of what the schema cannot say. */
+export const jsonAs = <T extends AnyObject, R>(
+  schema: ObjectSchema<T>,
+  make: (value: unknown) => R,
+): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
+
+/**
+ * A JSON object with a list of items, each with its own outcome (contract §2.4).
+ * @param make makes an item, or throws its refusal. @param path where the item lies, such as `emails[3]`.
+ */
+export const batchOf = <T extends AnyObject, R>(
+  { field, most, schema }: { field: string; most: number; schema: ObjectSchema<T> },
+  make: (value: unknown, path: string) => R,
+): BodyShape<(R | Refusal)[]> => ({
+  schema,
+  batch: { field, most },
+  read: (value) =>
+    parseBatch(value, field, most).map((item, index) => settle(() => make(item, `${field}[${index}]`))),
+})
+
+/** The query of a route. */
+export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShape<T> => ({
+  schema,
+  read: (url) => parseQuery(schema, url),
+})
+
+/** The body, read and parsed. @throws as `readJsonText`, and what the shape refuses. */
+export async function readBody<B>(request: IncomingMessage, shape: BodyShape<B>): Promise<B> {
+  const { value, text } = await readJsonText(request)
+  return shape.read(value, text)
+}
 
 /** The items of a batch. @throws Refusal bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
@@ -107,7 +159,7 @@ function isDecodable(text: string): boolean {
  * Query parameters as strings; one that is repeated, or is no percent-encoded UTF-8, counts as malformed.
  * @param url the request's own, with its query as it came. @throws Refusal bad_request
  */
-export function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
+function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
   for (const pair of search.split('&')) {
     const [name = ''] = new URLSearchParams(pair).keys()

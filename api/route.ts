@@ -1,9 +1,12 @@
 /**
- * What a route is: method, path, who may call it, and a handler from request to answer.
- * Promises: routes are plain values, so that the app mounts them, tests walk over them, and none can forget its
- * access. A handler must not know Koa, nor answer with an error: it throws the refusal.
+ * What a route is: method, path, who may call it, what it takes, and a handler from request to answer.
+ * Promises: routes are plain values, so that the app mounts them, tests and the API's description walk over them, and
+ * none can forget its access. A handler gets its body and query parsed. It must not know Koa, nor answer with an
+ * error: it throws the refusal.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Member } from '../db/fleet/fleet.ts'
+import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
 import type { Replies } from '../db/postgres/replies.ts'
 import type { Log } from '../db/process/log.ts'
@@ -17,6 +20,7 @@ import type { Principal, PrivateAccess } from './auth.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
+import type { BodyShape, QueryShape } from './input.ts'
 import type { Catalog } from './plan-cache.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
@@ -44,31 +48,52 @@ export type Deps = {
   metrics: Metrics
   /** What the dashboard has of its own; null: it is left out. */
   dashboard: DashboardDeps | null
-  /** What GET /metrics asks for; null: there is no such path. */
-  metricsToken: string | null
+  fleet: Pick<Member, 'flush'>
+  scale: () => Promise<Scale>
+  /** What the operator's paths ask for; null: there is no such path. */
+  tokens: { metrics: string | null; hirefire: string | null }
+  /** Whether the process is about to end. */
+  isDraining: () => boolean
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date
 }
 
-export type Request = {
-  /** The raw request, for reading its body. */
+/** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
+export type Request<B = undefined, Q = undefined> = {
+  /** The raw request, for the hooks: they read a body only once its headers may be genuine. */
   raw: IncomingMessage
   params: Readonly<Record<string, string>>
-  query: URLSearchParams
+  body: B
+  query: Q
   headers: IncomingHttpHeaders
   now: Date
 }
 
-type Handler<R> = (request: R, deps: Deps) => Promise<Answer>
-
-export type PublicRoute = { method: string; path: string; access: 'public'; handle: Handler<Request> }
-
-export type PrivateRoute = {
+type Declared<B, Q> = {
   method: string
   path: string
-  access: PrivateAccess
-  handle: Handler<Request & { principal: Principal }>
+  /** Without it the body is not read. */
+  body?: BodyShape<B>
+  query?: QueryShape<Q>
 }
 
-export type Route = PublicRoute | PrivateRoute
+/** Anybody may call it; a hook proves its caller itself. */
+export type PublicRoute<B = unknown, Q = unknown> = Declared<B, Q> & {
+  access: 'public'
+  handle(request: Request<B, Q>, deps: Deps): Promise<Answer>
+}
+
+/** Called for a team, with a credential that the access allows. */
+export type TeamRoute<B = unknown, Q = unknown> = Declared<B, Q> & {
+  access: PrivateAccess
+  handle(request: Request<B, Q> & { principal: Principal }, deps: Deps): Promise<Answer>
+}
+
+export type Route = PublicRoute | TeamRoute
+
+/** Declares a route, so that its handler's body and query have the types of its shapes. */
+export const publicRoute = <B = undefined, Q = undefined>(route: PublicRoute<B, Q>): PublicRoute => route
+
+/** As `publicRoute`, for a route that acts for a team. */
+export const teamRoute = <B = undefined, Q = undefined>(route: TeamRoute<B, Q>): TeamRoute => route

@@ -13,7 +13,7 @@ import { Refusal } from '../db/errors.ts'
 import { addressIdentity } from '../db/text/address.ts'
 import { escapeHtml } from '../db/text/slots.ts'
 import type { Answer } from './errors.ts'
-import type { Deps, PublicRoute, Request } from './route.ts'
+import { type Deps, type PublicRoute, publicRoute, type Request } from './route.ts'
 
 const HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
@@ -63,7 +63,7 @@ async function recipientOf({ params }: Request, { database, secrets }: Deps) {
 }
 
 export const unsubscribeRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'GET',
     path: '/u/:token',
     access: 'public',
@@ -72,8 +72,8 @@ export const unsubscribeRoutes: readonly PublicRoute[] = [
       const form = '<form method="post"><button>Unsubscribe</button></form>'
       return page('Unsubscribe', `<p>Stop sending emails to ${shown}?</p>\n${form}`)
     },
-  },
-  {
+  }),
+  publicRoute({
     method: 'POST',
     path: '/u/:token',
     access: 'public',
@@ -83,5 +83,5 @@ export const unsubscribeRoutes: readonly PublicRoute[] = [
       await deps.database.transaction((tx) => unsubscribe({ tx, now: request.now }, team_id, identity))
       return page('Unsubscribed', `<p>${shown} is unsubscribed.</p>`)
     },
-  },
+  }),
 ]

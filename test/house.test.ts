@@ -201,7 +201,9 @@ t.test('every route declares who may call it', async (t) => {
     ({ method, path }) => `${method} ${path}`,
   )
   t.strictSame(
-    open.filter((route) => !/^(GET|POST) \/(health|ready|metrics|hooks\/|u\/|v1\/plans)/.test(route)),
+    open.filter(
+      (route) => !/^(GET|POST) \/(health|ready|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(route),
+    ),
     [],
   )
   for (const { method, path, access } of ROUTES) {
@@ -260,6 +262,8 @@ const DIRECTORIES = [
   'openid_identities',
   'dashboard_sessions',
   'audit_entries',
+  'processes',
+  'counters',
 ]
 
 const keyRow = object({

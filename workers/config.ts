@@ -81,6 +81,8 @@ const workerSettings = object({
   WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
+  /** Where GET /health and GET /ready are answered; without it this worker listens nowhere. 0 picks a port. */
+  HEALTH_PORT: wholeNumber(0, 65_535),
 })
 
 export type WorkerSettings = Readonly<InferType<typeof workerSettings>>

@@ -19,6 +19,9 @@ const BRAKE = 1_000
 /** With the booking's horizon and a provider's own timeouts well within the expiry of a job, in milliseconds. */
 const PATIENCE = 15_000
 
+/** How long a sender in trouble rests when nothing tells for how long, in seconds. */
+const TROUBLE_PAUSE = 5
+
 /** Why something that might have gone did not: what a person is told. */
 export const NOT_BEGUN = 'not begun: no send came free in time, or the sender was slowed just then'
 
@@ -53,7 +56,7 @@ type Sending<T, R> = {
   slots: Slots
   clock: () => Date
   send: (item: T) => Promise<R>
-  outcomesOf: (result: R) => Iterable<{ kind: string; sender_wide?: boolean }>
+  outcomesOf: (result: R) => Iterable<{ kind: string }>
 }
 
 /**
@@ -70,7 +73,7 @@ export async function runPaced<T extends { job: { signal: AbortSignal } }, R>(
   const begin = async (item: T): Promise<R | null> => {
     if (item.job.signal.aborted || slots.isHalted(sender.key, booked_at)) return null
     const result = await send(item)
-    if ([...outcomesOf(result)].some((outcome) => outcome.sender_wide)) slots.halt(sender.key, clock())
+    if ([...outcomesOf(result)].some(({ kind }) => kind === 'sender')) slots.halt(sender.key, clock())
     return result
   }
   const sent = await Promise.all(
@@ -91,10 +94,11 @@ export async function applyPace(
   outcomes: readonly Outcome[],
   { booked_at, now, log }: { booked_at: Date; now: Date; log: Log },
 ): Promise<void> {
-  const wide = outcomes.flatMap((one) => (one.kind === 'deferred' && one.sender_wide ? [one] : []))
+  const wide = outcomes.filter((one) => one.kind === 'sender')
   const [longest] = wide.toSorted((one, other) => (other.wait_seconds ?? 0) - (one.wait_seconds ?? 0))
   if (longest === undefined) return
-  const { wait_seconds, detail: words } = longest
+  const { trouble, detail: words } = longest
+  const wait_seconds = trouble === 'slow' ? longest.wait_seconds : (longest.wait_seconds ?? TROUBLE_PAUSE)
   if (wait_seconds === undefined) {
     log.warn({ sender: sender.key, words }, 'the provider asks to slow down')
     await slowSender(tx, sender, now, booked_at)

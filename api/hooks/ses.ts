@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
 import type { Answer } from '../errors.ts'
 import { readBytes } from '../input.ts'
-import type { Deps, PublicRoute } from '../route.ts'
+import { type Deps, type PublicRoute, publicRoute } from '../route.ts'
 import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
 
@@ -40,7 +40,7 @@ const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<A
 type Post = { envelope: SnsEnvelope; body: Buffer; now: Date }
 
 export const sesHookRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'POST',
     path: '/hooks/ses',
     access: 'public',
@@ -52,5 +52,5 @@ export const sesHookRoutes: readonly PublicRoute[] = [
       await deps.sns.authenticate(envelope, now)
       return ACTIONS[envelope.Type](deps, { envelope, body, now })
     },
-  },
+  }),
 ]

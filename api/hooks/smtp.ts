@@ -9,11 +9,11 @@ import { carriesReturnPath } from '../../db/emails/return-path.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { assertBearer } from '../auth.ts'
 import { readRawBody } from '../input.ts'
-import type { PublicRoute } from '../route.ts'
+import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
 export const smtpHookRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'POST',
     path: '/hooks/smtp',
     access: 'public',
@@ -21,10 +21,10 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await readRawBody(raw)
       if (!carriesReturnPath(deps.secrets, body)) {
-        deps.metrics.countDroppedMail()
+        deps.metrics.count('heliograph_reports_dropped_total', {})
         return { status: 200, body: { status: 'dropped' } }
       }
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
     },
-  },
+  }),
 ]

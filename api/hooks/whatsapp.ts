@@ -9,7 +9,7 @@ import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { sameSecret } from '../auth.ts'
 import { readBytes } from '../input.ts'
-import type { PublicRoute } from '../route.ts'
+import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
@@ -26,7 +26,8 @@ function signatureOf(header: string | string[] | undefined): Buffer {
 }
 
 /** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token match. */
-function challengeOf(query: URLSearchParams, verifyToken: string | null): string {
+function challengeOf(url: string, verifyToken: string | null): string {
+  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
     return others.length === 0 ? value : undefined
@@ -37,16 +38,16 @@ function challengeOf(query: URLSearchParams, verifyToken: string | null): string
 }
 
 export const whatsappHookRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'GET',
     path: '/hooks/whatsapp',
     access: 'public',
-    async handle({ query }, { hooks }) {
+    async handle({ raw }, { hooks }) {
       const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
-      return { status: 200, body: challengeOf(query, hooks.whatsapp_verify_token), headers }
+      return { status: 200, body: challengeOf(raw.url ?? '', hooks.whatsapp_verify_token), headers }
     },
-  },
-  {
+  }),
+  publicRoute({
     method: 'POST',
     path: '/hooks/whatsapp',
     access: 'public',
@@ -59,5 +60,5 @@ export const whatsappHookRoutes: readonly PublicRoute[] = [
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
       return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)
     },
-  },
+  }),
 ]

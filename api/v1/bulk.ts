@@ -4,6 +4,7 @@
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { upsertSchema } from '../../db/contacts/upsert.ts'
 import {
   insertUpsert,
   type StoredRefusal,
@@ -13,8 +14,8 @@ import {
 import { Refusal } from '../../db/errors.ts'
 import { keyOnly } from '../auth.ts'
 import { type BatchItem, presentBatch } from '../batch.ts'
-import { parseBatch, readJsonText } from '../input.ts'
-import type { Deps, PrivateRoute } from '../route.ts'
+import { type BodyShape, parseBatch } from '../input.ts'
+import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 
 const BULK_LIMIT = 1_000
 const RETRY_AFTER = 5
@@ -48,18 +49,24 @@ const refusalOf = ({ code, message }: StoredRefusal): Refusal => new Refusal(cod
 const outcomeOf = (item: string | StoredRefusal): BatchItem =>
   typeof item === 'string' ? item : refusalOf(item)
 
-export const bulkRoutes: readonly PrivateRoute[] = [
-  {
+/** The call as it came: its items are judged by the worker. */
+const bulkBody: BodyShape<{ length: number; text: string }> = {
+  schema: upsertSchema,
+  batch: { field: 'contacts', most: BULK_LIMIT },
+  read: (value, text) => ({ length: parseBatch(value, 'contacts', BULK_LIMIT).length, text }),
+}
+
+export const bulkRoutes: readonly TeamRoute[] = [
+  teamRoute({
     method: 'POST',
     path: '/v1/contacts/bulk',
     access: keyOnly('contacts:write'),
-    async handle({ raw, principal, now }, deps) {
-      const { value, text } = await readJsonText(raw)
-      const items = parseBatch(value, 'contacts', BULK_LIMIT)
-      if (items.length === 0) return { status: 200, body: presentBatch([]) }
-      const result = await carriedOut(deps, principal.team_id, text, now)
+    body: bulkBody,
+    async handle({ body, principal, now }, deps) {
+      if (body.length === 0) return { status: 200, body: presentBatch([], deps.metrics) }
+      const result = await carriedOut(deps, principal.team_id, body.text, now)
       if ('refusal' in result) throw refusalOf(result.refusal)
-      return { status: 200, body: presentBatch(result.items.map(outcomeOf)) }
+      return { status: 200, body: presentBatch(result.items.map(outcomeOf), deps.metrics) }
     },
-  },
+  }),
 ]

@@ -12,10 +12,10 @@ import {
   removeContact,
 } from '../../db/contacts/edit.ts'
 import { contactProperties } from '../../db/contacts/fields.ts'
-import { address, parse, text, uuids } from '../../db/text/fields.ts'
+import { address, text, uuids } from '../../db/text/fields.ts'
 import { keyOnly } from '../auth.ts'
-import { parseQuery, readJson, wholeNumber } from '../input.ts'
-import type { PrivateRoute } from '../route.ts'
+import { json, queryOf, wholeNumber } from '../input.ts'
+import { type TeamRoute, teamRoute } from '../route.ts'
 import { presentContact } from './present.ts'
 
 const DEFAULT_LIMIT = 20
@@ -33,29 +33,28 @@ const listSchema = object({
   status: text().oneOf(CONTACT_STATUSES, '${path} must be one of ${values}'),
 })
 
-/** The email in the path; what is no email names no contact. */
+/** The email in the path; anything that is not an email address names no contact. */
 export const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string =>
   contactIdentity(email)
 
-export const contactRoutes: readonly PrivateRoute[] = [
-  {
+export const contactRoutes: readonly TeamRoute[] = [
+  teamRoute({
     method: 'POST',
     path: '/v1/contacts',
     access: keyOnly('contacts:write'),
-    async handle({ raw, principal, now }, { database }) {
-      const fields = parse(createSchema, await readJson(raw))
-      const contact = await database.transaction((tx) =>
-        createContact({ tx, now }, principal.team_id, fields),
-      )
+    body: json(createSchema),
+    async handle({ body, principal, now }, { database }) {
+      const contact = await database.transaction((tx) => createContact({ tx, now }, principal.team_id, body))
       return { status: 201, body: presentContact(contact) }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'GET',
     path: '/v1/contacts',
     access: keyOnly('contacts:read'),
-    async handle({ raw, principal }, { database }) {
-      const { limit: size, cursor, ...filter } = parseQuery(listSchema, raw.url ?? '')
+    query: queryOf(listSchema),
+    async handle({ query, principal }, { database }) {
+      const { limit: size, cursor, ...filter } = query
       const limit = Number(size ?? DEFAULT_LIMIT)
       const offset = Number(cursor ?? 0)
       // One more than is shown tells whether a page follows.
@@ -64,8 +63,8 @@ export const contactRoutes: readonly PrivateRoute[] = [
       const next = contacts.length > limit ? { next_cursor: String(offset + limit) } : {}
       return { status: 200, body: { data: contacts.slice(0, limit).map(presentContact), ...next } }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'GET',
     path: '/v1/contacts/:email',
     access: keyOnly('contacts:read'),
@@ -74,21 +73,21 @@ export const contactRoutes: readonly PrivateRoute[] = [
       if (!contact) throw noContact()
       return { status: 200, body: presentContact(contact) }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'PATCH',
     path: '/v1/contacts/:email',
     access: keyOnly('contacts:write'),
-    async handle({ raw, params, principal, now }, { database }) {
-      const fields = parse(changeSchema, await readJson(raw))
+    body: json(changeSchema),
+    async handle({ body, params, principal, now }, { database }) {
       const identity = pathIdentity(params)
       const contact = await database.transaction((tx) =>
-        changeContact({ tx, now }, principal.team_id, identity, fields),
+        changeContact({ tx, now }, principal.team_id, identity, body),
       )
       return { status: 200, body: presentContact(contact) }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'DELETE',
     path: '/v1/contacts/:email',
     access: keyOnly('contacts:write'),
@@ -97,5 +96,5 @@ export const contactRoutes: readonly PrivateRoute[] = [
       await database.transaction((tx) => removeContact({ tx, now }, principal.team_id, identity))
       return { status: 204 }
     },
-  },
+  }),
 ]

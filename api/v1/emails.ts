@@ -12,8 +12,9 @@ import { headersFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
-import { parseBatch, readJson } from '../input.ts'
-import type { Deps, PrivateRoute } from '../route.ts'
+import { countSends } from '../count.ts'
+import { batchOf, jsonAs } from '../input.ts'
+import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -62,8 +63,8 @@ function fromOf(given: string, path: string): Mailbox {
  * An item whose fields are valid by themselves. @param at where it lies in a batch, such as `emails[3]`.
  * @throws Refusal in the order of decisions: order of refusals.
  */
-function toEmailItem(body: unknown, at = ''): EmailItem {
-  const send: SendBody = parse(sendSchema, body, at)
+function toEmailItem(value: unknown, at = ''): EmailItem {
+  const send: SendBody = parse(sendSchema, value, at)
   const path = at && `${at}.`
   if (send.template_id === undefined && !send.html) {
     throw new Refusal('bad_request', `${path}html or template_id is required`)
@@ -89,10 +90,11 @@ function toEmailItem(body: unknown, at = ''): EmailItem {
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[], now: Date) {
-  const { database, queue, versions, wake } = deps
+  const { database, queue, versions, wake, metrics } = deps
   const outcomes = await database.transaction((tx) =>
     acceptEmails({ tx, queue, versions, now }, principal, items),
   )
+  countSends(metrics, 'email', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
 }
@@ -111,32 +113,27 @@ const batchItemOf = (outcome: EmailOutcome): BatchItem => {
   return outcome.kind === 'stored' ? outcome.row.id : outcome.id
 }
 
-export const emailRoutes: readonly PrivateRoute[] = [
-  {
+export const emailRoutes: readonly TeamRoute[] = [
+  teamRoute({
     method: 'POST',
     path: '/v1/emails',
     access: keyOrSession('emails:send'),
-    async handle({ raw, principal, now }, deps) {
-      const item = toEmailItem(await readJson(raw))
-      const [outcome] = await accept(deps, principal, [item], now)
+    body: jsonAs(sendSchema, toEmailItem),
+    async handle({ body, principal, now }, deps) {
+      const [outcome] = await accept(deps, principal, [body], now)
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'POST',
     path: '/v1/emails/batch',
     access: keyOnly('emails:send'),
-    async handle({ raw, principal, now }, deps) {
-      const bodies = parseBatch(await readJson(raw), 'emails', BATCH_LIMIT)
-      const items = await acceptEach(
-        bodies,
-        (body, index) => toEmailItem(body, `emails[${index}]`),
-        (valid) => accept(deps, principal, valid, now),
-        batchItemOf,
-      )
-      return { status: 200, body: presentBatch(items) }
+    body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
+    async handle({ body, principal, now }, deps) {
+      const items = await acceptEach(body, (valid) => accept(deps, principal, valid, now), batchItemOf)
+      return { status: 200, body: presentBatch(items, deps.metrics) }
     },
-  },
+  }),
 ]

@@ -1,23 +1,29 @@
 /** GET /v1/plans: the subscription catalog, without credentials (contract §4.4). */
 import { createHash } from 'node:crypto'
+import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/plans/plans.sql.ts'
-import type { PublicRoute } from '../route.ts'
+import { text } from '../../db/text/fields.ts'
+import { queryOf } from '../input.ts'
+import { type PublicRoute, publicRoute } from '../route.ts'
 import { presentCatalog } from './present.ts'
 
 /** Caches may keep an answer for what is left of our own reading: a change surfaces within a minute in all. */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
 /** The locale asked for, or English for any other (contract §4.4). */
-const localeOf = (asked: string | null): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
+const localeOf = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
+
+const catalogSchema = object({ locale: text() })
 
 export const planRoutes: readonly PublicRoute[] = [
-  {
+  publicRoute({
     method: 'GET',
     path: '/v1/plans',
     access: 'public',
+    query: queryOf(catalogSchema),
     async handle({ query, headers, now }, { database, catalog }) {
       const { plans, left } = await catalog(database, now)
-      const body = JSON.stringify(presentCatalog(plans, localeOf(query.get('locale'))))
+      const body = JSON.stringify(presentCatalog(plans, localeOf(query.locale)))
       const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
       const caching = { ETag: etag, 'Cache-Control': cacheControl(left) }
       const known = (headers['if-none-match'] ?? '')
@@ -26,5 +32,5 @@ export const planRoutes: readonly PublicRoute[] = [
       if (known) return { status: 304, headers: caching }
       return { status: 200, body, headers: { ...caching, 'Content-Type': 'application/json; charset=utf-8' } }
     },
-  },
+  }),
 ]

@@ -5,36 +5,37 @@
 import { object } from 'yup'
 import { contactIdentity } from '../../db/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
-import { address, parse, uuids } from '../../db/text/fields.ts'
+import { address, uuids } from '../../db/text/fields.ts'
 import { keyOnly, keyOrSession } from '../auth.ts'
-import { readJson } from '../input.ts'
-import type { PrivateRoute } from '../route.ts'
+import { json } from '../input.ts'
+import { type TeamRoute, teamRoute } from '../route.ts'
 import { pathIdentity } from './contacts.ts'
 import { presentContact } from './present.ts'
 
 const unsubscribeSchema = object({ email: address().required('${path} is required'), topic_ids: uuids() })
 
 /** POST /v1/contacts/:email/<verb>; a body is not looked at. */
-const statusRoute = (verb: string, change: typeof unsubscribe): PrivateRoute => ({
-  method: 'POST',
-  path: `/v1/contacts/:email/${verb}`,
-  access: keyOnly('contacts:write'),
-  async handle({ params, principal, now }, { database }) {
-    const identity = pathIdentity(params)
-    const contact = await database.transaction((tx) => change({ tx, now }, principal.team_id, identity))
-    return { status: 200, body: presentContact(contact) }
-  },
-})
+const statusRoute = (verb: string, change: typeof unsubscribe): TeamRoute =>
+  teamRoute({
+    method: 'POST',
+    path: `/v1/contacts/:email/${verb}`,
+    access: keyOnly('contacts:write'),
+    async handle({ params, principal, now }, { database }) {
+      const identity = pathIdentity(params)
+      const contact = await database.transaction((tx) => change({ tx, now }, principal.team_id, identity))
+      return { status: 200, body: presentContact(contact) }
+    },
+  })
 
-export const subscriptionRoutes: readonly PrivateRoute[] = [
+export const subscriptionRoutes: readonly TeamRoute[] = [
   statusRoute('unsubscribe', unsubscribe),
   statusRoute('resubscribe', resubscribe),
-  {
+  teamRoute({
     method: 'POST',
     path: '/v1/marketing/unsubscribe',
     access: keyOrSession(null),
-    async handle({ raw, principal, now }, { database }) {
-      const { email, topic_ids } = parse(unsubscribeSchema, await readJson(raw))
+    body: json(unsubscribeSchema),
+    async handle({ body: { email, topic_ids }, principal, now }, { database }) {
       const identity = contactIdentity(email)
       await database.transaction(async (tx) => {
         if (topic_ids === undefined) await unsubscribe({ tx, now }, principal.team_id, identity)
@@ -42,5 +43,5 @@ export const subscriptionRoutes: readonly PrivateRoute[] = [
       })
       return { status: 204 }
     },
-  },
+  }),
 ]

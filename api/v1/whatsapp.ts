@@ -10,8 +10,9 @@ import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../d
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
-import { parseBatch, readJson } from '../input.ts'
-import type { Deps, PrivateRoute } from '../route.ts'
+import { countSends } from '../count.ts'
+import { batchOf, jsonAs } from '../input.ts'
+import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentMessages } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -44,8 +45,8 @@ function phonesOf(numbers: readonly string[]): Phone[] {
 }
 
 /** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
-function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
-  const send: SendBody = parse(sendSchema, body, at)
+function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
+  const send: SendBody = parse(sendSchema, value, at)
   return {
     path: at && `${at}.`,
     template_id: send.template_id.toLowerCase(),
@@ -57,8 +58,9 @@ function toWhatsappItem(body: unknown, at = ''): WhatsappItem {
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
 async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[], now: Date) {
-  const { database, queue, wake } = deps
+  const { database, queue, wake, metrics } = deps
   const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue, now }, team_id, items))
+  countSends(metrics, 'whatsapp', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
@@ -76,32 +78,27 @@ async function rowsOf(
 const batchItemOf = (outcome: WhatsappOutcome): BatchItem =>
   outcome.kind === 'refused' ? outcome.refusal : outcome.first_id
 
-export const whatsappRoutes: readonly PrivateRoute[] = [
-  {
+export const whatsappRoutes: readonly TeamRoute[] = [
+  teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages',
     access: keyOrSession('whatsapp:send'),
-    async handle({ raw, principal, now }, deps) {
-      const item = toWhatsappItem(await readJson(raw))
-      const [outcome] = await accept(deps, principal, [item], now)
+    body: jsonAs(sendSchema, toWhatsappItem),
+    async handle({ body, principal, now }, deps) {
+      const [outcome] = await accept(deps, principal, [body], now)
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
     },
-  },
-  {
+  }),
+  teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages/batch',
     access: keyOnly('whatsapp:send'),
-    async handle({ raw, principal, now }, deps) {
-      const bodies = parseBatch(await readJson(raw), 'messages', BATCH_LIMIT)
-      const items = await acceptEach(
-        bodies,
-        (body, index) => toWhatsappItem(body, `messages[${index}]`),
-        (valid) => accept(deps, principal, valid, now),
-        batchItemOf,
-      )
-      return { status: 200, body: presentBatch(items) }
+    body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
+    async handle({ body, principal, now }, deps) {
+      const items = await acceptEach(body, (valid) => accept(deps, principal, valid, now), batchItemOf)
+      return { status: 200, body: presentBatch(items, deps.metrics) }
     },
-  },
+  }),
 ]

@@ -19,16 +19,17 @@ import { contactsReached } from './edit.ts'
 import { contactProperties } from './fields.ts'
 import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
-const itemSchema = object({
+/** What an item of a bulk call may hold. */
+export const upsertSchema = object({
   email: address().required('${path} is required'),
   properties: contactProperties(),
 })
 
-type Properties = InferType<typeof itemSchema>['properties']
+type Properties = InferType<typeof upsertSchema>['properties']
 type ContactItem = { email: string; identity: string; properties: Properties }
 
 function toItem(value: unknown, path: string): ContactItem {
-  const { email, properties } = parse(itemSchema, value, path)
+  const { email, properties } = parse(upsertSchema, value, path)
   const parsed = parsedAddress(email)
   return { email: parsed.address, identity: parsed.identity, properties }
 }

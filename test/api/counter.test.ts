@@ -1,7 +1,7 @@
 /** The transactional counter behind the quota equals a recount, whatever happened (contract §8; no COUNT(*) on a request). */
 import fc from 'fast-check'
 import t from 'tap'
-import { emailsOfTeam } from '../../db/emails/emails.sql.ts'
+import { emailsFound } from '../../db/emails/find.sql.ts'
 import { removeEmail } from '../../db/emails/remove.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { usageIn } from '../../db/teams/usage.sql.ts'
@@ -39,7 +39,7 @@ async function take(team: TestTeam, todo: Step): Promise<void> {
   }
   if (todo.kind === 'wait') now = new Date(now.getTime() + todo.hours * 3_600_000)
   if (todo.kind === 'delete') {
-    const rows = await emailsOfTeam(database, team.id, { limit: 100 })
+    const rows = await emailsFound(database, { team_id: team.id }, { limit: 100 })
     const row = rows[todo.pick % Math.max(1, rows.length)]
     if (row) await database.transaction(async (tx) => void (await removeEmail({ tx, now }, team.id, row.id)))
   }

@@ -2,9 +2,11 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import t, { type Test } from 'tap'
+import { number, object, string } from 'yup'
 import { createApp } from '../../api/app.ts'
-import { readJson } from '../../api/input.ts'
-import type { PublicRoute } from '../../api/route.ts'
+import type { Answer } from '../../api/errors.ts'
+import { json } from '../../api/input.ts'
+import { type PublicRoute, publicRoute, type Request } from '../../api/route.ts'
 import { caller, listen, startService } from '../support/service.ts'
 import { until } from '../support/worker.ts'
 
@@ -12,12 +14,16 @@ const DEADLINE = 50
 
 const service = await startService(t)
 
+const anyBody = json(object({ slow: number(), large: string() }))
+
+type Handle = (request: Request<object>) => Promise<Answer>
+
 /** An application with this one route, and the deadline above. */
-const serve = async (t: Test, handle: PublicRoute['handle']): Promise<string> =>
-  await listen(
-    t,
-    createApp(service.deps, [{ method: 'POST', path: '/x', access: 'public', handle }], DEADLINE),
-  )
+const serve = (t: Test, handle: Handle, body: typeof anyBody | null = anyBody): Promise<string> => {
+  const route = { method: 'POST', path: '/x', access: 'public', handle } as const
+  const routes = [body ? publicRoute({ ...route, body }) : publicRoute(route as PublicRoute)]
+  return listen(t, createApp(service.deps, routes, DEADLINE))
+}
 
 /** Waits for twice the deadline on its own kind of clock, so that one that ran meanwhile has struck before. */
 const outlast = async (): Promise<void> => {
@@ -25,7 +31,7 @@ const outlast = async (): Promise<void> => {
 }
 
 t.test('a body that takes longer than the deadline is answered once it is there', async (t) => {
-  const base = await serve(t, async ({ raw }) => ({ status: 200, body: await readJson(raw) }))
+  const base = await serve(t, async ({ body }) => ({ status: 200, body }))
   const headers = { 'Content-Type': 'application/json', 'Content-Length': 11 }
   const sent = request(`${base}/x`, { method: 'POST', headers })
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>
@@ -41,14 +47,8 @@ t.test('a body that takes longer than the deadline is answered once it is there'
 
 t.test('a handler that hangs once the body is there is 503, and so is one that reads none', async (t) => {
   const hang = Promise.withResolvers<never>()
-  for (const handle of [
-    async ({ raw }: { raw: IncomingMessage }) => {
-      await readJson(raw)
-      return hang.promise
-    },
-    () => hang.promise,
-  ]) {
-    const call = caller(await serve(t, handle))
+  for (const shape of [anyBody, null]) {
+    const call = caller(await serve(t, () => hang.promise, shape))
     for (const body of [{}, { large: 'x'.repeat(2 ** 20) }]) {
       const { status, headers, body: answer } = await call('POST', '/x', { body })
       t.equal(`${status} ${answer.error?.code}`, '503 unavailable')
@@ -62,8 +62,7 @@ t.test('what a handler does after its 503 reaches nobody and breaks nothing', as
     const gate = Promise.withResolvers<void>()
     let ended = false
     const call = caller(
-      await serve(t, async ({ raw }) => {
-        await readJson(raw)
+      await serve(t, async () => {
         await gate.promise
         ended = true
         if (ending === 'a fault') throw new Error('too late')

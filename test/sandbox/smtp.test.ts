@@ -45,7 +45,7 @@ t.test('refused@ is refused for good, at any domain and in any case', async (t) 
   const { sandbox, sendTo } = await start(t)
   for (const recipient of ['refused@demo.test', 'REFUSED@else.test', 'refused+1@demo.test']) {
     t.match(await sendTo(recipient), [
-      { kind: 'refused', detail: '550 5.1.1 No such mailbox', suppress: true },
+      { kind: 'refused', detail: '550 5.1.1 No such mailbox', effect: 'hard' },
     ])
   }
   t.match(await sendTo('refusedly@demo.test'), [{ kind: 'accepted' }])

@@ -35,7 +35,9 @@ type Attempt = Ready & { html: string | null; delivery: EmailDelivery }
 const EVENT_OF: Record<Outcome['kind'], EmailEventKind> = {
   accepted: 'sent',
   refused: 'bounced',
+  policy: 'bounced',
   deferred: 'deferred',
+  sender: 'deferred',
   unknown: 'unknown',
 }
 
@@ -147,7 +149,7 @@ async function attempt(
 }
 
 /** Whether a recipient is to be tried again: put off, or without an answer. */
-const isPending = (outcome: Outcome) => outcome.kind === 'deferred' || outcome.kind === 'unknown'
+const isPending = (outcome: Outcome) => /^(deferred|sender|unknown)$/.test(outcome.kind)
 
 const pendingOf = ({ delivery }: Attempt): string[] =>
   [...delivery.outcomes].flatMap(([recipient, outcome]) => (isPending(outcome) ? [recipient] : []))
@@ -161,7 +163,7 @@ function unfinishedOf({ job, row, delivery }: Attempt): Unfinished[] {
   const pending = [...delivery.outcomes.values()].filter(isPending)
   const [first] = pending
   if (first === undefined) return []
-  const waits = pending.flatMap(({ wait_seconds }) => wait_seconds ?? [])
+  const waits = pending.flatMap((outcome) => ('wait_seconds' in outcome ? (outcome.wait_seconds ?? []) : []))
   const reason = first.detail
   return [{ job, row, reason, ...(waits.length === 0 ? {} : { wait_seconds: Math.max(...waits) }) }]
 }
@@ -181,7 +183,7 @@ function eventsOf({ row, delivery }: Attempt, now: Date): EmailEvent[] {
     recipient,
     occurred_at: now,
     detail: outcome.detail,
-    effect: outcome.kind === 'refused' && outcome.suppress ? 'hard' : 'none',
+    effect: outcome.kind === 'refused' ? outcome.effect : 'none',
   }))
 }
 

@@ -40,6 +40,7 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind> = {
   accepted: 'accepted',
   refused: 'failed',
   deferred: 'deferred',
+  sender: 'deferred',
   unknown: 'unknown',
 }
 /** What a slowed number's message waits; its pace then decides. In seconds. */
@@ -93,8 +94,7 @@ export async function deliverWhatsapp(jobs: DeliveryJob[], deps: WorkerDeps): Pr
 const pausesOf = (sender: Sender, { attempts, verdicts, now }: Batch): RecipientPause[] => {
   const ends = new Map(verdicts.map((verdict) => [verdict.job.id, verdict]))
   return attempts.flatMap(({ job, row, outcome }) => {
-    const ofRecipient =
-      outcome.kind === 'deferred' && !outcome.sender_wide && outcome.wait_seconds !== undefined
+    const ofRecipient = outcome.kind === 'deferred' && outcome.wait_seconds !== undefined
     const end = ends.get(job.id)
     if (!ofRecipient || end?.end !== 'snoozed') return []
     const paused_until = new Date(now.getTime() + end.seconds * 1_000)
@@ -128,8 +128,7 @@ function verdictOf({ job, row, outcome }: Attempt, unknown_wait: number, now: Da
   if (outcome.kind === 'accepted' || outcome.kind === 'refused') return { job, end: 'completed' }
   const { detail: reason } = outcome
   // A pause of the number or the account is nobody's fault among its messages: they wait, however long it takes.
-  if (outcome.kind === 'deferred' && outcome.sender_wide)
-    return snoozed(job, outcome.wait_seconds ?? SLOWED_WAIT)
+  if (outcome.kind === 'sender') return snoozed(job, outcome.wait_seconds ?? SLOWED_WAIT)
   const tried = row.tried_since === null ? 0 : now.getTime() - Date.parse(row.tried_since)
   if (tried > DELIVERY_DEADLINE) return { job, end: 'deadletter', reason }
   if (outcome.kind === 'unknown') return { job, end: 'snoozed', seconds: unknown_wait }
@@ -150,7 +149,7 @@ function settlement(verdict: Verdict): Settlement {
 function eventsOf({ row, outcome }: Attempt, verdict: Verdict | undefined, now: Date): AppliedEvent[] {
   const { team_id, message_id } = row
   const at = now.toISOString()
-  const wide = outcome.kind === 'deferred' && outcome.sender_wide
+  const wide = outcome.kind === 'sender'
   const event = {
     ...{ team_id, message_id, kind: EVENT_OF[outcome.kind], occurred_at: now, detail: outcome.detail },
     event_key: wide ? `waits:${at.slice(0, 13)}` : `attempt:${at}`,
@@ -183,7 +182,7 @@ async function record(
   const events = attempts.flatMap((attempt) => eventsOf(attempt, verdictBy.get(attempt.job.id), now))
   const findings = findingsOf(attempts)
   const pauses = pausesOf(provider.sender, { attempts, verdicts, booked_at, now })
-  const deferred = attempts.flatMap(({ outcome }) => (outcome.kind === 'deferred' ? [outcome] : []))
+  const deferred = attempts.flatMap(({ outcome }) => (outcome.kind === 'sender' ? [outcome] : []))
   await deps.database.transaction(async (tx) => {
     await applyWhatsappEvents(tx, events)
     if (findings.length > 0) await recordFindings(tx, findings, now)

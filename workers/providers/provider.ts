@@ -1,10 +1,11 @@
 /**
  * What a provider adapter takes and gives back.
  * Owns the neutral words for a message on its way out and for what became of it.
- * Promises: whatever a provider says is turned into one of four outcomes before it leaves an adapter;
+ * Promises: whatever a provider says is turned into one of six outcomes before it leaves an adapter;
  * nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
 import type { KeyObject } from 'node:crypto'
+import type { ContactEffect } from '../../db/contacts/effect.ts'
 import type { Sender } from '../../db/senders/pace.ts'
 
 /** An adapter's `storableWords`, which knows its secrets. */
@@ -41,20 +42,31 @@ export type OutgoingEmail = {
 }
 
 /**
- * What became of one recipient at one attempt. `detail` is the provider's words, at most 500 characters,
- * free of control characters and of secrets.
+ * What became of one recipient at one attempt. `detail` is the provider's words, at most 500 characters, free of
+ * control characters and of secrets.
  * - accepted: the provider has taken it.
- * - refused: for good; `suppress` when the address itself is dead (a permanent bounce, decisions: delivery reports).
- * - deferred: for now; `wait_seconds` when it is known for how long another try is no use; `sender_wide` when this
- *   is about everything sent through this provider, which is then slowed, or paused for the `wait_seconds`.
- * - unknown: the request left but no answer came back; a second try may be a duplicate. `wait_seconds` when the
- *   provider reports what it takes: for so long such a report may still come and spare the second try.
+ * - refused: for good. `effect` is what that means for the contact: `hard` when the address is dead, `soft` when it
+ *   only counts, `none` when the refusal is not about the address (decisions: delivery reports).
+ * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
+ *   The pipeline decides, by whether the provider takes other mail of ours. If so, it is the `recipient`'s and ends
+ *   the message, or the `identity`'s (the From address or domain), whose mail waits.
+ * - deferred: for now, this message alone; `wait_seconds` when another try is no use before.
+ * - sender: about everything that is sent through this provider, and no try of this message. `trouble` says what:
+ *   `slow` (too fast: the pace is halved), `setup` (login, relay access, account: a person has to act) or `connection`
+ *   (it cannot be reached). `wait_seconds` when the provider is known to refuse all for so long.
+ * - unknown: the request left but no answer came back; a second try may be a duplicate. `wait_seconds` when a report
+ *   may still come for so long and spare the second try.
  */
 export type Outcome =
   | { kind: 'accepted'; detail: string }
-  | { kind: 'refused'; detail: string; suppress: boolean }
-  | { kind: 'deferred'; detail: string; wait_seconds?: number; sender_wide?: boolean }
+  | { kind: 'refused'; detail: string; effect: Extract<ContactEffect, 'hard' | 'soft' | 'none'> }
+  | { kind: 'policy'; detail: string; blames: 'recipient' | 'identity' }
+  | { kind: 'deferred'; detail: string; wait_seconds?: number }
+  | { kind: 'sender'; detail: string; trouble: SenderTrouble; wait_seconds?: number }
   | { kind: 'unknown'; detail: string; wait_seconds?: number }
+
+/** What is wrong with everything that goes through a provider. */
+export type SenderTrouble = 'slow' | 'setup' | 'connection'
 
 /** What became of one email at one attempt: an outcome for each of its `recipients`. */
 export type EmailDelivery = {

@@ -5,7 +5,7 @@
 import { parseAddress, toWireAddress } from '../../db/text/address.ts'
 import type { Outcome } from './provider.ts'
 
-const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not one email address', suppress: false }
+const NO_ADDRESS: Outcome = { kind: 'refused', detail: 'not one email address', effect: 'none' }
 
 /** The address as a server may see it, or null when the string is anything but one address. */
 export function wireAddress(address: string): string | null {

@@ -41,7 +41,6 @@ const VERDICTS: Record<string, Verdict> = {
 
 /** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
 const PAUSE = 900
-const LOGIN_PAUSE = 60
 const WAIT = 600
 /** For so long its Send or Delivery event may still tell that SES has taken the message. */
 const UNKNOWN_WAIT = 600
@@ -73,16 +72,16 @@ function verdictOf({ name, message }: SesFault): Verdict | undefined {
 function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcome {
   switch (verdict) {
     case 'slow':
-      return { kind: 'deferred', detail, sender_wide: true }
+      return { kind: 'sender', detail, trouble: 'slow' }
     case 'pause':
-      return { kind: 'deferred', detail, sender_wide: true, wait_seconds: PAUSE }
+      return { kind: 'sender', detail, trouble: 'setup', wait_seconds: PAUSE }
     case 'login': {
       const told = storableWords(`${name}: AWS does not take our credentials`)
-      return { kind: 'deferred', detail: told, sender_wide: true, wait_seconds: LOGIN_PAUSE }
+      return { kind: 'sender', detail: told, trouble: 'setup' }
     }
     case 'wait':
       return { kind: 'deferred', detail, wait_seconds: WAIT }
     case 'refuse':
-      return { kind: 'refused', detail, suppress: false }
+      return { kind: 'refused', detail, effect: 'none' }
   }
 }

@@ -19,6 +19,8 @@ export type Attempt = {
 const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
 /** 421: too many connections or closing down; 454: throttled, or relaying put off. Both mean every message. */
 const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
+/** nodemailer's names for what comes before a message: a fault there says nothing about any message. */
+const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
 
@@ -63,20 +65,22 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   if (attempt.handed_over && error.responseCode !== 421) {
     return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
   }
-  const slow = code === 'EAUTH' || SLOW_DOWN_CODES.has(error.responseCode ?? 0)
-  return { kind: 'deferred', detail: describe(words), ...(slow ? { sender_wide: true } : {}) }
+  const detail = describe(words)
+  if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
+  if (SLOW_DOWN_CODES.has(error.responseCode ?? 0)) return { kind: 'sender', detail, trouble: 'slow' }
+  if (BEFORE_MAIL.has(error.command ?? '')) return { kind: 'sender', detail, trouble: 'connection' }
+  return { kind: 'deferred', detail }
 }
 
 /** Judges one reply, to RCPT (`named`: it speaks of one recipient) or to the message. */
 function judgeReply(reply: string, named: boolean, describe: Describe): Outcome {
   const code = Number(reply.slice(0, 3))
   const detail = describe(reply)
-  if (SLOW_DOWN_CODES.has(code) || LOGIN_CODES.has(code)) {
-    return { kind: 'deferred', detail, sender_wide: true }
-  }
+  if (LOGIN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'setup' }
+  if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   const for_good = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
   if (!for_good) return { kind: 'deferred', detail }
-  return { kind: 'refused', detail, suppress: named && isDeadAddress(reply) }
+  return { kind: 'refused', detail, effect: named && isDeadAddress(reply) ? 'hard' : 'none' }
 }
 
 /** Whether a 5xx reply to RCPT is a permanent bounce: 5.1.x, or a bare 550 (decisions: delivery reports). */

@@ -14,8 +14,6 @@ const MINUTES = 60
 
 /** Token, permission, policy, payment, number: nothing goes through until a person has acted. */
 const ACCOUNT = new Set([0, 3, 10, 33, 190, 368, 131031, 131037, 131042, 131045, 133010])
-/** Probed again this often, in seconds, so that it goes on by itself once it is mended. */
-const ACCOUNT_PAUSE = 5 * MINUTES
 const SPAM_RATE = 131048
 const SPAM_PAUSE = 60 * MINUTES
 /** Of the number, the app, the business account. */
@@ -42,9 +40,9 @@ const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 
 /** An outcome for an error that the API has named; null for a code that nobody told us of. */
 export function judgeError(error: CloudError): WhatsappOutcome | null {
   const { code, words: detail } = error
-  if (isAccount(error)) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
-  if (code === SPAM_RATE) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: SPAM_PAUSE }
-  if (TOO_FAST.has(code)) return { kind: 'deferred', detail, sender_wide: true }
+  if (isAccount(error)) return { kind: 'sender', detail, trouble: 'setup' }
+  if (code === SPAM_RATE) return { kind: 'sender', detail, trouble: 'setup', wait_seconds: SPAM_PAUSE }
+  if (TOO_FAST.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   if (code === PAIR_RATE) return { kind: 'deferred', detail, wait_seconds: PAIR_PAUSE }
   if (FOR_NOW.has(code)) return { kind: 'deferred', detail }
   if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
@@ -58,12 +56,10 @@ export function judgeError(error: CloudError): WhatsappOutcome | null {
  * @param retry_after for how many seconds the answer asks us to wait.
  */
 export function judgeStatus(status: number, detail: string, retry_after?: number): WhatsappOutcome {
-  if (status === 401 || status === 403) {
-    return { kind: 'deferred', detail, sender_wide: true, wait_seconds: ACCOUNT_PAUSE }
-  }
+  if (status === 401 || status === 403) return { kind: 'sender', detail, trouble: 'setup' }
   const paused = retry_after !== undefined && (status === 429 || status === 503)
-  if (paused) return { kind: 'deferred', detail, sender_wide: true, wait_seconds: retry_after }
-  if (status === 429) return { kind: 'deferred', detail, sender_wide: true }
+  if (paused) return { kind: 'sender', detail, trouble: 'slow', wait_seconds: retry_after }
+  if (status === 429) return { kind: 'sender', detail, trouble: 'slow' }
   // A gateway got no answer, or a broken one: what it had passed on may have been done.
   if (status === 502 || status === 504) return { kind: 'unknown', detail }
   return { kind: 'deferred', detail }
@@ -82,7 +78,7 @@ export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcom
   const codes = [...codesOf(error)]
   const words = codes.join(' ') || (error instanceof Error ? error.message : String(error))
   if (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code))) {
-    return { kind: 'deferred', detail: describe(`no connection: ${words}`) }
+    return { kind: 'sender', detail: describe(`no connection: ${words}`), trouble: 'connection' }
   }
   return { kind: 'unknown', detail: describe(`no answer after the request had left: ${words}`) }
 }

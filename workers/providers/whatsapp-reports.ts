@@ -92,11 +92,14 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
+/** How long a number or an account that a report finds fault with rests, in seconds. */
+const REPORTED_PAUSE = 300
+
 /** The pauses that an answer to a send would have begun. Too fast is not told: that was the pace of then. */
 const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
-    if (outcome?.kind !== 'deferred' || !outcome.sender_wide || outcome.wait_seconds === undefined) return []
-    const { wait_seconds: seconds, detail: reason } = outcome
+    if (outcome?.kind !== 'sender' || outcome.trouble === 'slow') return []
+    const { wait_seconds: seconds = REPORTED_PAUSE, detail: reason } = outcome
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 

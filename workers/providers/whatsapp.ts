@@ -28,7 +28,7 @@ export type OutgoingWhatsapp = {
 export type WhatsappOutcome =
   | { kind: 'accepted'; detail: string; provider_message_id: string | null }
   | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
-  | Extract<Outcome, { kind: 'deferred' | 'unknown' }>
+  | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
 
 /** What the sends of a number share a pace under. */
 export const senderKey = (phone_number_id: string): string => `whatsapp:${phone_number_id}`

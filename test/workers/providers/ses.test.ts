@@ -60,34 +60,38 @@ t.test('the same email is the same message at each attempt, but for its boundary
 
 const error = (type: string, status = 400, message = 'Words.') => ({ status, type, message })
 const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
-  ['throttled', error('TooManyRequestsException', 429), { kind: 'deferred', sender_wide: true }],
+  ['throttled', error('TooManyRequestsException', 429), { kind: 'sender', trouble: 'slow' }],
   [
     'the day quota used up',
     error('TooManyRequestsException', 429, 'Daily message quota exceeded.'),
-    { kind: 'deferred', sender_wide: true, wait_seconds: 900 },
+    { kind: 'sender', trouble: 'setup', wait_seconds: 900 },
   ],
-  ['limited', error('LimitExceededException'), { sender_wide: true, wait_seconds: 900 }],
-  ['paused', error('SendingPausedException'), { kind: 'deferred', sender_wide: true, wait_seconds: 900 }],
-  ['suspended', error('AccountSuspendedException'), { sender_wide: true, wait_seconds: 900 }],
-  ['no such configuration set', error('NotFoundException', 404), { sender_wide: true, wait_seconds: 900 }],
-  ['credentials', error('UnrecognizedClientException', 403), { sender_wide: true, wait_seconds: 60 }],
+  ['limited', error('LimitExceededException'), { kind: 'sender', trouble: 'setup', wait_seconds: 900 }],
+  ['paused', error('SendingPausedException'), { kind: 'sender', trouble: 'setup', wait_seconds: 900 }],
+  ['suspended', error('AccountSuspendedException'), { kind: 'sender', trouble: 'setup', wait_seconds: 900 }],
+  [
+    'no such configuration set',
+    error('NotFoundException', 404),
+    { kind: 'sender', trouble: 'setup', wait_seconds: 900 },
+  ],
+  ['credentials', error('UnrecognizedClientException', 403), { kind: 'sender', trouble: 'setup' }],
   [
     'a domain that is not verified',
     error('MailFromDomainNotVerifiedException'),
-    { kind: 'deferred', wait_seconds: 600, sender_wide: undefined },
+    { kind: 'deferred', wait_seconds: 600 },
   ],
   [
     'rejected, whatever the words',
     error('MessageRejected', 400, 'Email address is not verified. The following identities failed …'),
-    { kind: 'refused', suppress: false },
+    { kind: 'refused', effect: 'none' },
   ],
   ['a policy', error('AccessDeniedException', 403), { kind: 'deferred', wait_seconds: 600 }],
   [
     'rejected',
     error('MessageRejected'),
-    { kind: 'refused', suppress: false, detail: 'MessageRejected: Words.' },
+    { kind: 'refused', effect: 'none', detail: 'MessageRejected: Words.' },
   ],
-  ['malformed', error('BadRequestException'), { kind: 'refused', suppress: false }],
+  ['malformed', error('BadRequestException'), { kind: 'refused', effect: 'none' }],
   ['a fault of theirs', error('InternalServiceErrorException', 500), { kind: 'deferred' }],
   ['a gateway', error('', 502), { kind: 'deferred' }],
   ['a name that we do not know', error('NovelException', 400), { kind: 'deferred' }],
@@ -150,7 +154,7 @@ t.test('what is no address is refused and reaches no one', async (t) => {
   const { api, provider } = await start(t)
   const to = ['a@example.com, evil@example.com', 'grp:a@b.c;']
   const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
-  t.match([...outcomes.values()], [{ kind: 'refused', suppress: false }, { kind: 'refused' }])
+  t.match([...outcomes.values()], [{ kind: 'refused', effect: 'none' }, { kind: 'refused' }])
   t.equal(provider_message_id, null)
   t.equal(api.calls.length, 0)
 })

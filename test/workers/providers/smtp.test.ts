@@ -51,7 +51,7 @@ t.test('each recipient has the outcome of its own reply, and the others are stil
     t.strictSame(outcomes.get('dead@example.com'), {
       kind: 'refused',
       detail: '550 5.1.1 No such user',
-      suppress: true,
+      effect: 'hard',
     })
     t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
     t.strictSame(outcomes.get('busy@example.com'), { kind: 'deferred', detail: '450 4.2.1 Busy' })
@@ -59,7 +59,7 @@ t.test('each recipient has the outcome of its own reply, and the others are stil
 
     const none = await provider.send(outgoingEmail({ to: ['dead@example.com', 'busy@example.com'] }))
     t.equal(none.provider_message_id, null)
-    t.match(none.outcomes.get('dead@example.com'), { kind: 'refused', suppress: true })
+    t.match(none.outcomes.get('dead@example.com'), { kind: 'refused', effect: 'hard' })
     t.match(none.outcomes.get('busy@example.com'), { kind: 'deferred' })
   }
 })
@@ -84,9 +84,10 @@ t.test('a refusal at RCPT suppresses when it is 5.1.x or a bare 550, and only th
     ['554 No', false],
     ['501 Bad address', false],
   ]
-  for (const [words, suppress] of cases) {
+  for (const [words, dead] of cases) {
     reply = words
-    t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, suppress })
+    const effect = dead ? 'hard' : 'none'
+    t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
   }
 })
 
@@ -103,19 +104,19 @@ t.test('a refusal of the message refuses the recipients still alive, without sup
     const { provider } = await start(t, { onRcpt, onMessage: () => words })
     const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
     t.equal(provider_message_id, null)
-    const suppress = kind === 'refused' ? { suppress: false } : {}
-    t.strictSame(outcomes.get('ok@example.com'), { kind, detail: words, ...suppress })
-    t.match(outcomes.get('dead@example.com'), { kind: 'refused', suppress: true }, 'its own reply stands')
+    const effect = kind === 'refused' ? { effect: 'none' } : {}
+    t.strictSame(outcomes.get('ok@example.com'), { kind, detail: words, ...effect })
+    t.match(outcomes.get('dead@example.com'), { kind: 'refused', effect: 'hard' }, 'its own reply stands')
   }
   const { provider } = await start(t, { onMail: () => '550 5.7.1 Sender not welcome' })
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused', suppress: false })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused', effect: 'none' })
 })
 
 t.test('a DATA command refused is a refusal of the message', async (t) => {
   for (const ehlo of ['250 scripted', '250-scripted\r\n250 PIPELINING']) {
     const faults = { ehlo, data: '554 5.5.0 No' }
     const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
-    t.match(only(await provide(t, { url }).send(outgoingEmail())), { kind: 'refused', suppress: false })
+    t.match(only(await provide(t, { url }).send(outgoingEmail())), { kind: 'refused', effect: 'none' })
   }
 })
 
@@ -136,11 +137,7 @@ t.test(
     for (const [script, detail] of scripts) {
       const { provider } = await start(t, script)
       const outcome = only(await provider.send(outgoingEmail()))
-      t.strictSame(
-        outcome,
-        { kind: 'deferred', detail, sender_wide: true },
-        `${Object.keys(script)} ${detail}`,
-      )
+      t.strictSame(outcome, { kind: 'sender', detail, trouble: 'slow' }, `${Object.keys(script)} ${detail}`)
     }
   },
 )
@@ -152,11 +149,11 @@ t.test('a login that fails defers everything and tells no password', async (t) =
   const { url, lines } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
   const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
   const outcome = only(await provide(t, { url: with_login }).send(outgoingEmail()))
-  t.strictSame(outcome, { kind: 'deferred', detail: '535 5.7.8 *** *** is wrong', sender_wide: true })
+  t.strictSame(outcome, { kind: 'sender', detail: '535 5.7.8 *** *** is wrong', trouble: 'setup' })
   t.ok(lines.includes(`AUTH PLAIN ${basic}`), 'the login is that of the URL')
   for (const words of ['530 5.7.0 Authentication required', '535 No', '538 Encrypt first']) {
     const { provider } = await start(t, { onMail: () => words })
-    t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred', sender_wide: true })
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'sender', trouble: 'setup' })
   }
 })
 
@@ -212,7 +209,7 @@ t.test(
     const { sink, provider } = await start(t)
     const { outcomes } = await provider.send(outgoingEmail({ to: [...hostile, 'ok@example.com'] }))
     for (const recipient of hostile) {
-      t.match(outcomes.get(recipient), { kind: 'refused', suppress: false }, JSON.stringify(recipient))
+      t.match(outcomes.get(recipient), { kind: 'refused', effect: 'none' }, JSON.stringify(recipient))
     }
     t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
     t.same(sink.last().rcpt_to, ['ok@example.com'])
@@ -250,7 +247,7 @@ t.test('what the server says is kept short, on one line, without control charact
   const outcome = only(await provide(t, { url }).send(outgoingEmail()))
   t.match(outcome, {
     kind: 'refused',
-    suppress: true,
+    effect: 'hard',
     detail: /^550-5\.1\.1 one two 550 5\.1\.1 {2}\[31mlong long/,
   })
   t.ok((outcome?.detail.length ?? 0) <= 500)

@@ -130,19 +130,19 @@ t.test('too many to one recipient is about that message alone: at least 6 s', as
 t.test('too fast for the number slows the number', async (t) => {
   for (const code of [4, 80007, 130429]) {
     const outcome = await outcomeOf(t, { status: 429, body: cloudError(code, 'Slow down') })
-    t.match(outcome, { kind: 'deferred', sender_wide: true })
+    t.match(outcome, { kind: 'sender', trouble: 'slow' })
     t.notOk('wait_seconds' in outcome, 'slowed, not paused')
   }
-  t.match(await outcomeOf(t, { status: 429, body: '' }), { kind: 'deferred', sender_wide: true })
+  t.match(await outcomeOf(t, { status: 429, body: '' }), { kind: 'sender', trouble: 'slow' })
 })
 
 t.test('a code that nobody told us of leaves the status to decide, with the code’s words', async (t) => {
   const body = cloudError(999_999, 'New')
   const detail = '999999 (#999999) New'
-  const wide = { kind: 'deferred', detail, sender_wide: true }
+  const wide = { kind: 'sender', detail, trouble: 'setup' }
   t.strictSame(await outcomeOf(t, { status: 429, body }), wide)
   for (const status of [401, 403]) {
-    t.strictSame(await outcomeOf(t, { status, body }), { ...wide, wait_seconds: 300 })
+    t.strictSame(await outcomeOf(t, { status, body }), wide)
   }
   for (const status of [502, 504])
     t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail })
@@ -153,10 +153,10 @@ t.test('Retry-After pauses the number for as long as it says, within reason', as
   const asked = async (status: number, after: string) =>
     await outcomeOf(t, { status, body: '', headers: { 'Retry-After': after } })
   for (const status of [429, 503]) {
-    t.match(await asked(status, '7'), { kind: 'deferred', sender_wide: true, wait_seconds: 7 })
+    t.match(await asked(status, '7'), { kind: 'sender', trouble: 'slow', wait_seconds: 7 })
   }
   const dated = await asked(429, new Date(Date.now() + 60_000).toUTCString())
-  const seconds = dated.kind === 'deferred' ? dated.wait_seconds : undefined
+  const seconds = dated.kind === 'sender' ? dated.wait_seconds : undefined
   t.ok(seconds !== undefined && seconds > 30 && seconds <= 60, `${seconds} s`)
   t.match(await asked(429, '86400'), { wait_seconds: 3_600 })
   for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
@@ -166,17 +166,18 @@ t.test('Retry-After pauses the number for as long as it says, within reason', as
 
 t.test('spam and account faults pause the number and cost no message', async (t) => {
   t.match(await outcomeOf(t, { status: 400, body: cloudError(131048, 'Spam') }), {
-    sender_wide: true,
+    trouble: 'setup',
     wait_seconds: 3_600,
   })
   const account = [0, 3, 10, 33, 190, 200, 250, 299, 368, 131031, 131037, 131042, 131045, 133010]
   for (const code of account) {
     const outcome = await outcomeOf(t, { status: 401, body: cloudError(code, 'Words') })
-    t.match(outcome, { kind: 'deferred', sender_wide: true, wait_seconds: 300 }, String(code))
+    t.match(outcome, { kind: 'sender', trouble: 'setup' }, String(code))
   }
   const wrongNumber = { error: { code: 100, error_subcode: 33, message: 'Unsupported post request' } }
-  t.match(await outcomeOf(t, { status: 400, body: wrongNumber }), { sender_wide: true, wait_seconds: 300 })
-  for (const status of [401, 403]) t.match(await outcomeOf(t, { status, body: '' }), { wait_seconds: 300 })
+  t.match(await outcomeOf(t, { status: 400, body: wrongNumber }), { kind: 'sender', trouble: 'setup' })
+  for (const status of [401, 403])
+    t.match(await outcomeOf(t, { status, body: '' }), { kind: 'sender', trouble: 'setup' })
 })
 
 t.test('no answer after the request has left is unknown', async (t) => {
@@ -192,7 +193,11 @@ t.test('no connection at all is safe to repeat', async (t) => {
   await new Promise((resolve) => server.close(resolve))
   for (const url of [`http://127.0.0.1:${port}/v23.0`, 'http://nobody.invalid/v23.0']) {
     const provider = createWhatsappProvider({ ...NUMBER, url })
-    t.match(await provider.send(outgoingWhatsapp()), { kind: 'deferred', detail: /no connection/ })
+    t.match(await provider.send(outgoingWhatsapp()), {
+      kind: 'sender',
+      trouble: 'connection',
+      detail: /no connection/,
+    })
   }
 })
 

@@ -1,0 +1,116 @@
+/**
+ * From a route to its answer: authentication, scope, parameters, query, body, then the handler, within a deadline.
+ * Promises: a caller without rights learns nothing about its body (decisions: order of checks); a team's transactions
+ * take turns, so that it leaves connections to the others. Must not know any resource.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Context, Middleware } from 'koa'
+import { Refusal } from '../db/errors.ts'
+import type { Database } from '../db/postgres/pool.ts'
+import { authenticate, authorize } from './auth.ts'
+import type { Answer } from './errors.ts'
+import { readBody } from './input.ts'
+import type { Deps, Request, Route } from './route.ts'
+
+/** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
+const DEADLINE = 28_000
+
+/** An object is sent as JSON; a string brings its own Content-Type. */
+export function send(ctx: Context, { status, body, headers = {} }: Answer): void {
+  ctx.status = status
+  if (body === undefined) {
+    ctx.body = null
+  } else {
+    ctx.type = 'application/json'
+    ctx.body = typeof body === 'string' ? body : JSON.stringify(body)
+  }
+  ctx.set(headers)
+}
+
+function decoded(segment: string): string {
+  try {
+    const text = decodeURIComponent(segment)
+    if (!text.includes('\0')) return text
+  } catch {
+    // Malformed, as below.
+  }
+  throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
+}
+
+/** The path's parameters, decoded strictly: the router's own decoding lets malformed ones pass as they are. */
+function pathParams(path: string, captures: readonly (string | undefined)[]): Record<string, string> {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
+}
+
+/** Whether somebody is reading the body and its end has not come. */
+const isUploading = (raw: IncomingMessage): boolean =>
+  raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
+
+/**
+ * A database that hangs must not hang its callers: 503 once the deadline has passed. While the body is coming in the
+ * clock stands still (a slow upload ends with the server's requestTimeout), and it begins anew with the body's end:
+ * a 503 for work that has not even begun would invite a repetition of what is then stored.
+ */
+async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
+  const late = Promise.withResolvers<never>()
+  const expire = (): void => {
+    if (isUploading(raw)) return
+    late.reject(new Refusal('unavailable', 'the service did not answer in time; please retry', 1))
+  }
+  const timer = setTimeout(expire, ms).unref()
+  const restart = (): void => void timer.refresh()
+  raw.once('end', restart)
+  try {
+    return await Promise.race([answer, late.promise])
+  } finally {
+    raw.off('end', restart)
+    clearTimeout(timer)
+  }
+}
+
+/** The middleware of one route. @param deadline in milliseconds, from the last byte of the body. */
+export const handlerOf =
+  (route: Route, deps: Deps, deadline = DEADLINE): Middleware =>
+  async (ctx) => {
+    send(ctx, await withinDeadline(answerOf(route, deps, ctx), ctx.req, deadline))
+  }
+
+/** How long a team's request waits for others of its own, in milliseconds. */
+const PATIENCE = 10_000
+
+/** The database as a team's handler uses it: its transactions take turns with the team's others. */
+const inTurn = ({ database, turns }: Deps, teamId: string): Database => ({
+  ...database,
+  transaction: async (work, retries) => {
+    // The result may be null itself.
+    const done = await turns.run(
+      teamId,
+      async () => ({ result: await database.transaction(work, retries) }),
+      PATIENCE,
+    )
+    if (done) return done.result
+    throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
+  },
+})
+
+/** The rest of the way to an answer, in the order of decisions: authentication, scope, body. */
+async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer> {
+  const now = deps.clock()
+  const forRequest = { ...deps, log: deps.log.child({ request_id: ctx.state.id }) }
+  if (route.access === 'public') return route.handle(await requestOf(route, ctx, now), forRequest)
+  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
+  authorize(principal, route.access)
+  const database = inTurn(deps, principal.team_id)
+  return route.handle({ ...(await requestOf(route, ctx, now)), principal }, { ...forRequest, database })
+}
+
+/** What the handler gets. Made once the caller has proved its rights: a malformed request is refused to nobody else. */
+const requestOf = async (route: Route, ctx: Context, now: Date): Promise<Request<unknown, unknown>> => ({
+  raw: ctx.req,
+  params: pathParams(route.path, ctx.captures ?? []),
+  query: route.query?.read(ctx.req.url ?? ''),
+  headers: ctx.headers,
+  body: route.body && (await readBody(ctx.req, route.body)),
+  now,
+})

@@ -1,0 +1,120 @@
+/**
+ * The HTTP server around the application: requests in flight, what never reaches the application, the drain.
+ * Promises: whatever is no HTTP is answered in the envelope too; a client that hangs up does not end the work that it
+ * began; the drain lets requests in flight finish. Must not know routes.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../db/errors.ts'
+import { SettingsFault } from '../db/process/config.ts'
+import { DRAIN } from '../db/process/shutdown.ts'
+import { refusalAnswer } from './errors.ts'
+
+// In milliseconds. A slow upload may take a minute, headers included (a request's deadline begins with the body's
+// end); slow headers may not.
+const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
+// A missing Host is no matter to us, and Node would refuse it without our envelope.
+const SERVER = { ...TIMEOUTS, requireHostHeader: false }
+
+// How long connections are still served when the process is told to end, in milliseconds.
+const LINGER = 1_000
+
+/** For the last answers to leave, in milliseconds. */
+export const FLUSH = 500
+
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+/** Listens. `drain` ends it: the requests in flight finish first. @throws SettingsFault when the port is taken. */
+export async function serve(
+  handler: RequestHandler,
+  port: number,
+): Promise<{ port: number; drain: () => Promise<void> }> {
+  const requests = trackRequests(handler)
+  const server = createServer(SERVER, requests.handle)
+  answerOutsiders(server, requests)
+  await listenOn(server, port)
+  return { port: (server.address() as AddressInfo).port, drain: () => drain(server, requests) }
+}
+
+type Requests = ReturnType<typeof trackRequests>
+
+/** Knows the requests in flight: a client that hangs up does not end the work that it began. */
+function trackRequests(handler: RequestHandler) {
+  const inFlight = new Map<Promise<void>, ServerResponse>()
+  let draining = false
+  return {
+    handle: (request: IncomingMessage, response: ServerResponse): void => {
+      if (draining) response.shouldKeepAlive = false
+      const work = handler(request, response).finally(() => inFlight.delete(work))
+      inFlight.set(work, response)
+    },
+    /** The answer that a connection still waits for, if any. */
+    answering: (socket: Duplex): ServerResponse | undefined =>
+      [...inFlight.values()].find((response) => response.socket === socket),
+    /** From now on every answer ends its connection. @returns once nothing is in flight. */
+    drain: async (): Promise<void> => {
+      draining = true
+      for (const response of inFlight.values()) response.shouldKeepAlive = false
+      while (inFlight.size > 0) await Promise.allSettled(inFlight.keys())
+    },
+  }
+}
+
+const listenOn = async (server: Server, port: number): Promise<void> =>
+  await new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'EADDRINUSE' ? new SettingsFault([`PORT ${port} is taken by another program`]) : error,
+      ),
+    )
+    server.listen(port, () => resolve())
+  })
+
+function endWith(socket: Duplex, refusal: Refusal): void {
+  const { status, body } = refusalAnswer(refusal)
+  const json = JSON.stringify(body)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+  ]
+  socket.end([...head, `Content-Length: ${json.length}`, '', json].join('\r\n'))
+}
+
+/** What never reaches the application is answered in the envelope like any other failure. */
+function answerOutsiders(server: Server, { handle, answering }: Requests): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return
+    const refuse = (): void => endWith(socket, new Refusal('bad_request', 'the request could not be read'))
+    // What was asked properly before is answered first.
+    const response = answering(socket)
+    if (response) response.once('finish', refuse)
+    else refuse()
+  })
+  server.on('connect', (_request, socket) =>
+    endWith(socket, new Refusal('method_not_allowed', 'this is no proxy')),
+  )
+  // An expectation that we do not know is no reason to refuse.
+  server.on('checkExpectation', handle)
+}
+
+/**
+ * Tells every client to come back on another connection, stops taking new ones, lets the requests in flight finish, and
+ * cuts off whoever still holds a connection then.
+ */
+async function drain(server: Server, requests: Requests): Promise<void> {
+  const late = sleep(DRAIN, undefined, { ref: false })
+  const drained = requests.drain()
+  // A request may be on its way over a connection that is idle as yet, or that has not even been accepted.
+  await sleep(LINGER)
+  await setImmediate()
+  const closed = new Promise((resolve) => server.close(resolve))
+  server.closeIdleConnections()
+  await Promise.race([drained.then(requests.drain), late])
+  server.closeIdleConnections()
+  await Promise.race([closed, sleep(FLUSH, undefined, { ref: false })])
+  server.closeAllConnections()
+  await closed
+}
