@@ -15,6 +15,7 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, hookSettings, openIdSettings, readApiSettings, snsTopics } from './config.ts'
@@ -48,12 +49,12 @@ async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   let draining = false
-  const replies = createReplies(settings.DATABASE_URL)
+  const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,

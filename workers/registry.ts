@@ -9,6 +9,7 @@ import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
+import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
@@ -32,4 +33,5 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
+  'review-suppressions': reviewSuppressions,
 }
