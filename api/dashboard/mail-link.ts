@@ -54,7 +54,7 @@ async function send({ home, now, origin }: PageRequest, deps: PageDeps, email: s
   }
   const url = new URL(`${BASE}/login/${request.secret}`, home).href
   const [outcome] = await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions, now }, { team_id: team, domain: null }, [
+    acceptEmails({ tx, queue, versions }, { team_id: team, domain: null }, [
       linkEmail(from, request.email, url),
     ]),
   )

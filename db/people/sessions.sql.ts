@@ -33,12 +33,14 @@ export async function takeLink(tx: Tx, hash: Buffer, now: Date) {
 
 const requestsRow = object({ by_identity: number().defined(), by_origin: number().defined() })
 
-/** Notes that somebody asked for a link. @returns how many asked since `since`, this one too. */
+/** Notes that somebody asked for a link, in the caller's transaction. @returns how many asked since `since`, this one too. */
 export async function noteLinkRequest(
   tx: Tx,
   request: { id: string; identity: string; origin: string },
   { now, since }: { now: Date; since: Date },
 ) {
+  // One after the other: of those that come at once each counts the ones before it.
+  await tx.query(sql.unsafe`lock table login_requests in share row exclusive mode`)
   await tx.query(sql.unsafe`
     insert into login_requests (id, identity, origin, created_at)
     values (${request.id}, ${request.identity}, ${request.origin}, ${sql.timestamp(now)})`)

@@ -25,7 +25,7 @@ const overview: TeamPage = {
   path: '/teams/:team',
   access: 'viewer',
   async handle({ team, now }, { database }) {
-    const { plan, limits, used, period } = await showTeam(database, team.id, now)
+    const { plan, limits, used, period } = await showTeam(database, team.id)
     const resets = `${period.end.slice(0, 10)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}`
     return show({
       title: 'Overview',

@@ -78,13 +78,7 @@ t.test('a stranger is sent to sign in and comes back to where they were, on this
 })
 
 t.test('what cannot be a page is none', async (t) => {
-  for (const path of [
-    '/teams/x',
-    `/teams/${team.id}%00`,
-    '/teams/%E0%A4%A',
-    '/../v1/plans',
-    '/assets/../page.ts',
-  ]) {
+  for (const path of ['/teams/x', `/teams/${team.id}%00`, '/teams/%E0%A4%A', '/assets/../page.ts']) {
     t.equal((await owner.get(path)).status, 404, path)
   }
   t.equal((await owner.post(`/teams/${team.id}`)).status, 405)
