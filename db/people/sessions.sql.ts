@@ -33,7 +33,7 @@ export async function takeLink(tx: Tx, hash: Buffer, now: Date) {
 
 const requestsRow = object({ by_identity: number().defined(), by_origin: number().defined() })
 
-/** Notes that somebody asked for a link, in the caller's transaction. @returns how many asked since `since`, this one too. */
+/** Notes that somebody asked for a link. @returns how many asked since `since`, this one too. Needs a transaction. */
 export async function noteLinkRequest(
   tx: Tx,
   request: { id: string; identity: string; origin: string },
