@@ -264,6 +264,7 @@ const DIRECTORIES = [
   'audit_entries',
   'processes',
   'counters',
+  'upkeep',
 ]
 
 const keyRow = object({
