@@ -5,6 +5,7 @@ import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { WorkerDeps } from './deps.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
+import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
@@ -33,5 +34,6 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
+  'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
 }
