@@ -5,6 +5,7 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import type { Period } from '../plans/period.ts'
 import type { Tx } from '../postgres/pool.ts'
 
 const teamRow = object({
@@ -114,26 +115,31 @@ export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
-/** What `team plan` changes; an absent figure stays as it is (decisions: team plan). */
-export type SubscriptionChange = {
-  plan: string
-  email_limit?: number
-  contact_limit?: number
-  whatsapp_limit?: number
-  send_rate_per_second?: number
-  period?: { start: Date; end: Date }
+const overridesRow = object({
+  email_limit: number().defined().nullable(),
+  contact_limit: number().defined().nullable(),
+  whatsapp_limit: number().defined().nullable(),
+  send_rate_per_second: number().defined().nullable(),
+})
+export type OverridesRow = InferType<typeof overridesRow>
+
+/** The figures that the team has of its own; null where the plan's count (decisions: limits of a team). */
+export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
+  return tx.one(sql.type(overridesRow)`
+    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second
+    from subscriptions where team_id = ${teamId}`)
 }
 
-/** Changes what the team is subscribed to. */
-export async function updateSubscription(tx: Tx, teamId: string, change: SubscriptionChange): Promise<void> {
-  const { period } = change
+/** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
+export async function updateSubscription(
+  tx: Tx,
+  teamId: string,
+  { plan, overrides, period }: { plan: string; overrides: OverridesRow; period?: Period | undefined },
+): Promise<void> {
   await tx.query(sql.unsafe`
     update subscriptions set
-      plan_key = ${change.plan},
-      email_limit = coalesce(${change.email_limit ?? null}, email_limit),
-      contact_limit = coalesce(${change.contact_limit ?? null}, contact_limit),
-      whatsapp_limit = coalesce(${change.whatsapp_limit ?? null}, whatsapp_limit),
-      send_rate_per_second = coalesce(${change.send_rate_per_second ?? null}, send_rate_per_second),
+      plan_key = ${plan}, email_limit = ${overrides.email_limit}, contact_limit = ${overrides.contact_limit},
+      whatsapp_limit = ${overrides.whatsapp_limit}, send_rate_per_second = ${overrides.send_rate_per_second},
       period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
       period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)
     where team_id = ${teamId}`)
