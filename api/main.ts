@@ -5,7 +5,6 @@
  */
 import { joinFleet } from '../db/fleet/fleet.ts'
 import { createScale } from '../db/fleet/scale.ts'
-import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -14,6 +13,7 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
@@ -30,12 +30,12 @@ const LOCK_WAIT = 3_000
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   let draining = false
-  const replies = createReplies(settings.DATABASE_URL)
+  const replies = createReplies(listenUrl)
   const app = createApp({
     database,
     turns: createTurns(Math.ceil(size / 2)),

@@ -6,7 +6,7 @@
 
 import { Refusal } from '../db/errors.ts'
 import { CONTENT_TYPE, exposition } from '../db/fleet/exposition.ts'
-import { ping } from '../db/postgres/pool.ts'
+import { databaseFault } from '../db/start.ts'
 import { assertBearer, sameSecret } from './auth.ts'
 import { type PublicRoute, publicRoute } from './route.ts'
 
@@ -17,6 +17,9 @@ function assertOperator(authorization: string | undefined, token: string | null)
   if (token === null) throw nothingHere()
   assertBearer(authorization, token)
 }
+
+/** When to ask again, in seconds. */
+const READY_AGAIN = 5
 
 export const opsRoutes: readonly PublicRoute[] = [
   publicRoute({
@@ -29,10 +32,11 @@ export const opsRoutes: readonly PublicRoute[] = [
     method: 'GET',
     path: '/ready',
     access: 'public',
-    // A lost database is 503 `unavailable`, rendered like any other error.
+    // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
     handle: async (_request, { database, isDraining }) => {
       if (isDraining()) throw new Refusal('unavailable', 'this process is draining', 1)
-      await ping(database)
+      const fault = await databaseFault(database)
+      if (fault !== null) throw new Refusal('unavailable', fault, READY_AGAIN)
       return { status: 200, body: { status: 'ready' } }
     },
   }),

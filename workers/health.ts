@@ -4,8 +4,9 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Database, ping } from '../db/postgres/pool.ts'
+import type { Database } from '../db/postgres/pool.ts'
 import { SettingsFault } from '../db/process/config.ts'
+import { databaseFault } from '../db/start.ts'
 
 export type Health = {
   port: number
@@ -21,8 +22,8 @@ export async function serveHealth(database: Database, port: number): Promise<Hea
     '/health': async () => [200, 'ok'],
     '/ready': async () => {
       if (draining) return [503, 'draining']
-      return ping(database).then(
-        () => [200, 'ready'],
+      return databaseFault(database).then(
+        (fault) => (fault === null ? [200, 'ready'] : [503, fault]),
         () => [503, 'unavailable'],
       )
     },

@@ -5,16 +5,16 @@
  */
 
 import { joinFleet } from '../db/fleet/fleet.ts'
-import { openDatabase } from '../db/postgres/pool.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { createSecrets } from '../db/process/secrets.ts'
 import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { onWake } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { queuesOf, readWorkerSettings, retentionOf, type WorkerSettings } from './config.ts'
 import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
@@ -25,7 +25,8 @@ import { createSlots } from './slots.ts'
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
   const jobs = queuesOf(settings)
-  const database = await openDatabase(url, { size, statementTimeout: 30_000 })
+  const pool = { size, statementTimeout: 30_000 }
+  const { database, listenUrl } = await startDatabase(settings, pool, log)
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -45,11 +46,12 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     whatsapp,
     slots,
     readers: createReaders({ secrets }),
+    retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
     clock: () => new Date(),
   })
-  const hints = onWake(url, jobs, (job) => queue.wake(job))
+  const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(
     { database, metrics, log },
     { kind: 'worker', limit: size, role: { queues: jobs } },

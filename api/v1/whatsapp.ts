@@ -57,9 +57,9 @@ function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
 }
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[], now: Date) {
+async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
   const { database, queue, wake, metrics } = deps
-  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue, now }, team_id, items))
+  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items))
   countSends(metrics, 'whatsapp', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
@@ -84,8 +84,8 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages',
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, toWhatsappItem),
-    async handle({ body, principal, now }, deps) {
-      const [outcome] = await accept(deps, principal, [body], now)
+    async handle({ body, principal }, deps) {
+      const [outcome] = await accept(deps, principal, [body])
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
@@ -96,8 +96,8 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages/batch',
     access: keyOnly('whatsapp:send'),
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
-    async handle({ body, principal, now }, deps) {
-      const items = await acceptEach(body, (valid) => accept(deps, principal, valid, now), batchItemOf)
+    async handle({ body, principal }, deps) {
+      const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
       return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),

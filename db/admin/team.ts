@@ -2,6 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
+import { resumeTeam, suspendTeam } from '../teams/suspend.ts'
 import { allTeams } from '../teams/teams.sql.ts'
 import { showTeam } from '../teams/view.ts'
 import { instant, limit, rate, uuid } from './input.ts'
@@ -93,6 +94,18 @@ export const verbs: Verbs = (team, admin) => {
     )
 
   team
+    .command('suspend')
+    .description('refuse every credential of a team, and let its queued messages wait; nothing is deleted')
+    .argument('<team>', 'id of the team', uuid)
+    .action(answer(async (id: string) => await admin.transaction((at) => suspendTeam(at, id))))
+
+  team
+    .command('resume')
+    .description('end a suspension: credentials count again, and what waits goes out')
+    .argument('<team>', 'id of the team', uuid)
+    .action(answer(async (id: string) => await admin.transaction((at) => resumeTeam(at, id))))
+
+  team
     .command('list')
     .description('every team with its plan, oldest first')
     .action(answer(async () => allTeams(await admin.database())))
@@ -103,5 +116,5 @@ export const verbs: Verbs = (team, admin) => {
       'limits, which of them are the team’s own, what is used and left, send bucket, period (null: unlimited)',
     )
     .argument('<team>', 'id of the team', uuid)
-    .action(answer(async (id: string) => showTeam(await admin.database(), id, admin.now)))
+    .action(answer(async (id: string) => showTeam(await admin.database(), id)))
 }

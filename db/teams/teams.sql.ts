@@ -13,6 +13,8 @@ const teamRow = object({
   name: string().defined(),
   plan: string().defined(),
   created_at: string().defined(),
+  /** Since when its credentials are refused and its queued messages wait; null: they are not. */
+  suspended_at: string().defined().nullable(),
 })
 export type TeamRow = InferType<typeof teamRow>
 
@@ -32,6 +34,8 @@ const accountRow = object({
   contacts_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
+  /** The database's time: no process's clock counts for rate, quota or period. */
+  now: string().defined(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
@@ -44,7 +48,8 @@ const accountColumns = sql.fragment`
   coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at`
+  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
+  service_time() as now`
 
 const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -59,6 +64,14 @@ export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow
 export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow | null> {
   return tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
+}
+
+const timeRow = object({ now: string().defined() })
+
+/** The database's time, where no row is locked that would bring it along. */
+export async function serviceTime(tx: Tx): Promise<Date> {
+  const { now } = await tx.one(sql.prepared('service_time', timeRow)`select service_time() as now`)
+  return new Date(now)
 }
 
 export type AllowanceFigures = {
@@ -104,15 +117,22 @@ export async function insertTeam(
 /** The team with the key of its plan, or null without one. */
 export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
   return tx.maybeOne(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
 }
 
 /** Every team, oldest first. */
 export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
   return tx.any(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
+}
+
+/** Suspends a team from `at` on, or from when it was before; null ends that. */
+export async function setSuspended(tx: Tx, id: string, at: Date | null): Promise<void> {
+  await tx.query(sql.unsafe`
+    update teams set suspended_at = ${at === null ? null : sql.fragment`coalesce(suspended_at, ${sql.timestamp(at)})`}
+    where id = ${id}`)
 }
 
 const overridesRow = object({

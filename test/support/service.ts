@@ -202,8 +202,8 @@ export async function makeTeam(
   const { database, deps } = service
   const now = deps.clock()
   const { id, domain_id } = await database.transaction(async (tx) => {
-    const team = await createTeam({ tx, now }, { name: 'A team', plan })
-    await subscribeTeam({ tx, now }, team.id, { plan, ...limits, send_rate_per_second })
+    const team = await createTeam({ tx }, { name: 'A team', plan })
+    await subscribeTeam({ tx }, team.id, { plan, ...limits, send_rate_per_second })
     const row = await addDomain({ tx, secrets: deps.secrets, now }, team.id, { name: domain, verified: true })
     return { id: team.id, domain_id: row.id }
   })

@@ -41,6 +41,7 @@ t.test('team show tells limits, used, left, bucket and period', async (t) => {
     id,
     name: 'Acme',
     plan: 'free',
+    suspended_at: null,
     limits: { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1 },
     overrides: { emails: null, contacts: null, whatsapp: null, rate: null },
     used: { emails: 0, contacts: 0, whatsapp: 0 },
@@ -98,4 +99,17 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
     { plan: 'free', limits: { emails: 5000 } },
     'nothing has changed',
   )
+})
+
+t.test('team suspend tells since when, once; team resume ends it', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+  const suspended = await cli.json(['team', 'suspend', id])
+  t.match(suspended, { id, name: 'Acme', suspended_at: /Z$/ })
+  t.match(await cli.json(['team', 'suspend', id]), { suspended_at: suspended.suspended_at })
+  t.match(await cli.json(['team', 'show', id]), { suspended_at: suspended.suspended_at })
+  t.match(await cli.json(['team', 'list']), [{ id, suspended_at: suspended.suspended_at }])
+  t.match(await cli.json(['team', 'resume', id]), { id, suspended_at: null })
+  t.match(await cli.fault(['team', 'suspend', '00000000-0000-7000-8000-000000000000']), /there is no team/)
 })
