@@ -14,8 +14,10 @@ import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
+import { createBodies } from './bodies.ts'
 import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
 import { createSns } from './hooks/sns.ts'
+import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
 import { FLUSH, serve } from './server.ts'
 
@@ -31,9 +33,11 @@ async function start(settings: ApiSettings, log: Log) {
   const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const replies = createReplies(settings.DATABASE_URL)
+  const parser = createParser()
   const app = createApp({
     database,
     turns: createTurns(Math.ceil(size / 2)),
+    bodies: createBodies(parser),
     queue,
     secrets: createSecrets(settings.SECRET_KEY),
     versions: createVersions(),
@@ -54,7 +58,7 @@ async function start(settings: ApiSettings, log: Log) {
     const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await server.drain()
     clearTimeout(impatience)
-    await Promise.allSettled([replies.close(), queue.stop(), database.end()])
+    await Promise.allSettled([parser.close(), replies.close(), queue.stop(), database.end()])
   }
   return { port: server.port, stop }
 }

@@ -4,7 +4,7 @@
  * none can forget its access. A handler gets its body and query parsed. It must not know Koa, nor answer with an
  * error: it throws the refusal.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Database } from '../db/postgres/pool.ts'
 import type { Replies } from '../db/postgres/replies.ts'
 import type { Log } from '../db/process/log.ts'
@@ -15,6 +15,7 @@ import type { Producer } from '../db/queue/boss.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
+import type { Bodies, Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
@@ -30,8 +31,9 @@ export type HookSettings = {
 /** What handlers work with; made once by main.ts, passed down. */
 export type Deps = {
   database: Database
-  /** Each team's transactions of this process: a team whose rows are locked leaves connections to the others. */
+  /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
   turns: Turns
+  bodies: Bodies
   queue: Producer
   secrets: Secrets
   versions: Versions
@@ -52,9 +54,11 @@ export type Deps = {
 
 /** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
 export type Request<B = undefined, Q = undefined> = {
-  /** The raw request, for the hooks: they read a body only once its headers may be genuine. */
-  raw: IncomingMessage
   params: Readonly<Record<string, string>>
+  /** The query as it came. */
+  search: string
+  /** The body as it came, for the hooks: they read one only once its headers may be genuine. */
+  bytes: Body['bytes']
   body: B
   query: Q
   headers: IncomingHttpHeaders

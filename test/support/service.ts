@@ -9,7 +9,9 @@ import { pino } from 'pino'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '../../api/app.ts'
+import { createBodies } from '../../api/bodies.ts'
 import { createSns } from '../../api/hooks/sns.ts'
+import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
@@ -102,9 +104,11 @@ export async function startService(
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
+  const parser = createParser()
   const deps: Deps = {
     database,
     turns: createTurns(5),
+    bodies: createBodies(parser),
     queue,
     secrets: createSecrets(SECRET_KEY),
     versions: createVersions(),
@@ -125,6 +129,7 @@ export async function startService(
   }
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
+    await parser.close()
     await replies.close()
     await queue.stop()
     await database.end()
