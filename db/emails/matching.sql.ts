@@ -1,4 +1,4 @@
-/** The queries behind changing all emails that match a filter: their ids in lots, how many there are, their deletion. */
+/** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

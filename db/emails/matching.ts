@@ -1,7 +1,7 @@
 /**
  * Requeues or deletes all emails of a team that match a filter, in lots of a transaction each.
- * Promises: no lot holds locks for long; what arrives meanwhile is left alone; never more than `most` at a call, so that
- * a person waits for seconds, not minutes.
+ * Promises: no lot holds locks for long; what arrives meanwhile is left alone; never more than `most` at a call, so
+ * that a person waits for seconds, not minutes.
  */
 import type { At, Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
