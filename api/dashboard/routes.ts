@@ -1,7 +1,15 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 import type { Page } from './page.ts'
 import { accountPages } from './pages/account.ts'
+import { emailPages } from './pages/email.ts'
+import { emailsPages } from './pages/emails.ts'
 import { loginPages } from './pages/login.ts'
 import { overviewPages } from './pages/overview.ts'
 
-export const PAGES: readonly Page[] = [...loginPages, ...accountPages, ...overviewPages]
+export const PAGES: readonly Page[] = [
+  ...loginPages,
+  ...accountPages,
+  ...overviewPages,
+  ...emailsPages,
+  ...emailPages,
+]
