@@ -9,6 +9,7 @@ type Entry = { label: string; href: string; current: boolean }
 /** A team's pages: path under the team, label, and who sees it. */
 const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[] = [
   ['', 'Overview', 'viewer'],
+  ['emails', 'Emails', 'viewer'],
 ]
 
 /** The operator's pages: path after /operator. */

@@ -1,6 +1,8 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 import type { Page } from './page.ts'
 import { accountPages } from './pages/account.ts'
+import { emailPages } from './pages/email.ts'
+import { emailsPages } from './pages/emails.ts'
 import { loginPages } from './pages/login.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
@@ -13,6 +15,8 @@ export const PAGES: readonly Page[] = [
   ...loginPages,
   ...accountPages,
   ...overviewPages,
+  ...emailsPages,
+  ...emailPages,
   ...healthPages,
   ...reportPages,
   ...teamPages,

@@ -10,12 +10,13 @@ import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { type Account, chargeOf, left, lockAccount, secondsUntilToken } from '../teams/limits.ts'
 import type { CompiledVersion, Versions } from '../templates/versions.ts'
-import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
+import { formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
 import { idsAt } from '../text/ids.ts'
 import { missingSlots } from '../text/slots.ts'
 import { LARGEST_PART } from '../text/strings.ts'
 import { partTooLarge, sizeKb } from './content.ts'
 import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './emails.sql.ts'
+import { bareRecipients } from './recipients.ts'
 
 /** Who sends: the team, and the domain its key is bound to (null when it is not). */
 export type EmailSender = { team_id: string; domain: string | null }
@@ -54,8 +55,8 @@ type References = {
 const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
 
 const soleRecipient = (item: EmailItem): string | null => {
-  const [only, ...others] = item.to
-  return only !== undefined && others.length === 0 ? addressIdentity(only) : null
+  const [only, ...others] = bareRecipients(item.to).keys()
+  return only !== undefined && others.length === 0 ? only : null
 }
 
 async function findReferences(
