@@ -1,14 +1,18 @@
 /** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import { commaList, httpUrl, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import { parseMailbox } from '../db/text/address.ts'
+import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 
 const apiSettings = object({
   ...sharedSettings,
   PORT: wholeNumber(0, 65_535).default(3000),
-  /** The bearer token that Prometheus comes with; without it there is no GET /metrics. */
+  /** The bearer token of GET /metrics and GET /scale; without it there are no such paths. */
   METRICS_TOKEN: string(),
+  /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
+  HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
   SMTP_REPORT_TOKEN: string(),
   /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */
@@ -19,14 +23,58 @@ const apiSettings = object({
   ),
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
   WHATSAPP_APP_SECRET: string(),
+  /** `off` leaves the dashboard out of this process. */
+  DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
+  /** The address that people reach the dashboard at. */
+  PUBLIC_URL: httpUrl,
+  /** Who sign-in links by mail come from: an address of a domain that a team has verified. */
+  DASHBOARD_FROM: string().test(
+    'mailbox',
+    '${path} must be an address, such as Heliograph <login@example.com>',
+    (value) => value === undefined || parseMailbox(value) !== null,
+  ),
+  /** The OpenID provider that lets people in, with what it calls us; all three or none. */
+  OIDC_ISSUER: httpUrl,
+  OIDC_CLIENT_ID: string(),
+  OIDC_CLIENT_SECRET: string(),
+  /** `on`: no links by mail, the provider alone lets people in (and the CLI). */
+  OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
+  /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
+  DNS_SERVER: string(),
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
   WHATSAPP_VERIFY_TOKEN: string(),
+}).test('openid', (settings, { createError }) => {
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM } = settings
+  const openid = [OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET].filter((value) => value !== undefined)
+  if (openid.length > 0 && openid.length < 3) {
+    const message = 'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together'
+    return createError({ path: 'OIDC_ISSUER', message })
+  }
+  if (PUBLIC_URL !== undefined || (openid.length === 0 && DASHBOARD_FROM === undefined)) return true
+  const message = 'PUBLIC_URL is missing: sign-in by mail or by OpenID sends people back to it'
+  return createError({ path: 'PUBLIC_URL', message })
 })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
 
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSettings(apiSettings, env)
+
+// Those that have no default: they switch something on, and only whether they are set may be shown.
+const SWITCHES = [
+  'PUBLIC_URL',
+  'SMTP_REPORT_TOKEN',
+  'SNS_TOPIC_ARNS',
+  'WHATSAPP_APP_SECRET',
+  'METRICS_TOKEN',
+  'HIREFIRE_TOKEN',
+  'DASHBOARD_FROM',
+  'OIDC_ISSUER',
+] as const
+
+/** Which optional settings this process has; never their values. */
+export const switchesOf = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
+  SWITCHES.map((name) => ({ name, isSet: settings[name] !== undefined }))
 
 /** What the hooks need of the settings. */
 export const hookSettings = (settings: ApiSettings): HookSettings => ({
@@ -37,3 +85,10 @@ export const hookSettings = (settings: ApiSettings): HookSettings => ({
 
 /** The topics of SNS_TOPIC_ARNS. */
 export const snsTopics = ({ SNS_TOPIC_ARNS }: ApiSettings): string[] => commaList(SNS_TOPIC_ARNS)
+
+/** The OpenID provider that is set, or null. */
+export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = settings
+  if (!issuer || !clientId || !clientSecret) return null
+  return { issuer, clientId, clientSecret, only: settings.OIDC_ONLY === 'on' }
+}

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import type { Database } from '../db/postgres/pool.ts'
+import type { Turns } from '../db/process/turns.ts'
 import { authenticate, authorize } from './auth.ts'
 import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
@@ -92,22 +93,25 @@ const STATEMENTS = [
   'query',
 ] as const
 
-/** The database as a team's handler uses it: its statements and transactions take turns with the team's others. */
+/**
+ * The database as a team's handler uses it: its transactions take turns with the team's others, and so do its single
+ * statements, among themselves: what follows a transaction does not wait behind other transactions.
+ */
 function inTurn({ database, turns }: Deps, teamId: string): Database {
-  const take = async <T>(work: () => Promise<T>): Promise<T> => {
+  const take = async <T>(line: Turns, work: () => Promise<T>): Promise<T> => {
     // The result may be null itself.
-    const done = await turns.run(teamId, async () => ({ result: await work() }), PATIENCE)
+    const done = await line.run(teamId, async () => ({ result: await work() }), PATIENCE)
     if (done) return done.result
     throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
   }
   const statement =
     (name: (typeof STATEMENTS)[number]) =>
     (query: never): Promise<unknown> =>
-      take<unknown>(() => database[name](query))
+      take<unknown>(turns.statements, () => database[name](query))
   return {
     ...database,
     ...Object.fromEntries(STATEMENTS.map((name) => [name, statement(name)])),
-    transaction: (work, retries) => take(() => database.transaction(work, retries)),
+    transaction: (work, retries) => take(turns.transactions, () => database.transaction(work, retries)),
   }
 }
 

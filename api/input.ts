@@ -29,7 +29,7 @@ async function discard(request: IncomingMessage): Promise<void> {
 }
 
 /** How a body is read: at most `limit` bytes, `hold` being told of each chunk before it is kept. */
-type Reading = { hold: (bytes: number) => void; limit?: number | undefined }
+type Reading = { hold?: (bytes: number) => void; limit?: number | undefined }
 
 /** The body as it came, which may be nothing. @throws Refusal payload_too_large, bad_request when it breaks off. */
 export async function readBytes(
@@ -45,7 +45,7 @@ export async function readBytes(
         size += chunk.length
         tooLarge = size > limit
         if (tooLarge) break
-        hold(chunk.length)
+        hold?.(chunk.length)
         chunks.push(chunk)
       }
     }
@@ -60,7 +60,7 @@ export async function readBytes(
 }
 
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
-export async function readJsonBytes(request: IncomingMessage, hold: Reading['hold']): Promise<Buffer> {
+export async function readJsonBytes(request: IncomingMessage, hold: (bytes: number) => void): Promise<Buffer> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   const type = headers['content-type'] ?? ''

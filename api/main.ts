@@ -3,6 +3,9 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
+import { createTxtLookup } from '../db/domains/verify.ts'
+import { joinFleet } from '../db/fleet/fleet.ts'
+import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { createLog, type Log } from '../db/process/log.ts'
@@ -12,10 +15,20 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
 import { createBodies } from './bodies.ts'
-import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import {
+  type ApiSettings,
+  hookSettings,
+  openIdSettings,
+  readApiSettings,
+  snsTopics,
+  switchesOf,
+} from './config.ts'
+import { createOpenId } from './dashboard/openid.ts'
+import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
@@ -27,16 +40,36 @@ const UPSERT_WAIT = 25_000
 // How long a statement waits for a row that somebody else holds, in milliseconds; then 503 (reliability §5).
 const LOCK_WAIT = 3_000
 
+// The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
+const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT }
+
+/** Opens what the dashboard has of its own. */
+async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
+  const openid = openIdSettings(settings)
+  return {
+    database: await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL),
+    lookupTxt: await createTxtLookup(settings.DNS_SERVER),
+    publicUrl: settings.PUBLIC_URL ?? null,
+    from: settings.DASHBOARD_FROM ?? null,
+    openid: openid && createOpenId(openid),
+    switches: switchesOf(settings),
+  }
+}
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
-  const replies = createReplies(settings.DATABASE_URL)
   const parser = createParser()
+  const metrics = createMetrics()
+  const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
+  let draining = false
+  const replies = createReplies(listenUrl)
+  const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,
-    turns: createTurns(Math.ceil(size / 2)),
+    turns: { transactions: createTurns(Math.ceil(size / 2)), statements: createTurns(Math.ceil(size / 4)) },
     bodies: createBodies(parser),
     queue,
     secrets: createSecrets(settings.SECRET_KEY),
@@ -46,19 +79,26 @@ async function start(settings: ApiSettings, log: Log) {
     hooks: hookSettings(settings),
     replies,
     upsertWait: UPSERT_WAIT,
-    metrics: createMetrics(),
-    metricsToken: settings.METRICS_TOKEN ?? null,
+    metrics,
+    fleet,
+    scale: createScale(database),
+    tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
+    isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
+    dashboard,
     log,
     clock: () => new Date(),
   })
   const server = await serve(app.callback(), settings.PORT)
   const stop = async (): Promise<void> => {
+    draining = true
     // Whoever waits for a worker until then gets an answer still.
     const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await server.drain()
     clearTimeout(impatience)
-    await Promise.allSettled([parser.close(), replies.close(), queue.stop(), database.end()])
+    await fleet.leave()
+    const closing = [parser.close(), replies.close(), queue.stop(), database.end(), dashboard?.database.end()]
+    await Promise.allSettled(closing)
   }
   return { port: server.port, stop }
 }

@@ -5,6 +5,8 @@
  * error: it throws the refusal.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Member } from '../db/fleet/fleet.ts'
+import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
 import type { Replies } from '../db/postgres/replies.ts'
 import type { Log } from '../db/process/log.ts'
@@ -16,6 +18,7 @@ import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
+import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
@@ -32,7 +35,7 @@ export type HookSettings = {
 export type Deps = {
   database: Database
   /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
-  turns: Turns
+  turns: { transactions: Turns; statements: Turns }
   bodies: Bodies
   queue: Producer
   secrets: Secrets
@@ -45,8 +48,14 @@ export type Deps = {
   upsertWait: number
   sns: Sns
   metrics: Metrics
-  /** What GET /metrics asks for; null: there is no such path. */
-  metricsToken: string | null
+  /** What the dashboard has of its own; null: it is left out. */
+  dashboard: DashboardDeps | null
+  fleet: Pick<Member, 'flush'>
+  scale: () => Promise<Scale>
+  /** What the operator's paths ask for; null: there is no such path. */
+  tokens: { metrics: string | null; hirefire: string | null }
+  /** Whether the process is about to end. */
+  isDraining: () => boolean
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

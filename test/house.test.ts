@@ -7,9 +7,9 @@ import { array, object, string } from 'yup'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/errors.ts'
 import { CODES } from '../db/errors.ts'
-import { migrationFiles } from '../db/migrate.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
+import { migrationFiles } from '../db/schema.sql.ts'
 import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
 import { testDatabase } from './support/database.ts'
 
@@ -113,7 +113,7 @@ t.test('pure modules import nothing that reads, writes or tells the time', async
 t.test(
   'only pool, queue, migrate and *.sql.ts modules speak SQL; only the queue imports pg-boss',
   async (t) => {
-    const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/(pool|listen)|queue\/boss|dev\/\w+)\.ts$/
+    const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/\w+|queue\/boss|dev\/\w+)\.ts$/
     t.strictSame(
       breaking(
         ({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name)),
@@ -201,13 +201,41 @@ t.test('every route declares who may call it', async (t) => {
     ({ method, path }) => `${method} ${path}`,
   )
   t.strictSame(
-    open.filter((route) => !/^(GET|POST) \/(health|ready|metrics|hooks\/|u\/|v1\/plans)/.test(route)),
+    open.filter(
+      (route) => !/^(GET|POST) \/(health|ready|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(route),
+    ),
     [],
   )
   for (const { method, path, access } of ROUTES) {
     if (access !== 'public') t.ok(access.kinds.includes('key'), `${method} ${path}`)
   }
 })
+
+t.test(
+  'the dashboard’s views escape whatever they show, and bring no script or style of their own',
+  async (t) => {
+    const folder = join(ROOT, 'api/dashboard/views')
+    const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.hbs'))
+    t.ok(files.length > 10)
+    for (const file of files) {
+      const text = await readFile(join(folder, file), 'utf8')
+      t.notMatch(text, /\{\{\{|\{\{~?\s*&|<style|\sstyle=|\son\w+=|<script(?! src=)|=\{\{/, file)
+    }
+    const made = all.filter(
+      ({ file, text }) => file.startsWith('api/dashboard/') && /SafeString|triple/.test(text),
+    )
+    t.strictSame(
+      made.map(({ file }) => file),
+      [],
+    )
+    const sizes = { 'dashboard.css': 8 * 1024, 'dashboard.js': 120 * 90 }
+    for (const [name, most] of Object.entries(sizes)) {
+      const text = await readFile(join(ROOT, 'api/dashboard/assets', name), 'utf8')
+      t.ok(Buffer.byteLength(text) <= most, name)
+      t.ok(text.split('\n').length <= 121 || name.endsWith('.css'), name)
+    }
+  },
+)
 
 t.test('every code has a status', async (t) => {
   t.strictSame(Object.keys(STATUS).sort(), [...CODES].sort())
@@ -229,6 +257,14 @@ const DIRECTORIES = [
   'senders',
   'recipient_pauses',
   'reports',
+  'login_links',
+  'login_requests',
+  'openid_identities',
+  'dashboard_sessions',
+  'audit_entries',
+  'processes',
+  'counters',
+  'upkeep',
 ]
 
 const keyRow = object({

@@ -5,10 +5,13 @@ import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { WorkerDeps } from './deps.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
+import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
+import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
+import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
@@ -32,4 +35,7 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
+  'forget-sessions': forgetSessions,
+  'forget-messages': forgetMessages,
+  'review-suppressions': reviewSuppressions,
 }

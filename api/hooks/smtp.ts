@@ -22,7 +22,7 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
       const body = await bytes()
       if (body.length === 0) throw new Refusal('bad_request', 'a body is required')
       if (!carriesReturnPath(deps.secrets, body)) {
-        deps.metrics.countDroppedMail()
+        deps.metrics.count('heliograph_reports_dropped_total', {})
         return { status: 200, body: { status: 'dropped' } }
       }
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)

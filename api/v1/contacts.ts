@@ -43,8 +43,10 @@ export const contactRoutes: readonly TeamRoute[] = [
     path: '/v1/contacts',
     access: keyOnly('contacts:write'),
     body: json(createSchema),
-    async handle({ body, principal, now }, { database }) {
-      const contact = await database.transaction((tx) => createContact({ tx, now }, principal.team_id, body))
+    async handle({ body, principal, now }, { database, secrets }) {
+      const contact = await database.transaction((tx) =>
+        createContact({ tx, now, secrets }, principal.team_id, body),
+      )
       return { status: 201, body: presentContact(contact) }
     },
   }),
@@ -91,9 +93,9 @@ export const contactRoutes: readonly TeamRoute[] = [
     method: 'DELETE',
     path: '/v1/contacts/:email',
     access: keyOnly('contacts:write'),
-    async handle({ params, principal, now }, { database }) {
+    async handle({ params, principal }, { database }) {
       const identity = pathIdentity(params)
-      await database.transaction((tx) => removeContact({ tx, now }, principal.team_id, identity))
+      await database.transaction((tx) => removeContact({ tx }, principal.team_id, identity))
       return { status: 204 }
     },
   }),

@@ -17,6 +17,7 @@ const NOUNS: readonly Noun[] = [
   { name: 'domain', about: 'sending domains and their DNS records', load: () => import('./domain.ts') },
   { name: 'key', about: 'API keys', load: () => import('./key.ts') },
   { name: 'session', about: 'session tokens', load: () => import('./session.ts') },
+  { name: 'contact', about: 'contacts and what suppresses them', load: () => import('./contact.ts') },
   { name: 'template', about: 'email templates', load: () => import('./template.ts') },
   { name: 'topic', about: 'topics that contacts subscribe to', load: () => import('./topic.ts') },
   { name: 'whatsapp', about: 'stored WhatsApp messages', load: () => import('./whatsapp.ts') },
@@ -28,6 +29,9 @@ const NOUNS: readonly Noun[] = [
   { name: 'plan', about: 'the plan catalog', load: () => import('./plan.ts') },
   { name: 'email', about: 'stored emails', load: () => import('./email.ts') },
   { name: 'report', about: 'what providers have reported', load: () => import('./report.ts') },
+  { name: 'login', about: 'a one-time link to the dashboard', load: () => import('./login.ts') },
+  { name: 'member', about: 'the people of a team', load: () => import('./member.ts') },
+  { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
 ]
 

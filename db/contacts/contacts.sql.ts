@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { likePattern } from '../text/strings.ts'
 
 export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]
@@ -33,6 +34,8 @@ export type NewContact = {
   identity: string
   properties: Readonly<Record<string, string>>
   topic_ids: readonly string[]
+  status: ContactStatus
+  suppression: 'bounced' | 'complained' | null
 }
 
 /** What new contacts belong to: when they were made, and what they cost (limits.ts, chargeOf). */
@@ -48,8 +51,8 @@ export async function insertContact(
   return tx.one(sql.prepared('insert_contact', contactRow)`
     with charged as (${charge})
     insert into contacts (
-      team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, 'subscribed',
+      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+    values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, ${contact.status}, ${contact.suppression},
       ${JSON.stringify(contact.properties)}, ${sql.array(contact.topic_ids, 'uuid')},
       ${sql.timestamp(now)}, ${sql.timestamp(now)})
     returning ${contactColumns}`)
@@ -114,31 +117,33 @@ export async function insertContacts(
   contacts: readonly Omit<NewContact, 'topic_ids'>[],
   { now, charge }: Storing,
 ): Promise<void> {
-  const tuples = contacts.map(({ id, email, identity, properties }) => [
+  const tuples = contacts.map(({ id, email, identity, properties, status, suppression }) => [
     id,
     email,
     identity,
     JSON.stringify(properties),
+    status,
+    suppression,
   ])
   await tx.query(sql.prepared('insert_contacts', object())`
     with charged as (${charge})
-    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${teamId}, id, email, identity, 'subscribed', properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
-    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb'])} as item (id, email, identity, properties)`)
+    insert into contacts (
+      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+    select ${teamId}, id, email, identity, status, suppression, properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb', 'text', 'text'])}
+      as item (id, email, identity, properties, status, suppression)`)
 }
 
 /** What a page of the list shows: `email` is a substring, taken literally and without regard to case. */
 export type ContactFilter = { email?: string | undefined; status?: ContactStatus | undefined }
 export type Page = { offset: number; limit: number }
 
-const like = (substring: string): string => `%${substring.replace(/[\\%_]/g, '\\$&')}%`
-
 /** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */
 export function contactPage(teamId: string, { email, status }: ContactFilter, { offset, limit }: Page) {
   const conditions = [
     sql.fragment`team_id = ${teamId}`,
     ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
-    ...(email === undefined || email === '' ? [] : [sql.fragment`email ilike ${like(email)}`]),
+    ...(email === undefined || email === '' ? [] : [sql.fragment`email ilike ${likePattern(email)}`]),
   ]
   return sql.type(contactRow)`
     select ${contactColumns} from contacts

@@ -8,15 +8,15 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { secondsUntilToken } from '../teams/bucket.ts'
-import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
+import { type Account, chargeOf, left, lockAccount, secondsUntilToken } from '../teams/limits.ts'
 import type { CompiledVersion, Versions } from '../templates/versions.ts'
-import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
+import { formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
 import { idsAt } from '../text/ids.ts'
 import { missingSlots } from '../text/slots.ts'
 import { LARGEST_PART } from '../text/strings.ts'
 import { partTooLarge, sizeKb } from './content.ts'
 import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './emails.sql.ts'
+import { bareRecipients } from './recipients.ts'
 
 /** Who sends: the team, and the domain its key is bound to (null when it is not). */
 export type EmailSender = { team_id: string; domain: string | null }
@@ -55,8 +55,8 @@ type References = {
 const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
 
 const soleRecipient = (item: EmailItem): string | null => {
-  const [only, ...others] = item.to
-  return only !== undefined && others.length === 0 ? addressIdentity(only) : null
+  const [only, ...others] = bareRecipients(item.to).keys()
+  return only !== undefined && others.length === 0 ? only : null
 }
 
 async function findReferences(
@@ -216,7 +216,7 @@ function store(
     const twin = item.idempotency_key === null ? undefined : made.get(item.idempotency_key)
     if (twin) return { kind: 'replayed', id: twin }
     if (account.bucket.tokens < 1) {
-      const wait = secondsUntilToken(account.bucket, account.limits.rate)
+      const wait = secondsUntilToken(account)
       return refused(new Refusal('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait))
     }
     account.bucket.tokens -= 1
@@ -232,13 +232,13 @@ function store(
  * @throws Refusal quota_exceeded when the new rows would not all fit the allowance: then nothing is stored.
  */
 export async function acceptEmails(
-  { tx, queue, versions, now }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; versions: Versions; now: Date },
+  { tx, queue, versions }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; versions: Versions },
   sender: EmailSender,
   items: readonly EmailItem[],
 ): Promise<EmailOutcome[]> {
   const teamId = sender.team_id
   const references = await findReferences({ tx, versions }, teamId, items)
-  const account = await lockAccount(tx, teamId, now)
+  const account = await lockAccount(tx, teamId)
   const stored = await storedKeys(tx, teamId, items)
   const settled = items.map((item): EmailOutcome | null => {
     const replay = replayOf(item, sender, stored)

@@ -1,8 +1,13 @@
+-- The one clock for rate, quota and period: no process's own counts (decisions: bucket). Tests replace it.
+create function service_time() returns timestamptz language sql volatile as 'select clock_timestamp()';
+
 -- Teams, what each is subscribed to, and the one row per team that every charge goes through.
 create table teams (
   id uuid primary key,
   name text not null,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  -- Since then its credentials are refused and its queued messages wait; null while it is in good standing.
+  suspended_at timestamptz
 );
 
 -- Figures set here win over the plan's (decisions: limits of a team); no period means the calendar month.

@@ -5,17 +5,20 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import type { Period } from '../plans/period.ts'
 import type { Tx } from '../postgres/pool.ts'
 
-const teamRow = object({
+export const teamRow = object({
   id: string().defined(),
   name: string().defined(),
   plan: string().defined(),
   created_at: string().defined(),
+  /** Since when its credentials are refused and its queued messages wait; null: they are not. */
+  suspended_at: string().defined().nullable(),
 })
 export type TeamRow = InferType<typeof teamRow>
 
-const accountRow = object({
+export const accountRow = object({
   plan: string().defined(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']).defined(),
   email_limit: number().defined().nullable(),
@@ -31,11 +34,13 @@ const accountRow = object({
   contacts_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
+  /** The database's time: no process's clock counts for rate, quota or period. */
+  now: string().defined(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
 // What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
-const accountColumns = sql.fragment`
+export const accountColumns = sql.fragment`
   p.key as plan, p.kind as plan_kind,
   coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
     as email_limit,
@@ -43,9 +48,10 @@ const accountColumns = sql.fragment`
   coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at`
+  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
+  service_time() as now`
 
-const accountTables = sql.fragment`
+export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
 /** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */
@@ -58,6 +64,14 @@ export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow
 export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow | null> {
   return tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
+}
+
+const timeRow = object({ now: string().defined() })
+
+/** The database's time, where no row is locked that would bring it along. */
+export async function serviceTime(tx: Tx): Promise<Date> {
+  const { now } = await tx.one(sql.prepared('service_time', timeRow)`select service_time() as now`)
+  return new Date(now)
 }
 
 export type AllowanceFigures = {
@@ -103,37 +117,49 @@ export async function insertTeam(
 /** The team with the key of its plan, or null without one. */
 export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
   return tx.maybeOne(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
 }
 
 /** Every team, oldest first. */
 export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
   return tx.any(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
-/** What `team plan` changes; an absent figure stays as it is (decisions: team plan). */
-export type SubscriptionChange = {
-  plan: string
-  email_limit?: number
-  contact_limit?: number
-  whatsapp_limit?: number
-  send_rate_per_second?: number
-  period?: { start: Date; end: Date }
+/** Suspends a team from `at` on, or from when it was before; null ends that. */
+export async function setSuspended(tx: Tx, id: string, at: Date | null): Promise<void> {
+  await tx.query(sql.unsafe`
+    update teams set suspended_at = ${at === null ? null : sql.fragment`coalesce(suspended_at, ${sql.timestamp(at)})`}
+    where id = ${id}`)
 }
 
-/** Changes what the team is subscribed to. */
-export async function updateSubscription(tx: Tx, teamId: string, change: SubscriptionChange): Promise<void> {
-  const { period } = change
+const overridesRow = object({
+  email_limit: number().defined().nullable(),
+  contact_limit: number().defined().nullable(),
+  whatsapp_limit: number().defined().nullable(),
+  send_rate_per_second: number().defined().nullable(),
+})
+export type OverridesRow = InferType<typeof overridesRow>
+
+/** The figures that the team has of its own; null where the plan's count (decisions: limits of a team). */
+export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
+  return tx.one(sql.type(overridesRow)`
+    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second
+    from subscriptions where team_id = ${teamId}`)
+}
+
+/** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
+export async function updateSubscription(
+  tx: Tx,
+  teamId: string,
+  { plan, overrides, period }: { plan: string; overrides: OverridesRow; period?: Period | undefined },
+): Promise<void> {
   await tx.query(sql.unsafe`
     update subscriptions set
-      plan_key = ${change.plan},
-      email_limit = coalesce(${change.email_limit ?? null}, email_limit),
-      contact_limit = coalesce(${change.contact_limit ?? null}, contact_limit),
-      whatsapp_limit = coalesce(${change.whatsapp_limit ?? null}, whatsapp_limit),
-      send_rate_per_second = coalesce(${change.send_rate_per_second ?? null}, send_rate_per_second),
+      plan_key = ${plan}, email_limit = ${overrides.email_limit}, contact_limit = ${overrides.contact_limit},
+      whatsapp_limit = ${overrides.whatsapp_limit}, send_rate_per_second = ${overrides.send_rate_per_second},
       period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
       period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)
     where team_id = ${teamId}`)

@@ -91,6 +91,7 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   const envelope = mail.message.getEnvelope()
   // nodemailer notes the server's refusals here, also when the message as a whole fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
+  attempt.isBegun = () => envelope.rejectedErrors !== undefined
   mail.message.processFunc((input) =>
     pipeline(input, createSlicer(), () => undefined).once('end', () => {
       attempt.handed_over = true
@@ -130,7 +131,7 @@ async function attemptTo(
   total_ms: number,
   describe: Describe,
 ): Promise<Map<string, Outcome>> {
-  const attempt: Attempt = { to, handed_over: false, refusals: () => [] }
+  const attempt: Attempt = { to, isBegun: () => false, handed_over: false, refusals: () => [] }
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(), total_ms)
   try {
@@ -140,6 +141,7 @@ async function attemptTo(
       attempt,
       raw: await composeMessage(email),
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
+      dsn: wantedReports(to),
       signal: limit.signal,
     }
     const info = await transport.sendMail(mail)
@@ -153,6 +155,16 @@ async function attemptTo(
     clearTimeout(timer)
   }
 }
+
+/**
+ * What to be told about, by a server that offers reports (RFC 3461): without SUCCESS nobody tells of deliveries. The
+ * client names one original recipient for all, so there is none where there are several.
+ */
+const wantedReports = (to: readonly string[]) => ({
+  notify: 'SUCCESS,FAILURE,DELAY',
+  ret: 'HDRS' as const,
+  ...(to.length === 1 ? { orcpt: `rfc822;${to[0]}` } : {}),
+})
 
 const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
   left.length === right.length && left.every((item, at) => item === right[at])
