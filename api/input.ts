@@ -60,7 +60,10 @@ export async function readBytes(
 }
 
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
-export async function readJsonBytes(request: IncomingMessage, hold: (bytes: number) => void): Promise<Buffer> {
+export async function readJsonBytes(
+  request: IncomingMessage,
+  hold: (bytes: number) => void,
+): Promise<Buffer> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   const type = headers['content-type'] ?? ''
