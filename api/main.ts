@@ -19,7 +19,14 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, openIdSettings, readApiSettings, snsTopics } from './config.ts'
+import {
+  type ApiSettings,
+  hookSettings,
+  openIdSettings,
+  readApiSettings,
+  snsTopics,
+  switchesOf,
+} from './config.ts'
 import { createOpenId } from './dashboard/openid.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
@@ -44,6 +51,7 @@ async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
     openid: openid && createOpenId(openid),
+    switches: switchesOf(settings),
   }
 }
 

@@ -5,12 +5,12 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { CompiledVersion, Versions } from '../templates/versions.ts'
-import { addressIdentity } from '../text/address.ts'
 import { missingSlots } from '../text/slots.ts'
 import { LARGEST_PART } from '../text/strings.ts'
 import type { EmailCall, EmailItem, EmailSender } from './call.ts'
 import { partTooLarge } from './content.ts'
 import { emailReferences, type Reference } from './emails.sql.ts'
+import { bareRecipients } from './recipients.ts'
 
 type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
 
@@ -23,8 +23,8 @@ export type References = {
 
 /** The identity of an email's only recipient; null when it has several. */
 export const soleRecipient = (item: EmailItem): string | null => {
-  const [only, ...others] = item.to
-  return only !== undefined && others.length === 0 ? addressIdentity(only) : null
+  const [only, ...others] = bareRecipients(item.to).keys()
+  return only !== undefined && others.length === 0 ? only : null
 }
 
 /** What the calls' items name, each once for a team. */

@@ -8,7 +8,7 @@ import { type InferType, number, object, string } from 'yup'
 import type { Period } from '../plans/period.ts'
 import type { Tx } from '../postgres/pool.ts'
 
-const teamRow = object({
+export const teamRow = object({
   id: string().defined(),
   name: string().defined(),
   plan: string().defined(),
@@ -18,7 +18,7 @@ const teamRow = object({
 })
 export type TeamRow = InferType<typeof teamRow>
 
-const accountRow = object({
+export const accountRow = object({
   team_id: string().defined(),
   plan: string().defined(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']).defined(),
@@ -43,7 +43,7 @@ const accountRow = object({
 export type AccountRow = InferType<typeof accountRow>
 
 // What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
-const accountColumns = sql.fragment`
+export const accountColumns = sql.fragment`
   a.team_id, p.key as plan, p.kind as plan_kind,
   coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
     as email_limit,
@@ -54,7 +54,7 @@ const accountColumns = sql.fragment`
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
   a.email_place, a.whatsapp_place, service_time() as now`
 
-const accountTables = sql.fragment`
+export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
 /** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */

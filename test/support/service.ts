@@ -148,6 +148,7 @@ export async function startService(
       publicUrl: null,
       from: null,
       openid: null,
+      switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,
     },
     sns: createSns({ topics: [] }),
