@@ -17,6 +17,7 @@ import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
+import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
 import { createBodies } from './bodies.ts'
 import {
@@ -64,6 +65,7 @@ async function start(settings: ApiSettings, log: Log) {
   const parser = createParser()
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
+  const versions = createVersions()
   let draining = false
   const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
@@ -73,7 +75,8 @@ async function start(settings: ApiSettings, log: Log) {
     bodies: createBodies(parser),
     queue,
     secrets: createSecrets(settings.SECRET_KEY),
-    versions: createVersions(),
+    versions,
+    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),

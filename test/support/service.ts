@@ -7,6 +7,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
+import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
 import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
@@ -122,13 +123,15 @@ export async function startService(
     { kind: 'web', limit: 10, interval: 3_600_000 },
   )
   await fleet.flush()
+  const versions = createVersions()
   const deps: Deps = {
     database,
     turns: { transactions: createTurns(5), statements: createTurns(3) },
     bodies: createBodies(parser),
     queue,
     secrets: createSecrets(SECRET_KEY),
-    versions: createVersions(),
+    versions,
+    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
