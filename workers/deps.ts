@@ -7,6 +7,7 @@ import type { Database } from '../db/postgres/pool.ts'
 import type { Log } from '../db/process/log.ts'
 import type { Secrets } from '../db/process/secrets.ts'
 import type { Consumer } from '../db/queue/boss.ts'
+import type { Retention } from '../db/retention/forget.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
@@ -28,6 +29,7 @@ export type WorkerDeps = {
   readers: Readers
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
+  retention: Retention
   log: Log
   clock: () => Date
 }

@@ -14,7 +14,7 @@ import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { queuesOf, readWorkerSettings, retentionOf, type WorkerSettings } from './config.ts'
 import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
@@ -46,6 +46,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     whatsapp,
     slots,
     readers: createReaders({ secrets }),
+    retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
     clock: () => new Date(),

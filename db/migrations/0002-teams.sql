@@ -5,7 +5,9 @@ create function service_time() returns timestamptz language sql volatile as 'sel
 create table teams (
   id uuid primary key,
   name text not null,
-  created_at timestamptz not null
+  created_at timestamptz not null,
+  -- Since then its credentials are refused and its queued messages wait; null while it is in good standing.
+  suspended_at timestamptz
 );
 
 -- Figures set here win over the plan's (decisions: limits of a team); no period means the calendar month.

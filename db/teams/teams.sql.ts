@@ -5,6 +5,7 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import type { Period } from '../plans/period.ts'
 import type { Tx } from '../postgres/pool.ts'
 
 const teamRow = object({
@@ -12,6 +13,8 @@ const teamRow = object({
   name: string().defined(),
   plan: string().defined(),
   created_at: string().defined(),
+  /** Since when its credentials are refused and its queued messages wait; null: they are not. */
+  suspended_at: string().defined().nullable(),
 })
 export type TeamRow = InferType<typeof teamRow>
 
@@ -114,37 +117,49 @@ export async function insertTeam(
 /** The team with the key of its plan, or null without one. */
 export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
   return tx.maybeOne(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
 }
 
 /** Every team, oldest first. */
 export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
   return tx.any(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
-/** What `team plan` changes; an absent figure stays as it is (decisions: team plan). */
-export type SubscriptionChange = {
-  plan: string
-  email_limit?: number
-  contact_limit?: number
-  whatsapp_limit?: number
-  send_rate_per_second?: number
-  period?: { start: Date; end: Date }
+/** Suspends a team from `at` on, or from when it was before; null ends that. */
+export async function setSuspended(tx: Tx, id: string, at: Date | null): Promise<void> {
+  await tx.query(sql.unsafe`
+    update teams set suspended_at = ${at === null ? null : sql.fragment`coalesce(suspended_at, ${sql.timestamp(at)})`}
+    where id = ${id}`)
 }
 
-/** Changes what the team is subscribed to. */
-export async function updateSubscription(tx: Tx, teamId: string, change: SubscriptionChange): Promise<void> {
-  const { period } = change
+const overridesRow = object({
+  email_limit: number().defined().nullable(),
+  contact_limit: number().defined().nullable(),
+  whatsapp_limit: number().defined().nullable(),
+  send_rate_per_second: number().defined().nullable(),
+})
+export type OverridesRow = InferType<typeof overridesRow>
+
+/** The figures that the team has of its own; null where the plan's count (decisions: limits of a team). */
+export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
+  return tx.one(sql.type(overridesRow)`
+    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second
+    from subscriptions where team_id = ${teamId}`)
+}
+
+/** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
+export async function updateSubscription(
+  tx: Tx,
+  teamId: string,
+  { plan, overrides, period }: { plan: string; overrides: OverridesRow; period?: Period | undefined },
+): Promise<void> {
   await tx.query(sql.unsafe`
     update subscriptions set
-      plan_key = ${change.plan},
-      email_limit = coalesce(${change.email_limit ?? null}, email_limit),
-      contact_limit = coalesce(${change.contact_limit ?? null}, contact_limit),
-      whatsapp_limit = coalesce(${change.whatsapp_limit ?? null}, whatsapp_limit),
-      send_rate_per_second = coalesce(${change.send_rate_per_second ?? null}, send_rate_per_second),
+      plan_key = ${plan}, email_limit = ${overrides.email_limit}, contact_limit = ${overrides.contact_limit},
+      whatsapp_limit = ${overrides.whatsapp_limit}, send_rate_per_second = ${overrides.send_rate_per_second},
       period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
       period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)
     where team_id = ${teamId}`)

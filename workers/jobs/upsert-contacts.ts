@@ -11,14 +11,14 @@ import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>
 
-async function carryOut(job: UpsertJob, { database, queue, clock }: WorkerDeps): Promise<void> {
+async function carryOut(job: UpsertJob, { database, queue, secrets, clock }: WorkerDeps): Promise<void> {
   const { team_id, upsert_id } = job.data
   const done = await database.transaction(async (tx) => {
     const body = await lockUpsert(tx, team_id, upsert_id)
     if (body === null) return false
     const items = readItems(body)
     const now = clock()
-    const result = await upsertContacts({ tx, now }, team_id, items)
+    const result = await upsertContacts({ tx, now, secrets }, team_id, items)
     await finishUpsert(tx, team_id, upsert_id, result, now)
     await queue.complete(tx, 'upsert-contacts', [job])
     return true

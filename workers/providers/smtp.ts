@@ -91,6 +91,7 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   const envelope = mail.message.getEnvelope()
   // nodemailer notes the server's refusals here, also when the message as a whole fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
+  attempt.isBegun = () => envelope.rejectedErrors !== undefined
   mail.message.processFunc((input) =>
     pipeline(input, createSlicer(), () => undefined).once('end', () => {
       attempt.handed_over = true
@@ -130,7 +131,7 @@ async function attemptTo(
   total_ms: number,
   describe: Describe,
 ): Promise<Map<string, Outcome>> {
-  const attempt: Attempt = { to, handed_over: false, refusals: () => [] }
+  const attempt: Attempt = { to, isBegun: () => false, handed_over: false, refusals: () => [] }
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(), total_ms)
   try {
