@@ -104,6 +104,26 @@ t.test('what is no URL of a relay stops a worker, and is not repeated: it may ho
   }
 })
 
+t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might have meant TLS', async (t) => {
+  const said = (query: string): string[] => faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@h?${query}` })
+  t.strictSame(said('requireTls=true'), [
+    'SMTP_URL has an unknown option requireTls: did you mean requireTLS?',
+  ])
+  t.match(said('require_tls=true'), [
+    /^SMTP_URL has an unknown option require_tls: known are secure, requireTLS, /,
+  ])
+  for (const value of ['1', 'yes', ''])
+    t.strictSame(said(`requireTLS=${value}`), [
+      'SMTP_URL has an option requireTLS that must be true or false',
+    ])
+  t.strictSame(said('maxConnections=many'), ['SMTP_URL has an option maxConnections that must be a number'])
+  t.notMatch(said('hunter2/@x=1').join(), /hunter2/)
+  t.strictSame(
+    said('requireTLS=true&tls.rejectUnauthorized=false&tls.servername=mail.example.com&name=a.test'),
+    [],
+  )
+})
+
 t.test('a worker that delivers no email starts without a relay or a region', async (t) => {
   const { url } = await testDatabase(t)
   for (const EMAIL_PROVIDER of ['smtp', 'ses']) {
