@@ -17,8 +17,16 @@ import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
+import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, openIdSettings, readApiSettings, snsTopics } from './config.ts'
+import {
+  type ApiSettings,
+  hookSettings,
+  openIdSettings,
+  readApiSettings,
+  snsTopics,
+  switchesOf,
+} from './config.ts'
 import { createOpenId } from './dashboard/openid.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
@@ -43,6 +51,7 @@ async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
     openid: openid && createOpenId(openid),
+    switches: switchesOf(settings),
   }
 }
 
@@ -53,6 +62,7 @@ async function start(settings: ApiSettings, log: Log) {
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
+  const versions = createVersions()
   let draining = false
   const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
@@ -61,7 +71,8 @@ async function start(settings: ApiSettings, log: Log) {
     turns: createTurns(Math.ceil(size / 2)),
     queue,
     secrets: createSecrets(settings.SECRET_KEY),
-    versions: createVersions(),
+    versions,
+    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),

@@ -16,6 +16,7 @@ import type { Turns } from '../db/process/turns.ts'
 import type { Producer } from '../db/queue/boss.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
+import type { Accepts } from './accepts.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
@@ -38,6 +39,8 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  /** Single sends, committed in groups. */
+  accepts: Accepts
   catalog: Catalog
   wake: Waker
   hooks: HookSettings

@@ -7,6 +7,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
+import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
@@ -119,12 +120,14 @@ export async function startService(
     { kind: 'web', limit: 10, interval: 3_600_000 },
   )
   await fleet.flush()
+  const versions = createVersions()
   const deps: Deps = {
     database,
     turns: createTurns(5),
     queue,
     secrets: createSecrets(SECRET_KEY),
-    versions: createVersions(),
+    versions,
+    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
@@ -145,6 +148,7 @@ export async function startService(
       publicUrl: null,
       from: null,
       openid: null,
+      switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,
     },
     sns: createSns({ topics: [] }),
