@@ -115,3 +115,9 @@ export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSetting
     return named.length === 0 || named.includes(job)
   })
 }
+
+/** What is allowed, but rarely meant. */
+export const settingsWarnings = (settings: WorkerSettings): string[] =>
+  settings.EMAIL_PROVIDER === 'smtp' && deliversEmail(settings.WORKER_QUEUES) && !settings.RETURN_PATH_DOMAIN
+    ? ['RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there']
+    : []

@@ -34,10 +34,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const secrets = createSecrets(settings.SECRET_KEY)
   const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
   const whatsapp = whatsappDelivery(settings)
-  if (email && settings.EMAIL_PROVIDER === 'smtp' && !settings.RETURN_PATH_DOMAIN)
-    log.warn(
-      'RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and are not taken in from there',
-    )
+  for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   const slots = createSlots(concurrency)
   const metrics = createMetrics()

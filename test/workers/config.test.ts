@@ -1,7 +1,7 @@
 // Settings of a worker (design §3, §5): what it needs for its queues it must have; every fault is named, nothing else is asked for.
 
 import t from 'tap'
-import { queuesOf, readWorkerSettings } from '../../workers/config.ts'
+import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { testDatabase } from '../support/database.ts'
 import { startProcess } from '../support/worker.ts'
@@ -122,6 +122,14 @@ t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might hav
     said('requireTLS=true&tls.rejectUnauthorized=false&tls.servername=mail.example.com&name=a.test'),
     [],
   )
+})
+
+t.test('bounces that nobody collects are warned about', async (t) => {
+  const warnings = (env: Record<string, string>) => settingsWarnings(readWorkerSettings({ ...BASE, ...env }))
+  t.match(warnings({}), [/^RETURN_PATH_DOMAIN is not set: bounces go to /])
+  t.strictSame(warnings({ RETURN_PATH_DOMAIN: 'bounces.example.com' }), [])
+  t.strictSame(warnings({ WORKER_QUEUES: 'ingest-report' }), [])
+  t.strictSame(warnings({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
 })
 
 t.test('a worker that delivers no email starts without a relay or a region', async (t) => {
