@@ -19,6 +19,7 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
+import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
   hookSettings,
@@ -30,6 +31,7 @@ import {
 import { createOpenId } from './dashboard/openid.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
+import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
 import { FLUSH, serve } from './server.ts'
 
@@ -60,6 +62,7 @@ async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const parser = createParser()
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
@@ -68,7 +71,8 @@ async function start(settings: ApiSettings, log: Log) {
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,
-    turns: createTurns(Math.ceil(size / 2)),
+    turns: { transactions: createTurns(Math.ceil(size / 2)), statements: createTurns(Math.ceil(size / 4)) },
+    bodies: createBodies(parser),
     queue,
     secrets: createSecrets(settings.SECRET_KEY),
     versions,
@@ -96,7 +100,8 @@ async function start(settings: ApiSettings, log: Log) {
     await server.drain()
     clearTimeout(impatience)
     await fleet.leave()
-    await Promise.allSettled([replies.close(), queue.stop(), database.end(), dashboard?.database.end()])
+    const closing = [parser.close(), replies.close(), queue.stop(), database.end(), dashboard?.database.end()]
+    await Promise.allSettled(closing)
   }
   return { port: server.port, stop }
 }
