@@ -93,7 +93,7 @@ async function start(settings: ApiSettings, log: Log) {
     log,
     clock: () => new Date(),
   })
-  const server = await serve(app.callback(), settings.PORT)
+  const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {
     draining = true
     // Whoever waits for a worker until then gets an answer still.

@@ -14,7 +14,7 @@ import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { queuesOf, readWorkerSettings, retentionOf, type WorkerSettings } from './config.ts'
+import { queuesOf, readWorkerSettings, retentionOf, settingsWarnings, type WorkerSettings } from './config.ts'
 import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
@@ -34,6 +34,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   })
   const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
   const whatsapp = whatsappDelivery(settings)
+  for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   const slots = createSlots(concurrency)
   const metrics = createMetrics()

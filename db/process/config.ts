@@ -95,6 +95,17 @@ export const httpUrl = string().test(
   (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
 )
 
+/** Why a process could not listen, naming the setting; other errors as they are. */
+export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
+  if (error.code === 'EADDRINUSE')
+    return new SettingsFault([`${setting} ${port} is taken by another program`])
+  if (error.code === 'EACCES')
+    return new SettingsFault([`${setting} ${port} is not for this user: choose one above 1023`])
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+    return new SettingsFault(['HOST must be an address of this machine'])
+  return error
+}
+
 /** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
