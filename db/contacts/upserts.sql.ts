@@ -74,8 +74,8 @@ async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promi
 }
 
 /**
- * Deletes calls, imports apart, that are finished, and calls that no worker has carried out for too long, in lots. Called outside of
- * a transaction, each lot commits by itself. @returns how many.
+ * Deletes calls, imports apart, that are finished, and calls that no worker has carried out for too long, in lots.
+ * Called outside of a transaction, each lot commits by itself. @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   let deleted = 0
