@@ -1,18 +1,19 @@
 /**
  * Any failure of the CLI as one clear line.
- * Promises: no stack trace, no line break, no password.
+ * Promises: no stack trace, no line break, no password, nothing that a terminal obeys.
  */
 import { CommanderError } from 'commander'
 import { Refusal } from '../errors.ts'
 import { type Address, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
+import { escapeControls } from '../text/strings.ts'
 
 const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
 
 /** PostgreSQL's undefined_table and invalid_schema_name. */
 const NOT_MIGRATED = new Set(['42P01', '3F000'])
 
-const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim()
+const oneLine = (text: string): string => escapeControls(text.replace(/\s*\n\s*/g, ' ').trim())
 
 const causes = function* (error: unknown): Generator<Error & { code?: unknown }> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault

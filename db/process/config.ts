@@ -5,6 +5,7 @@
  */
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
 import { databaseUrlFault, withSslDefaults } from '../postgres/address.ts'
+import { isWeakKey } from './weak-key.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */
 export class SettingsFault extends Error {
@@ -60,7 +61,13 @@ const anySecretKey = string()
     (key) => key === undefined || key.trim() !== '',
   )
 
-const secretKey = anySecretKey.required(
+const strongSecretKey = anySecretKey.test(
+  'not weak',
+  '${path} is too easy to guess: take 32 random characters, such as `openssl rand -hex 16` prints',
+  (key) => key === undefined || !isWeakKey(key),
+)
+
+const secretKey = strongSecretKey.required(
   '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
 )
 
@@ -108,13 +115,16 @@ export const sharedSettings = {
   LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
   SECRET_KEY: secretKey,
+  /** The key that SECRET_KEY replaces, or the one that will replace it: it opens and verifies only. */
+  SECRET_KEY_PREVIOUS: anySecretKey,
 }
 
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
   DATABASE_DIRECT_URL: postgresUrl,
-  SECRET_KEY: anySecretKey,
+  SECRET_KEY: strongSecretKey,
+  SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: string(),
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
   PUBLIC_URL: httpUrl,
