@@ -1,11 +1,11 @@
 /**
- * pg-boss's rows, as far as we read or delete them ourselves: what needs no pg-boss, so that the CLI need not load it.
- * Must not insert or settle jobs: that is pg-boss's own business (queue.ts).
+ * pg-boss's rows, as far as we read, delete or put them back ourselves: what needs no pg-boss, so that the CLI need not
+ * load it, and what it has no words for. Must not insert or complete jobs: that is pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import { deadLetterOf, JOBS, type JobName } from './jobs.ts'
+import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
 /**
  * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
@@ -108,4 +108,38 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
   await tx.query(sql.unsafe`
     delete from pgboss.job
     where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
+}
+
+/** One attempt of a job that is put back, and whether it was a try. */
+export type Postponement = { id: string; attempt: number; tried: boolean; seconds: number }
+
+/**
+ * Puts claimed jobs back for so many seconds each, in one statement; priority and payload stay. The number of the next
+ * attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
+ */
+export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Postponement[]): Promise<void> {
+  const tuples = attempts.map(({ id, attempt, tried, seconds }) => [id, attempt, tried, seconds])
+  await tx.query(sql.unsafe`
+    update pgboss.job j set
+      state = case when p.tried then 'retry' else 'created' end::pgboss.job_state,
+      start_after = now() + p.seconds * interval '1 second',
+      started_on = case when p.tried then j.started_on end,
+      retry_count = j.retry_count + case when p.tried then 0 else 1 end,
+      retry_limit = j.retry_limit + 1,
+      keep_until = now() + ${RETENTION} * interval '1 second'
+    from ${sql.unnest(tuples, ['uuid', 'int4', 'bool', 'float8'])} as p (id, attempt, tried, seconds)
+    where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
+}
+
+/** Leaves claimed jobs no retry, so that failing them gives them up. */
+export async function exhaustRetries(
+  tx: Tx,
+  job: JobName,
+  attempts: readonly { id: string; retryCount: number }[],
+): Promise<void> {
+  const tuples = attempts.map(({ id, retryCount }) => [id, retryCount])
+  await tx.query(sql.unsafe`
+    update pgboss.job j set retry_limit = j.retry_count
+    from ${sql.unnest(tuples, ['uuid', 'int4'])} as g (id, attempt)
+    where j.name = ${job} and j.id = g.id and j.retry_count = g.attempt and j.state = 'active'`)
 }
