@@ -6,8 +6,9 @@ import { randomUUID } from 'node:crypto'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
+import { countRefusals } from './count.ts'
 import { handlerOf, send } from './dispatch.ts'
-import { renderError } from './errors.ts'
+import { refusalAnswer, refusalOf } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
@@ -55,17 +56,19 @@ const logRequests =
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
     // Any path can be asked for, and may hold an address: those that are not ours count as one.
     const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
-    metrics.observeRequest(labels, ms / 1_000)
+    metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
     log[level]({ request_id: ctx.state.id, ...labels, ms }, 'request')
   }
 
 const renderErrors =
-  ({ log }: Deps): Middleware =>
+  ({ log, metrics }: Deps): Middleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (error) {
-      send(ctx, renderError(error, ctx.state.id, log.child({ request_id: ctx.state.id })))
+      const refusal = refusalOf(error, ctx.state.id, log.child({ request_id: ctx.state.id }))
+      countRefusals(metrics, [refusal])
+      send(ctx, refusalAnswer(refusal))
     }
   }
 

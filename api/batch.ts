@@ -4,17 +4,22 @@
  * stored never reaches the database. Must not know what an item is.
  */
 import { Refusal } from '../db/errors.ts'
+import type { Metrics } from '../db/process/metrics.ts'
+import { countRefusals } from './count.ts'
 import { envelope } from './errors.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
 export type BatchItem = string | Refusal
 
 /** The answer's body. A per-item rate_limited has no Retry-After: there is no header to put it in. */
-export const presentBatch = (items: readonly BatchItem[]) => ({
-  data: items.map((item, index) =>
-    item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
-  ),
-})
+export function presentBatch(items: readonly BatchItem[], metrics: Metrics) {
+  countRefusals(metrics, items)
+  return {
+    data: items.map((item, index) =>
+      item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
+    ),
+  }
+}
 
 /** Each item's outcome, in request order. @param accept takes those together that are not refused already. */
 export async function acceptEach<T, O>(

@@ -7,8 +7,10 @@ import type { HookSettings } from './route.ts'
 const apiSettings = object({
   ...sharedSettings,
   PORT: wholeNumber(0, 65_535).default(3000),
-  /** The bearer token that Prometheus comes with; without it there is no GET /metrics. */
+  /** The bearer token of GET /metrics and GET /scale; without it there are no such paths. */
   METRICS_TOKEN: string(),
+  /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
+  HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
   SMTP_REPORT_TOKEN: string(),
   /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */

@@ -41,7 +41,8 @@ export type Answer = { status: number; body?: unknown; headers?: Record<string, 
 /** The envelope of contract §2.5; per item of a batch too. */
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
 
-function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
+/** What an error is to its caller; ours are told in the log. */
+export function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
   if (error instanceof Refusal) return error
   if (isDatabaseUnavailable(error)) {
     log.warn({ err: error }, 'the database is unavailable')
@@ -60,7 +61,3 @@ export function refusalAnswer(refusal: Refusal): Answer {
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   return { status: STATUS[refusal.code], body: { error: envelope(refusal) }, headers }
 }
-
-/** The answer for anything thrown while a request was handled. */
-export const renderError = (error: unknown, requestId: string, log: Log): Answer =>
-  refusalAnswer(refusalOf(error, requestId, log))

@@ -3,7 +3,8 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
-import { openDatabase } from '../db/postgres/pool.ts'
+import { joinFleet } from '../db/fleet/fleet.ts'
+import { createScale } from '../db/fleet/scale.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -12,6 +13,7 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createWaker } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
 import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
@@ -28,9 +30,12 @@ const LOCK_WAIT = 3_000
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const database = await openDatabase(settings.DATABASE_URL, { size, lockTimeout: LOCK_WAIT })
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
-  const replies = createReplies(settings.DATABASE_URL)
+  const metrics = createMetrics()
+  const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
+  let draining = false
+  const replies = createReplies(listenUrl)
   const app = createApp({
     database,
     turns: createTurns(Math.ceil(size / 2)),
@@ -42,18 +47,23 @@ async function start(settings: ApiSettings, log: Log) {
     hooks: hookSettings(settings),
     replies,
     upsertWait: UPSERT_WAIT,
-    metrics: createMetrics(),
-    metricsToken: settings.METRICS_TOKEN ?? null,
+    metrics,
+    fleet,
+    scale: createScale(database),
+    tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
+    isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
     log,
     clock: () => new Date(),
   })
   const server = await serve(app.callback(), settings.PORT)
   const stop = async (): Promise<void> => {
+    draining = true
     // Whoever waits for a worker until then gets an answer still.
     const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await server.drain()
     clearTimeout(impatience)
+    await fleet.leave()
     await Promise.allSettled([replies.close(), queue.stop(), database.end()])
   }
   return { port: server.port, stop }

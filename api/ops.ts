@@ -1,10 +1,25 @@
-/** For those who run the service: whether the process is up, whether it can work, and its figures for Prometheus. */
+/**
+ * For those who run the service: whether the process is up and can work, the fleet's figures for Prometheus, and the
+ * signal that workers are scaled by. Promises: each path that tells anything has a token of its own, and does not
+ * exist without it.
+ */
 
 import { Refusal } from '../db/errors.ts'
-import { ping } from '../db/postgres/pool.ts'
-import { queueStatus } from '../db/queue/jobs.sql.ts'
-import { assertBearer } from './auth.ts'
+import { CONTENT_TYPE, exposition } from '../db/fleet/exposition.ts'
+import { databaseFault } from '../db/start.ts'
+import { assertBearer, sameSecret } from './auth.ts'
 import { type PublicRoute, publicRoute } from './route.ts'
+
+const nothingHere = (): Refusal => new Refusal('not_found', 'there is nothing at this path')
+
+/** The operator's own token, where it is set. @throws Refusal not_found, unauthorized */
+function assertOperator(authorization: string | undefined, token: string | null): void {
+  if (token === null) throw nothingHere()
+  assertBearer(authorization, token)
+}
+
+/** When to ask again, in seconds. */
+const READY_AGAIN = 5
 
 export const opsRoutes: readonly PublicRoute[] = [
   publicRoute({
@@ -17,9 +32,11 @@ export const opsRoutes: readonly PublicRoute[] = [
     method: 'GET',
     path: '/ready',
     access: 'public',
-    // A lost database is 503 `unavailable`, rendered like any other error.
-    handle: async (_request, { database }) => {
-      await ping(database)
+    // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
+    handle: async (_request, { database, isDraining }) => {
+      if (isDraining()) throw new Refusal('unavailable', 'this process is draining', 1)
+      const fault = await databaseFault(database)
+      if (fault !== null) throw new Refusal('unavailable', fault, READY_AGAIN)
       return { status: 200, body: { status: 'ready' } }
     },
   }),
@@ -27,12 +44,32 @@ export const opsRoutes: readonly PublicRoute[] = [
     method: 'GET',
     path: '/metrics',
     access: 'public',
-    // Its own token, since figures are the operator's; without METRICS_TOKEN the path does not exist.
-    handle: async ({ headers }, { database, metrics, metricsToken }) => {
-      if (metricsToken === null) throw new Refusal('not_found', 'there is nothing at this path')
-      assertBearer(headers.authorization, metricsToken)
-      const { content_type, text } = await metrics.render(await queueStatus(database))
-      return { status: 200, body: text, headers: { 'Content-Type': content_type } }
+    handle: async ({ headers }, { database, fleet, tokens }) => {
+      assertOperator(headers.authorization, tokens.metrics)
+      // What this process has counted is told first, so that a figure is never older than the others' few seconds.
+      await fleet.flush()
+      const body = await exposition(database)
+      return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }
+    },
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/scale',
+    access: 'public',
+    handle: async ({ headers }, { scale, tokens }) => {
+      assertOperator(headers.authorization, tokens.metrics)
+      return { status: 200, body: await scale() }
+    },
+  }),
+  publicRoute({
+    // HireFire's own form: the token is in the path, and the answer is a list.
+    method: 'GET',
+    path: '/hirefire/:token/info',
+    access: 'public',
+    handle: async ({ params }, { scale, tokens }) => {
+      if (tokens.hirefire === null || !sameSecret(params.token ?? '', tokens.hirefire)) throw nothingHere()
+      const { workers } = await scale()
+      return { status: 200, body: [{ name: 'worker', value: workers.latency_seconds }] }
     },
   }),
 ]

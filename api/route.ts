@@ -5,6 +5,8 @@
  * error: it throws the refusal.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Member } from '../db/fleet/fleet.ts'
+import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
 import type { Replies } from '../db/postgres/replies.ts'
 import type { Log } from '../db/process/log.ts'
@@ -43,8 +45,12 @@ export type Deps = {
   upsertWait: number
   sns: Sns
   metrics: Metrics
-  /** What GET /metrics asks for; null: there is no such path. */
-  metricsToken: string | null
+  fleet: Pick<Member, 'flush'>
+  scale: () => Promise<Scale>
+  /** What the operator's paths ask for; null: there is no such path. */
+  tokens: { metrics: string | null; hirefire: string | null }
+  /** Whether the process is about to end. */
+  isDraining: () => boolean
   log: Log
   /** The time, so that tests can choose it. */
   clock: () => Date

@@ -1,46 +1,115 @@
 /**
  * Brings a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
- * Promises: each file runs once, in a transaction, under an advisory lock, so several processes may start at
- * once; a file that has landed is never edited. Must not change rows beyond what a migration says.
+ * Promises: each file runs once, in a transaction unless its first line says otherwise; one process migrates at a
+ * time, through a pooler too; no file waits long for a lock, since everybody else would wait behind it. A file that
+ * has landed is never edited. Must not change rows beyond what a migration says.
  */
-import { readdir, readFile } from 'node:fs/promises'
-import { Client } from 'pg'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Client } from 'pg'
 import { loadDefaultCatalog } from './plans/catalog.ts'
+import { connect } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
 import { startFault } from './process/shutdown.ts'
 import { migrateQueues } from './queue/boss.ts'
+import { type Migration, migrationFiles } from './schema.sql.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
-const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 // Any number that no other program uses on this database.
 const LOCK = 7_041_988
+/** How often to ask whether the other process has finished, in milliseconds. */
+const TURN_PAUSE = 300
+/** How long a file waits for a lock, in milliseconds, and how often it is tried. */
+const LOCK_WAIT = 5_000
+const TRIES = 12
+/** The first line of a file whose statements run one by one, such as `create index concurrently`. */
+const OUTSIDE = /^-- outside a transaction\b/
 // The number that the default catalog has among the migrations that were applied; the files begin with 1.
 const CATALOG_LOADED = 0
 
-/** The migration files in order. @throws Error when a name is malformed or a number missing or repeated. */
-export async function migrationFiles(): Promise<{ number: number; file: string }[]> {
-  const files = (await readdir(DIRECTORY)).filter((file) => file.endsWith('.sql')).sort()
-  return files.map((file, index) => {
-    const number = Number(NAME.exec(file)?.[1])
-    if (number !== index + 1) throw new Error(`migrations must be numbered without gaps: ${file}`)
-    return { number, file }
-  })
+type Options = { log: (line: string) => void; directory: URL; lockWait: number }
+
+/**
+ * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on one
+ * backend; whoever waits gives its backend back between two tries, so that the other one finds one.
+ */
+async function takeTurn(holder: Client): Promise<void> {
+  for (;;) {
+    await holder.query('begin')
+    const { rows } = await holder.query<{ ours: boolean }>('select pg_try_advisory_xact_lock($1) as ours', [
+      LOCK,
+    ])
+    if (rows[0]?.ours) break
+    await holder.query('rollback')
+    await sleep(TURN_PAUSE)
+  }
+  await holder.query('set local idle_in_transaction_session_timeout = 0')
 }
 
-async function applyFiles(client: Client, log: (line: string) => void): Promise<void> {
+async function applyInTransaction(
+  client: Client,
+  text: string,
+  { number, file }: Migration,
+  lockWait: number,
+) {
+  await client.query('begin')
+  try {
+    await client.query(`set local lock_timeout = ${lockWait}`)
+    await client.query(text)
+    await note(client, number, file)
+    await client.query('commit')
+  } catch (error) {
+    await client.query('rollback')
+    throw error
+  }
+}
+
+/** Statements end with a semicolon at the end of a line. They must bear to be run again. */
+async function applyOutside(client: Client, text: string, { number, file }: Migration): Promise<void> {
+  for (const statement of text.split(/;[ \t]*$/m).filter((each) => each.trim() !== ''))
+    await client.query(statement)
+  await note(client, number, file)
+}
+
+const note = async (client: Client, number: number, file: string): Promise<void> =>
+  void (await client.query('insert into schema_migrations (number, file) values ($1, $2)', [number, file]))
+
+/** A file that finds a table locked lets the others pass and tries again. */
+async function apply(
+  client: Client,
+  migration: Migration,
+  { log, directory, lockWait }: Options,
+): Promise<void> {
+  const { file } = migration
+  const text = await readFile(new URL(file, directory), 'utf8')
+  if (OUTSIDE.test(text)) return applyOutside(client, text, migration)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await applyInTransaction(client, text, migration, lockWait)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== '55P03') throw error
+      if (attempt === TRIES)
+        throw new Error(
+          `${file} was not applied: another session keeps a lock that it needs; run it again later`,
+        )
+      log(`${file} waits for a lock of another session`)
+    }
+  }
+}
+
+async function applyFiles(client: Client, holder: Client, options: Options): Promise<void> {
   await client.query(
     'create table if not exists schema_migrations (number integer primary key, file text not null, applied_at timestamptz not null default now())',
   )
   const applied = await client.query<{ number: number }>('select number from schema_migrations')
   const done = new Set(applied.rows.map((row) => row.number))
-  for (const { number, file } of await migrationFiles()) {
-    if (done.has(number)) continue
-    await client.query('begin')
-    await client.query(await readFile(new URL(file, DIRECTORY), 'utf8'))
-    await client.query('insert into schema_migrations (number, file) values ($1, $2)', [number, file])
-    await client.query('commit')
-    log(`applied ${file}`)
+  for (const migration of await migrationFiles(options.directory)) {
+    if (done.has(migration.number)) continue
+    // Fails when the turn was lost with its connection.
+    await holder.query('select 1')
+    await apply(client, migration, options)
+    options.log(`applied ${migration.file}`)
   }
 }
 
@@ -57,34 +126,39 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
   } finally {
     await database.end()
   }
-  await client.query('insert into schema_migrations (number, file) values ($1, $2)', [
-    CATALOG_LOADED,
-    'default-catalog.json',
-  ])
+  await note(client, CATALOG_LOADED, 'default-catalog.json')
 }
 
 /**
  * Migrates the database at `url`. Safe to run at every start and from several processes at once.
  * @param log takes a line for each step that changed something.
  */
-export async function migrate(url: string, log: (line: string) => void = () => {}): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: 'heliograph migrate' })
-  await client.connect()
+export async function migrate(
+  url: string,
+  log: (line: string) => void = () => {},
+  { directory = DIRECTORY, lockWait = LOCK_WAIT }: { directory?: URL; lockWait?: number } = {},
+): Promise<void> {
+  const holder = await connect(url, { application_name: 'heliograph migrate' })
   try {
-    await client.query('select pg_advisory_lock($1)', [LOCK])
-    await applyFiles(client, log)
-    await migrateQueues(url)
-    await loadCatalogOnce(client, url, log)
+    await takeTurn(holder)
+    const client = await connect(url, { application_name: 'heliograph migrate' })
+    try {
+      await applyFiles(client, holder, { log, directory, lockWait })
+      await migrateQueues(url)
+      await loadCatalogOnce(client, url, log)
+    } finally {
+      await client.end()
+    }
   } finally {
-    await client.end()
+    await holder.end()
   }
 }
 
 /** The release step: `node db/migrate.ts`. */
 async function main(): Promise<void> {
-  const { DATABASE_URL } = readToolSettings()
+  const { DATABASE_URL, DATABASE_DIRECT_URL } = readToolSettings()
   if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
-  await migrate(DATABASE_URL, (line) => void process.stdout.write(`${line}\n`))
+  await migrate(DATABASE_DIRECT_URL ?? DATABASE_URL, (line) => void process.stdout.write(`${line}\n`))
   process.stdout.write('the database is up to date\n')
 }
 

@@ -36,7 +36,7 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const now = new Date()
   const key = makeCredential('key')
   return database.transaction(async (tx) => {
-    const team = await createTeam({ tx, now }, { name: 'Demo', plan: 'pro' })
+    const team = await createTeam({ tx }, { name: 'Demo', plan: 'pro' })
     await addDomain({ tx, secrets: createSecrets(secretKey), now }, team.id, {
       name: 'demo.test',
       verified: true,

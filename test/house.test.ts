@@ -7,9 +7,9 @@ import { array, object, string } from 'yup'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/errors.ts'
 import { CODES } from '../db/errors.ts'
-import { migrationFiles } from '../db/migrate.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
+import { migrationFiles } from '../db/schema.sql.ts'
 import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
 import { testDatabase } from './support/database.ts'
 
@@ -113,7 +113,7 @@ t.test('pure modules import nothing that reads, writes or tells the time', async
 t.test(
   'only pool, queue, migrate and *.sql.ts modules speak SQL; only the queue imports pg-boss',
   async (t) => {
-    const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/(pool|listen)|queue\/boss|dev\/\w+)\.ts$/
+    const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/\w+|queue\/boss|dev\/\w+)\.ts$/
     t.strictSame(
       breaking(
         ({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name)),
@@ -201,7 +201,9 @@ t.test('every route declares who may call it', async (t) => {
     ({ method, path }) => `${method} ${path}`,
   )
   t.strictSame(
-    open.filter((route) => !/^(GET|POST) \/(health|ready|metrics|hooks\/|u\/|v1\/plans)/.test(route)),
+    open.filter(
+      (route) => !/^(GET|POST) \/(health|ready|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(route),
+    ),
     [],
   )
   for (const { method, path, access } of ROUTES) {
@@ -229,6 +231,9 @@ const DIRECTORIES = [
   'senders',
   'recipient_pauses',
   'reports',
+  'processes',
+  'counters',
+  'upkeep',
 ]
 
 const keyRow = object({

@@ -2,6 +2,7 @@
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
+import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { isSmtpUrl } from './providers/smtp-url.ts'
 
@@ -81,6 +82,13 @@ const workerSettings = object({
   WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
+  /** For how many days reports, and a message's events, body and row are kept; unset: for ever. */
+  RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
+  RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
+  RETENTION_DAYS_BODIES: wholeNumber(1, 3_650),
+  RETENTION_DAYS_MESSAGES: wholeNumber(1, 3_650),
+  /** Where GET /health and GET /ready are answered; without it this worker listens nowhere. 0 picks a port. */
+  HEALTH_PORT: wholeNumber(0, 65_535),
 })
 
 export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
@@ -88,6 +96,14 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
+
+/** For how long what is kept, as the settings say. */
+export const retentionOf = (settings: WorkerSettings): Retention => ({
+  reports: settings.RETENTION_DAYS_REPORTS,
+  events: settings.RETENTION_DAYS_EVENTS,
+  bodies: settings.RETENTION_DAYS_BODIES ?? null,
+  messages: settings.RETENTION_DAYS_MESSAGES ?? null,
+})
 
 /** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */
 export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSettings): JobName[] => {

@@ -8,6 +8,7 @@ import type { Log } from '../db/process/log.ts'
 import type { Secrets } from '../db/process/secrets.ts'
 import type { Consumer } from '../db/queue/boss.ts'
 import type { QueuePauses } from '../db/queue/pauses.ts'
+import type { Retention } from '../db/retention/forget.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Observer } from './delivery.ts'
 import type { EmailProvider } from './providers/provider.ts'
@@ -32,6 +33,7 @@ export type WorkerDeps = {
   readers: Readers
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
+  retention: Retention
   log: Log
   clock: () => Date
 }

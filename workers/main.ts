@@ -4,25 +4,32 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
-import { openDatabase } from '../db/postgres/pool.ts'
+import { joinFleet } from '../db/fleet/fleet.ts'
 import { createLog, type Log } from '../db/process/log.ts'
+import { createMetrics } from '../db/process/metrics.ts'
 import { createSecrets } from '../db/process/secrets.ts'
-import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
+import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
+import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
+import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { queuesOf, readWorkerSettings, type WorkerSettings } from './config.ts'
+import { queuesOf, readWorkerSettings, retentionOf, type WorkerSettings } from './config.ts'
+import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
 import { startWork } from './run.ts'
-import { createSlots } from './slots.ts'
 
-/** Opens what a worker needs, and starts fetching. @returns how to stop. */
-async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<void>> {
-  const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency } = settings
+/** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
+const CUT = 21_500
+
+/** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent is told. */
+async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
+  const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
   const jobs = queuesOf(settings)
-  const database = await openDatabase(url, { size: settings.DATABASE_POOL_SIZE, statementTimeout: 30_000 })
+  const pool = { size, statementTimeout: 30_000 }
+  const { database, listenUrl } = await startDatabase(settings, pool, log)
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -31,37 +38,47 @@ async function start(settings: WorkerSettings, log: Log): Promise<() => Promise<
   const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
   const whatsapp = whatsappDelivery(settings)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
-  const slots = createSlots(concurrency)
-  await startWork(jobs, {
+  const metrics = createMetrics()
+  const work = await startWork(jobs, {
     database,
     queue,
     secrets,
     versions: createVersions(),
     email,
     whatsapp,
-    slots,
+    concurrency,
+    pauses: createQueuePauses(database),
     readers: createReaders({ secrets }),
+    retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
     clock: () => new Date(),
   })
-  const hints = onWake(url, jobs, (job) => queue.wake(job))
-  return async () => {
-    // What waits for its turn goes back to the queue, for another worker.
-    slots.close()
-    await Promise.all([hints.close(), queue.stop(DRAIN)])
+  const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
+  const member = joinFleet(
+    { database, metrics, log },
+    { kind: 'worker', limit: size, role: { queues: jobs } },
+  )
+  const health = settings.HEALTH_PORT === undefined ? null : await serveHealth(database, settings.HEALTH_PORT)
+  const stop = async (): Promise<void> => {
+    health?.drain()
+    await Promise.all([hints.close(), work.drain(CUT)])
+    await queue.stop(DRAIN - CUT)
     await email?.close()
     await whatsapp?.provider.close()
+    await member.leave()
+    await health?.close()
     await database.end()
   }
+  return { stop, up: health ? { port: health.port } : {} }
 }
 
 async function main(): Promise<void> {
   const settings = readWorkerSettings()
   const log = await createLog({ name: 'worker', ...settings })
-  const stop = await start(settings, log)
+  const { stop, up } = await start(settings, log)
   log.info({ queues: queuesOf(settings) }, 'working')
-  stopOnSignal(log, stop)
+  stopOnSignal(log, stop, up)
 }
 
 main().catch(failToStart)

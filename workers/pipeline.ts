@@ -163,7 +163,8 @@ export function startPipeline<J extends DeliveryJob, A>(
         }
       } catch (error) {
         // A database that is away is told by the queue, for all its loops together.
-        if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot claim or read what is to be sent')
+        if (!isDatabaseUnavailable(error))
+          log.error({ err: error }, 'cannot claim or read what is to be sent')
         await pause(LOOK)
       }
     }

@@ -4,8 +4,8 @@
  * holds up no other, and is never sent again for it. Knows when it is stuck: then nothing new must begin.
  */
 import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
-import { gaveUpNote } from '../db/delivery/requeue.ts'
 import { insertNotes } from '../db/delivery/requeue.sql.ts'
+import { gaveUpNote } from '../db/delivery/requeue.ts'
 import type { Tx } from '../db/postgres/pool.ts'
 import { limitWaits } from '../db/postgres/waits.sql.ts'
 import type { Claims, FetchedJob } from '../db/queue/claims.ts'
@@ -53,9 +53,7 @@ export function createRecorder<J extends DeliveryJob, A>(
     const sent = recordings.flatMap(({ end, sent: one }) => (one ? [{ ...one, end }] : []))
     if (sent.length > 0) await delivery.record(tx, sent)
     const given_up = sent.flatMap(({ end, outgoing, at }) =>
-      end.end === 'given_up'
-        ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)]
-        : [],
+      end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
     )
     if (given_up.length > 0) await insertNotes(tx, channel, given_up)
     await claims.settle(tx, new Map(recordings.map(({ job, end }) => [job, end])))

@@ -5,10 +5,12 @@ import type { Batch } from './batches.ts'
 import type { WorkerDeps } from './deps.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
+import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
+import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 import { type Pipeline, startPipeline } from './pipeline.ts'
@@ -33,4 +35,6 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
+  'forget-messages': forgetMessages,
+  'review-suppressions': reviewSuppressions,
 }

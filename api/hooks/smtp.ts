@@ -21,7 +21,7 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
       const body = await readRawBody(raw)
       if (!carriesReturnPath(deps.secrets, body)) {
-        deps.metrics.countDroppedMail()
+        deps.metrics.count('heliograph_reports_dropped_total', {})
         return { status: 200, body: { status: 'dropped' } }
       }
       return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)

@@ -63,10 +63,10 @@ export const bulkRoutes: readonly TeamRoute[] = [
     access: keyOnly('contacts:write'),
     body: bulkBody,
     async handle({ body, principal, now }, deps) {
-      if (body.length === 0) return { status: 200, body: presentBatch([]) }
+      if (body.length === 0) return { status: 200, body: presentBatch([], deps.metrics) }
       const result = await carriedOut(deps, principal.team_id, body.text, now)
       if ('refusal' in result) throw refusalOf(result.refusal)
-      return { status: 200, body: presentBatch(result.items.map(outcomeOf)) }
+      return { status: 200, body: presentBatch(result.items.map(outcomeOf), deps.metrics) }
     },
   }),
 ]

@@ -91,9 +91,9 @@ export const contactRoutes: readonly TeamRoute[] = [
     method: 'DELETE',
     path: '/v1/contacts/:email',
     access: keyOnly('contacts:write'),
-    async handle({ params, principal, now }, { database }) {
+    async handle({ params, principal }, { database }) {
       const identity = pathIdentity(params)
-      await database.transaction((tx) => removeContact({ tx, now }, principal.team_id, identity))
+      await database.transaction((tx) => removeContact({ tx }, principal.team_id, identity))
       return { status: 204 }
     },
   }),

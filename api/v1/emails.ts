@@ -12,6 +12,7 @@ import { headersFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
+import { countSends } from '../count.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentEmail } from './present.ts'
@@ -88,11 +89,10 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
 }
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[], now: Date) {
-  const { database, queue, versions, wake } = deps
-  const outcomes = await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions, now }, principal, items),
-  )
+async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
+  const { database, queue, versions, wake, metrics } = deps
+  const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
+  countSends(metrics, 'email', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
 }
@@ -117,8 +117,8 @@ export const emailRoutes: readonly TeamRoute[] = [
     path: '/v1/emails',
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
-    async handle({ body, principal, now }, deps) {
-      const [outcome] = await accept(deps, principal, [body], now)
+    async handle({ body, principal }, deps) {
+      const [outcome] = await accept(deps, principal, [body])
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
@@ -129,9 +129,9 @@ export const emailRoutes: readonly TeamRoute[] = [
     path: '/v1/emails/batch',
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
-    async handle({ body, principal, now }, deps) {
-      const items = await acceptEach(body, (valid) => accept(deps, principal, valid, now), batchItemOf)
-      return { status: 200, body: presentBatch(items) }
+    async handle({ body, principal }, deps) {
+      const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
+      return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),
 ]

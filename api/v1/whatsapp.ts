@@ -10,6 +10,7 @@ import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../d
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
+import { countSends } from '../count.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { presentMessages } from './present.ts'
@@ -56,9 +57,10 @@ function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
 }
 
 /** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[], now: Date) {
-  const { database, queue, wake } = deps
-  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue, now }, team_id, items))
+async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
+  const { database, queue, wake, metrics } = deps
+  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items))
+  countSends(metrics, 'whatsapp', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
@@ -82,8 +84,8 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages',
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, toWhatsappItem),
-    async handle({ body, principal, now }, deps) {
-      const [outcome] = await accept(deps, principal, [body], now)
+    async handle({ body, principal }, deps) {
+      const [outcome] = await accept(deps, principal, [body])
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
@@ -94,9 +96,9 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages/batch',
     access: keyOnly('whatsapp:send'),
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
-    async handle({ body, principal, now }, deps) {
-      const items = await acceptEach(body, (valid) => accept(deps, principal, valid, now), batchItemOf)
-      return { status: 200, body: presentBatch(items) }
+    async handle({ body, principal }, deps) {
+      const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
+      return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),
 ]

@@ -1,14 +1,22 @@
 /** Verbs of `email`: a team's stored emails. */
+import { type EmailFilter, findEmails } from '../emails/find.ts'
 import { removeEmail } from '../emails/remove.ts'
 import { requeueEmail } from '../emails/requeue.ts'
-import { listEmails, showEmail } from '../emails/show.ts'
+import { showEmail } from '../emails/show.ts'
 import { EMAIL_LADDER, type EmailStatus } from '../emails/status.ts'
 import { createVersions } from '../templates/versions.ts'
 import type { Admin } from './context.ts'
-import { oneOf, positive, uuid } from './input.ts'
+import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const LIST_LENGTH = 10_000
+const FOUND_LENGTH = 100
+
+type FindOptions = Omit<EmailFilter, 'team_id' | 'template_id'> & {
+  team?: string
+  template?: string
+  limit: number
+}
 
 const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
@@ -27,9 +35,30 @@ export const verbs: Verbs = (email, admin) => {
     .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
     .action(
       answer(
-        async (team: string, options: { status?: EmailStatus; limit: number }) =>
-          await listEmails(await depsOf(admin), team, options),
+        async (team: string, { status, limit }: { status?: EmailStatus; limit: number }) =>
+          await findEmails(await depsOf(admin), { team_id: team, status }, { limit }),
       ),
+    )
+
+  email
+    .command('find')
+    .description('emails of any team by what is known of them, newest first, without their bodies')
+    .option('--team <team>', 'only this team’s', uuid)
+    .option('--recipient <address>', 'sent to this address, in any spelling of it')
+    .option('--id <id>', 'the email’s own id, its idempotency key, or the provider’s id')
+    .option('--subject <words>', 'words that are all in the subject, in any order')
+    .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
+    .option('--to <time>', 'accepted before then', instant)
+    .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
+    .option('--domain <name>', 'sent from this domain')
+    .option('--template <id>', 'made from this template', uuid)
+    .option('--tag <tag>', 'with this tag')
+    .option('--limit <n>', 'how many at most', positive, FOUND_LENGTH)
+    .action(
+      answer(async ({ team, template, limit, ...rest }: FindOptions) => {
+        const filter = { ...rest, team_id: team, template_id: template }
+        return findEmails(await depsOf(admin), filter, { limit })
+      }),
     )
 
   email

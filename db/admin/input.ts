@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../errors.ts'
 import { LARGEST_FIGURE } from '../plans/figures.ts'
+import { parseAddress } from '../text/address.ts'
 import { isUuid } from '../text/strings.ts'
 
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
@@ -15,6 +16,13 @@ const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d
 export function uuid(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It must be a UUID.')
+}
+
+/** An email address, as what makes two spellings one. */
+export function emailIdentity(text: string): string {
+  const parsed = parseAddress(text.trim())
+  if (parsed) return parsed.identity
+  throw new InvalidArgumentError('It must be an email address.')
 }
 
 /** A whole number, 0 or more. */

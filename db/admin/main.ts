@@ -17,6 +17,7 @@ const NOUNS: readonly Noun[] = [
   { name: 'domain', about: 'sending domains and their DNS records', load: () => import('./domain.ts') },
   { name: 'key', about: 'API keys', load: () => import('./key.ts') },
   { name: 'session', about: 'session tokens', load: () => import('./session.ts') },
+  { name: 'contact', about: 'contacts and what suppresses them', load: () => import('./contact.ts') },
   { name: 'template', about: 'email templates', load: () => import('./template.ts') },
   { name: 'topic', about: 'topics that contacts subscribe to', load: () => import('./topic.ts') },
   { name: 'whatsapp', about: 'stored WhatsApp messages', load: () => import('./whatsapp.ts') },

@@ -1,5 +1,7 @@
 /** Verbs of `queue`: how full the queues are, and their dead letters. */
 import { noteEmailsRequeued } from '../emails/requeue.ts'
+import { liveProcesses } from '../fleet/fleet.sql.ts'
+import { FORGOTTEN } from '../fleet/fleet.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
@@ -23,13 +25,25 @@ async function redrive<J extends JobName>(admin: Admin, job: J) {
   return { queue: job, redriven: await queue.redrive(database, job, moved) }
 }
 
+/** Each queue as it stands, with the workers on it and their last sign of life. */
+async function status(admin: Admin) {
+  const database = await admin.database()
+  const processes = await liveProcesses(database, FORGOTTEN)
+  return (await queueStatus(database)).map((queue) => ({
+    ...queue,
+    workers: processes
+      .filter(({ queues }) => queues.includes(queue.queue))
+      .map(({ host, pid, seen_at }) => ({ host, pid, seen_at })),
+  }))
+}
+
 export const verbs: Verbs = (queue, admin) => {
   queue
     .command('status')
     .description(
-      'per queue: jobs ready, active, deferred and failed, dead letters, and how long the oldest waits',
+      'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, and its workers',
     )
-    .action(answer(async () => queueStatus(await admin.database())))
+    .action(answer(() => status(admin)))
 
   queue
     .command('redrive')

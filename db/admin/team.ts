@@ -88,5 +88,5 @@ export const verbs: Verbs = (team, admin) => {
     .command('show')
     .description('limits, what is used and left of them, send bucket, period (null: unlimited)')
     .argument('<team>', 'id of the team', uuid)
-    .action(answer(async (id: string) => showTeam(await admin.database(), id, admin.now)))
+    .action(answer(async (id: string) => showTeam(await admin.database(), id)))
 }

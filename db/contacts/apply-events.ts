@@ -4,26 +4,43 @@
  * transactions; hence soft bounces are counted over stored events, never by a running counter. Set-based. Contacts
  * must be locked before the events are stored: two transactions that cannot see each other's would both be wrong.
  */
-import type { Tx } from '../postgres/pool.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
 import { parseAddress } from '../text/address.ts'
-import type { ContactEffect } from './effect.ts'
+import type { ContactEffect, SuppressionCause } from './effect.ts'
 import {
   bounceContacts,
   type ContactRef,
   complainContacts,
   type IdentityRef,
   lockContacts,
+  lockSoftlySuppressed,
+  type SoftRule,
+  type Suppressed,
   settleSoftBounces,
 } from './suppressions.sql.ts'
 
 /** The fifth soft bounce in a row without a delivery between is a bounce. */
 const SOFT_BOUNCES = 5
+/** An email that stayed `sent` for so long without a bounce has arrived (decisions: delivery reports). */
+const UNDISPUTED = 86_400_000
+/** Contacts that are judged anew in one transaction. */
+const LOT = 500
 
 /** A recipient and what an event means for it. */
-export type Touched = { team_id: string; recipient: string | null; effect?: ContactEffect }
+export type Touched = {
+  team_id: string
+  email_id: string
+  recipient: string | null
+  occurred_at: Date
+  /** The provider's words. */
+  detail: string
+  effect?: ContactEffect
+  /** The report that tells of it, if one does. */
+  report_id?: string | undefined
+}
 
 /** A contact as it was locked. */
-export type LockedContact = ContactRef & { suppression: string | null; status_before: string | null }
+export type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
 
 /** Finds the locked contact that an event is about. */
 export type ContactOf = (event: Touched) => LockedContact | undefined
@@ -31,7 +48,11 @@ export type ContactOf = (event: Touched) => LockedContact | undefined
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
 /** Whose contact an event is about, if it means anything to one. */
-function refOf({ team_id, recipient, effect = 'none' }: Touched): IdentityRef | undefined {
+function refOf({
+  team_id,
+  recipient,
+  effect = 'none',
+}: Pick<Touched, 'team_id' | 'recipient' | 'effect'>): IdentityRef | undefined {
   if (effect === 'none' || recipient === null) return undefined
   const parsed = parseAddress(recipient)
   return parsed ? { team_id, identity: parsed.identity } : undefined
@@ -53,6 +74,20 @@ export async function lockTouchedContacts(tx: Tx, events: readonly Touched[]): P
   }
 }
 
+const causeOf = (what: SuppressionCause['what'], event: Touched): SuppressionCause => ({
+  what,
+  at: event.occurred_at.toISOString(),
+  email_id: event.email_id,
+  report_id: event.report_id ?? null,
+  detail: event.detail,
+})
+
+const softRule = (now: Date): SoftRule => ({
+  most: SOFT_BOUNCES,
+  undisputed: new Date(now.getTime() - UNDISPUTED),
+  now,
+})
+
 /** Moves the locked contacts by events that have just been stored: at most a statement for each kind of move. */
 export async function applyContactEffects(
   tx: Tx,
@@ -60,20 +95,42 @@ export async function applyContactEffects(
   events: readonly Touched[],
   now: Date,
 ): Promise<void> {
-  const having = (...effects: ContactEffect[]): LockedContact[] => [
-    ...new Set(
-      events
-        .filter(({ effect = 'none' }) => effects.includes(effect))
-        .flatMap((event) => contactOf(event) ?? []),
-    ),
-  ]
+  /** The contacts of one effect, each with the last event of it. */
+  const having = (effect: ContactEffect, what: SuppressionCause['what'] | null) => {
+    const found = new Map<LockedContact, Suppressed>()
+    for (const event of events) {
+      const contact = event.effect === effect ? contactOf(event) : undefined
+      if (contact) found.set(contact, { ...contact, cause: what && causeOf(what, event) })
+    }
+    return [...found]
+  }
+  const [hard, complaints] = [having('hard', 'permanent bounce'), having('complaint', 'complaint')]
   // A delivery matters only where soft bounces have suppressed; a soft bounce only where nothing has yet.
-  const unsettled = [
-    ...having('soft').filter(({ suppression }) => suppression === null),
-    ...having('delivered').filter(({ status_before }) => status_before !== null),
-  ]
-  const [hard, complaints] = [having('hard'), having('complaint')]
-  if (hard.length > 0) await bounceContacts(tx, hard, now)
-  if (complaints.length > 0) await complainContacts(tx, complaints, now)
-  if (unsettled.length > 0) await settleSoftBounces(tx, [...new Set(unsettled)], SOFT_BOUNCES, now)
+  const unsettled = new Map([
+    ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),
+    ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),
+  ])
+  const refs = (pairs: readonly (readonly [LockedContact, Suppressed])[]) => pairs.map(([, ref]) => ref)
+  if (hard.length > 0) await bounceContacts(tx, refs(hard), now)
+  if (complaints.length > 0) await complainContacts(tx, refs(complaints), now)
+  if (unsettled.size > 0) await settleSoftBounces(tx, [...unsettled.values()], softRule(now))
+}
+
+/**
+ * Judges contacts that soft bounces alone suppress once more, a lot after the other: no event tells when an email has
+ * stayed `sent` for a day. @returns how many came back.
+ */
+export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {
+  let after: ContactRef | null = null
+  let back = 0
+  for (;;) {
+    const { refs, changed } = await database.transaction(async (tx) => {
+      const refs = await lockSoftlySuppressed(tx, after, LOT)
+      const judged = refs.map((ref) => ({ ...ref, cause: null }))
+      return { refs, changed: judged.length > 0 ? await settleSoftBounces(tx, judged, softRule(now)) : 0 }
+    })
+    back += changed
+    after = refs.at(-1) ?? null
+    if (refs.length < LOT || after === null) return back
+  }
 }

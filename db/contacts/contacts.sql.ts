@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { likePattern } from '../text/strings.ts'
 
 export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]
@@ -131,14 +132,12 @@ export async function insertContacts(
 export type ContactFilter = { email?: string | undefined; status?: ContactStatus | undefined }
 export type Page = { offset: number; limit: number }
 
-const like = (substring: string): string => `%${substring.replace(/[\\%_]/g, '\\$&')}%`
-
 /** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */
 export function contactPage(teamId: string, { email, status }: ContactFilter, { offset, limit }: Page) {
   const conditions = [
     sql.fragment`team_id = ${teamId}`,
     ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
-    ...(email === undefined || email === '' ? [] : [sql.fragment`email ilike ${like(email)}`]),
+    ...(email === undefined || email === '' ? [] : [sql.fragment`email ilike ${likePattern(email)}`]),
   ]
   return sql.type(contactRow)`
     select ${contactColumns} from contacts

@@ -53,7 +53,7 @@ export async function createContact(
   given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
 ): Promise<ContactRow> {
   const { address: email, identity } = parsedAddress(given.email)
-  const account = await lockAccount(tx, teamId, now)
+  const account = await lockAccount(tx, teamId)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
   if (await contactExists(tx, teamId, identity)) {
     throw new Refusal('contact_exists', 'there is a contact with that email already')
@@ -78,8 +78,8 @@ export async function changeContact(
 }
 
 /** Forgets a contact wholly and frees its place. @throws Refusal contact_not_found. */
-export async function removeContact({ tx, now }: At, teamId: string, identity: string): Promise<void> {
-  const account = await lockAccount(tx, teamId, now)
+export async function removeContact({ tx }: { tx: Tx }, teamId: string, identity: string): Promise<void> {
+  const account = await lockAccount(tx, teamId)
   if (!(await deleteContact(tx, teamId, identity))) throw noContact()
   account.used.contacts = Math.max(0, account.used.contacts - 1)
   await saveAccount(tx, teamId, account)

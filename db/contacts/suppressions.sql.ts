@@ -1,85 +1,151 @@
-/** The queries behind apply-events.ts: contacts found, locked and moved for what reports say of them. */
-import { sql } from 'slonik'
-import { object, string } from 'yup'
+/** The queries behind apply-events.ts and lift.ts: contacts found, locked, suppressed and brought back. */
+import { type PrimitiveValueExpression, sql } from 'slonik'
+import { boolean, mixed, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { touchedAt } from './contacts.sql.ts'
+import type { SuppressionCause } from './effect.ts'
 
 export type ContactRef = { team_id: string; contact_id: string }
 export type IdentityRef = { team_id: string; identity: string }
+/** A contact, and what is about to suppress it. */
+export type Suppressed = ContactRef & { cause: SuppressionCause | null }
 
 const lockedRow = object({
   team_id: string().defined(),
   identity: string().defined(),
   contact_id: string().defined(),
   suppression: string().defined().nullable(),
-  status_before: string().defined().nullable(),
+  suppressed_softly: boolean().defined(),
 })
 
 /** The contacts of these identities, locked in one order, so that transactions over the same rows cannot deadlock. */
 export async function lockContacts(tx: Tx, refs: readonly IdentityRef[]) {
   const tuples = refs.map(({ team_id, identity }) => [team_id, identity])
   return tx.any(sql.prepared('lock_contacts', lockedRow)`
-    select team_id, identity, id as contact_id, suppression, status_before from contacts
+    select team_id, identity, id as contact_id, suppression, suppressed_softly from contacts
     where (team_id, identity) in (select * from ${sql.unnest(tuples, ['uuid', 'text'])} as ref (team_id, identity))
     order by team_id, identity for no key update`)
 }
 
-const tuplesOf = (refs: readonly ContactRef[]) =>
+const tuplesOf = (refs: readonly Suppressed[]) =>
   sql.unnest(
-    refs.map(({ team_id, contact_id }) => [team_id, contact_id]),
-    ['uuid', 'uuid'],
+    refs.map(({ team_id, contact_id, cause }): PrimitiveValueExpression[] => [
+      team_id,
+      contact_id,
+      cause && JSON.stringify(cause),
+    ]),
+    ['uuid', 'uuid', 'jsonb'],
   )
 
-/** A permanent bounce: any state but complained becomes bounced (decisions: delivery reports). */
-export async function bounceContacts(tx: Tx, refs: readonly ContactRef[], now: Date): Promise<void> {
+/** What a contact goes back to one day: as it stands, unless it is suppressed already. */
+const statusBefore = sql.fragment`
+  case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
+
+/** A permanent bounce: any state but complained becomes bounced. Its first cause stays. */
+export async function bounceContacts(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<void> {
   await tx.query(sql.prepared('bounce_contacts', object())`
     update contacts c set
-      status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), status_before = null,
-      updated_at = ${touchedAt(now)}
-    from ${tuplesOf(refs)} as r (team_id, id)
+      status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), suppressed_softly = false,
+      suppression_cause = case
+        when c.suppression is null or c.suppressed_softly then r.cause else c.suppression_cause end,
+      status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
+    from ${tuplesOf(refs)} as r (team_id, id, cause)
     where c.team_id = r.team_id and c.id = r.id and c.status <> 'complained'
-      and (c.status <> 'bounced' or c.suppression is null or c.status_before is not null)`)
+      and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)`)
 }
 
 /** A complaint: any state becomes complained. */
-export async function complainContacts(tx: Tx, refs: readonly ContactRef[], now: Date): Promise<void> {
+export async function complainContacts(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<void> {
   await tx.query(sql.prepared('complain_contacts', object())`
     update contacts c set
-      status = 'complained', suppression = 'complained', status_before = null, updated_at = ${touchedAt(now)}
-    from ${tuplesOf(refs)} as r (team_id, id)
+      status = 'complained', suppression = 'complained', suppressed_softly = false,
+      suppression_cause = case
+        when c.suppression is distinct from 'complained' then r.cause else c.suppression_cause end,
+      status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
+    from ${tuplesOf(refs)} as r (team_id, id, cause)
     where c.team_id = r.team_id and c.id = r.id
       and (c.status <> 'complained' or c.suppression is distinct from 'complained')`)
 }
 
+/** How soft bounces are judged: so many in a row suppress; mail sent before `undisputed` and not bounced arrived. */
+export type SoftRule = { most: number; undisputed: Date; now: Date }
+
 /**
- * Settles contacts by their soft bounces: one with `most` in a row and no delivery between is bounced; one that was
- * bounced for such a row, which a delivery has broken since, goes back. Others stay as they are.
+ * Settles contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
+ * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
+ * delivery: a report of one, or an email that is still `sent` after a day (decisions: delivery reports).
+ * @returns how many changed.
  */
 export async function settleSoftBounces(
   tx: Tx,
-  refs: readonly ContactRef[],
-  most: number,
-  now: Date,
-): Promise<void> {
-  await tx.query(sql.prepared('settle_soft_bounces', object())`
-    with judged as (
-      select r.team_id, r.id, exists (
-        select from (
-          select (
-            select max(d.occurred_at) from email_events d
-            where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'
-              and d.occurred_at <= s.occurred_at) as since
-          from email_events s where s.team_id = r.team_id and s.contact_id = r.id and s.effect = 'soft') soft
-        group by since having count(*) >= ${most}) as over
-      from ${tuplesOf(refs)} as r (team_id, id)
+  refs: readonly Suppressed[],
+  { most, undisputed, now }: SoftRule,
+): Promise<number> {
+  const { rowCount } = await tx.query(sql.prepared('settle_soft_bounces', object())`
+    with delivered as (
+      select r.team_id, r.id, r.cause, greatest(
+        (select max(d.occurred_at) from email_events d
+          where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'),
+        (select max(v.occurred_at) from emails e
+          join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
+          where e.team_id = r.team_id and e.contact_id = r.id and e.status = 'sent'
+            and v.occurred_at < ${sql.timestamp(undisputed)})) as at
+      from ${tuplesOf(refs)} as r (team_id, id, cause)
+    ), judged as (
+      select d.team_id, d.id, d.cause, (
+        select count(*) from email_events s
+        where s.team_id = d.team_id and s.contact_id = d.id and s.effect = 'soft'
+          and s.occurred_at >= coalesce(d.at, '-infinity') and s.occurred_at > coalesce(c.lifted_at, '-infinity')
+      ) >= ${most} as over
+      from delivered d join contacts c on c.team_id = d.team_id and c.id = d.id
     )
     update contacts c set
-      status = case when j.over then 'bounced' when c.status = 'bounced' then c.status_before else c.status end,
+      status = case
+        when j.over then 'bounced'
+        when c.status = 'bounced' then coalesce(c.status_before, 'subscribed')
+        else c.status end,
       suppression = case when j.over then 'bounced' end,
+      suppression_cause = case when j.over then j.cause end,
+      suppressed_softly = j.over,
       status_before = case when j.over then c.status end,
       updated_at = ${touchedAt(now)}
     from judged j
     where c.team_id = j.team_id and c.id = j.id
       and (j.over and c.suppression is null and c.status in ('subscribed', 'unsubscribed')
-        or not j.over and c.status_before is not null)`)
+        or not j.over and c.suppressed_softly)`)
+  return rowCount
+}
+
+const refRow = object({ team_id: string().defined(), contact_id: string().defined() })
+
+/** Contacts that soft bounces alone suppress, after `after` in the order of their ids, locked. */
+export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, limit: number) {
+  const further =
+    after === null
+      ? sql.fragment`true`
+      : sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`
+  return tx.any(sql.type(refRow)`
+    select team_id, id as contact_id from contacts where suppressed_softly and ${further}
+    order by team_id, id limit ${limit} for no key update`)
+}
+
+/** Ends whatever suppresses a contact; soft bounces count anew. */
+export async function liftContact(tx: Tx, teamId: string, id: string, now: Date): Promise<void> {
+  await tx.query(sql.type(object())`
+    update contacts set
+      status = case when status in ('bounced', 'complained') then coalesce(status_before, 'subscribed') else status end,
+      suppression = null, suppression_cause = null, suppressed_softly = false, status_before = null,
+      lifted_at = ${sql.timestamp(now)}, updated_at = ${touchedAt(now)}
+    where team_id = ${teamId} and id = ${id}`)
+}
+
+const suppressionRow = object({
+  suppression_cause: mixed<SuppressionCause>().defined().nullable(),
+  lifted_at: string().defined().nullable(),
+})
+
+/** What suppresses a contact, and when a person last ended that; null without the contact. */
+export async function suppressionOf(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(suppressionRow)`
+    select suppression_cause, lifted_at from contacts where team_id = ${teamId} and id = ${id}`)
 }

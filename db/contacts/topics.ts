@@ -29,7 +29,7 @@ export async function removeTopic({ tx, now }: At, teamId: string, id: string): 
   await teamOrRefusal(tx, teamId)
   // The account keeps bulk upserts out, which lock many contacts too; the topic waits for whoever is just putting it
   // on a contact, so that the deletion, a statement of its own, sees that contact.
-  await lockAccount(tx, teamId, now)
+  await lockAccount(tx, teamId)
   await lockTopic(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
   if (!topic) throw new Refusal('not_found', `there is no topic ${id} in this team`)

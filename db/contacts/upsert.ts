@@ -90,7 +90,7 @@ export async function upsertContacts(
   teamId: string,
   items: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {
-  const account = await lockAccount(tx, teamId, now)
+  const account = await lockAccount(tx, teamId)
   const maps = mapsOf(items)
   const existing = await writeContacts(tx, teamId, maps, now)
   const { limits, used } = account

@@ -8,8 +8,7 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { secondsUntilToken } from '../teams/bucket.ts'
-import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
+import { type Account, chargeOf, left, lockAccount, secondsUntilToken } from '../teams/limits.ts'
 import type { CompiledVersion, Versions } from '../templates/versions.ts'
 import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
 import { idsAt } from '../text/ids.ts'
@@ -216,7 +215,7 @@ function store(
     const twin = item.idempotency_key === null ? undefined : made.get(item.idempotency_key)
     if (twin) return { kind: 'replayed', id: twin }
     if (account.bucket.tokens < 1) {
-      const wait = secondsUntilToken(account.bucket, account.limits.rate)
+      const wait = secondsUntilToken(account)
       return refused(new Refusal('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait))
     }
     account.bucket.tokens -= 1
@@ -232,13 +231,13 @@ function store(
  * @throws Refusal quota_exceeded when the new rows would not all fit the allowance: then nothing is stored.
  */
 export async function acceptEmails(
-  { tx, queue, versions, now }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; versions: Versions; now: Date },
+  { tx, queue, versions }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; versions: Versions },
   sender: EmailSender,
   items: readonly EmailItem[],
 ): Promise<EmailOutcome[]> {
   const teamId = sender.team_id
   const references = await findReferences({ tx, versions }, teamId, items)
-  const account = await lockAccount(tx, teamId, now)
+  const account = await lockAccount(tx, teamId)
   const stored = await storedKeys(tx, teamId, items)
   const settled = items.map((item): EmailOutcome | null => {
     const replay = replayOf(item, sender, stored)

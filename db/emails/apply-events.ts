@@ -38,6 +38,8 @@ export type ReportedEmail = {
   /** Unique for this event of this message: a repeat of the report gives the same key. */
   event_key: string
   effect: ContactEffect
+  /** The stored report that tells of it. */
+  report_id?: string
   /** Given by a provider that takes a message whole, for a row that lost its answer; null when the report has none. */
   provider_message_id: string | null
 }

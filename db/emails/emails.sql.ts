@@ -2,11 +2,11 @@
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import { EMAIL_LADDER, type EmailStatus } from './status.ts'
+import { EMAIL_LADDER } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
-const emailRow = object({
+export const emailRow = object({
   team_id: string().defined(),
   id: string().defined(),
   domain_id: string().defined(),
@@ -152,25 +152,6 @@ const addresseesRow = object({
 export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
     select to_emails, contact_id from emails where team_id = ${teamId} and id = ${id}`)
-}
-
-/** As `emailColumns`, without the bodies; html is there where nothing else tells its size. */
-const listedColumns = sql.fragment`
-  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject,
-  case when size_kb is null then html end as html, size_kb, tags, status, idempotency_key, created_at, requeued_at,
-  provider_message_id, broadcast_id, contact_id, null as body_text, headers, reply_to, pending_recipients`
-
-/** A team's emails without their bodies, newest first; with `before`, those that follow this id. */
-export async function emailsOfTeam(
-  tx: Tx,
-  teamId: string,
-  { status, before, limit }: { status?: EmailStatus | undefined; before?: string | undefined; limit: number },
-): Promise<readonly EmailRow[]> {
-  const onlyStatus = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
-  const onlyBefore = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
-  return tx.any(sql.type(emailRow)`
-    select ${listedColumns} from emails
-    where team_id = ${teamId} and ${onlyStatus} and ${onlyBefore} order by id desc limit ${limit}`)
 }
 
 export type EmailRef = { team_id: string; email_id: string }

@@ -18,6 +18,8 @@ export type EmailEvent = EmailRef & {
   detail: string
   /** What it means for the recipient's contact; nothing when absent. */
   effect?: ContactEffect
+  /** The stored report that tells of it, if one does. */
+  report_id?: string | undefined
   /** That contact, if there is one. */
   contact_id?: string | undefined
 }

@@ -4,19 +4,19 @@
  * Contract §8, send quota 5; decisions: quota counts stored emails.
  */
 import { Refusal } from '../errors.ts'
-import type { At } from '../postgres/pool.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { lockAccount, saveAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { deleteEmailRow } from './emails.sql.ts'
 
 /** @throws Refusal not_found. */
 export async function removeEmail(
-  { tx, now }: At,
+  { tx }: { tx: Tx },
   teamId: string,
   id: string,
 ): Promise<{ created_at: string }> {
   await teamOrRefusal(tx, teamId)
-  const account = await lockAccount(tx, teamId, now)
+  const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailRow(tx, teamId, id)
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
   const created = new Date(deleted.created_at)

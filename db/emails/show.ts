@@ -1,5 +1,5 @@
 /**
- * Emails for an operator's eyes: one with its timeline and, while it waits, its next attempt; or a team's list.
+ * An email for an operator's eyes: with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
 import { Refusal } from '../errors.ts'
@@ -8,11 +8,10 @@ import type { Secrets } from '../process/secrets.ts'
 import { type Waiting, waitingOf } from '../senders/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
-import { type EmailRow, emailById, emailsOfTeam } from './emails.sql.ts'
+import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
-import type { EmailStatus } from './status.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
-import { type EmailView, emailView, type ListedEmail, listedEmail } from './view.ts'
+import { type EmailView, emailView } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
@@ -27,11 +26,9 @@ export type ShownEmail = EmailView & {
   events: ShownEvent[]
   waiting?: Waiting
 }
-// How many rows a list reads at a time: those whose size is not known yet come with their html.
-const PAGE = 100
 
 /** The template versions that rows name. */
-async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
+export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
   const compiled = await versions(tx, refs)
   return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
@@ -66,25 +63,4 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
   }
   if (row.status !== 'queued') return shown
   return { ...shown, waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: deps.now }, events) }
-}
-
-/** A team's emails, newest first, at most `limit`. @throws Refusal not_found. */
-export async function listEmails(
-  deps: Deps,
-  teamId: string,
-  { status, limit }: { status?: EmailStatus | undefined; limit: number },
-): Promise<ListedEmail[]> {
-  await teamOrRefusal(deps.tx, teamId)
-  const listed: ListedEmail[] = []
-  while (listed.length < limit) {
-    const wanted = Math.min(PAGE, limit - listed.length)
-    const rows = await emailsOfTeam(deps.tx, teamId, { status, before: listed.at(-1)?.id, limit: wanted })
-    const versionOf = await versionsOf(
-      deps,
-      rows.filter((row) => row.size_kb === null),
-    )
-    listed.push(...rows.map((row) => listedEmail(row, versionOf(row), deps.secrets)))
-    if (rows.length < wanted) break
-  }
-  return listed
 }

@@ -17,9 +17,14 @@ create table contacts (
   status text not null check (status in ('subscribed', 'unsubscribed', 'bounced', 'complained')),
   -- What a delivery report once found; outlives an unsubscribe (decisions: unsubscribe).
   suppression text check (suppression in ('bounced', 'complained')),
-  -- What the status goes back to when a delivery between turns up late. Set exactly while soft bounces are all that
-  -- the contact is suppressed for; a running counter would depend on the order of arrival.
+  -- What suppressed it, when, and by which email and report: {"what", "at", "email_id", "report_id", "detail"}.
+  suppression_cause jsonb check (suppression_cause is null or suppression is not null),
+  -- Whether soft bounces are all that it is suppressed for: then a later delivery ends it.
+  suppressed_softly boolean not null default false,
+  -- What the status goes back to when the suppression ends.
   status_before text check (status_before in ('subscribed', 'unsubscribed')),
+  -- When a person last lifted a suppression: soft bounces before that no longer count.
+  lifted_at timestamptz,
   properties jsonb not null,
   topic_ids uuid[] not null,
   created_at timestamptz not null,
@@ -34,6 +39,8 @@ create index contacts_newest on contacts (team_id, created_at desc, id desc) inc
 -- Rare substrings, without regard to case.
 create extension if not exists pg_trgm;
 create index contacts_email_substring on contacts using gin (email gin_trgm_ops);
+-- Few at any time: those that a mail which stays undisputed may bring back.
+create index contacts_suppressed_softly on contacts (team_id, id) where suppressed_softly;
 
 -- Contact bulk upserts: a call as it came, and what a worker made of it.
 create table contact_upserts (

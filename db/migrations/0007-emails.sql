@@ -40,6 +40,8 @@ create table emails (
 create unique index emails_idempotency_key on emails (team_id, idempotency_key) where idempotency_key is not null;
 -- What the sweep looks through, few rows at any time: a half-sent email is unfinished too.
 create index emails_unfinished on emails (created_at) where unfinished;
+-- What went to a contact: whether soft bounces are still in a row, and what its page shows.
+create index emails_contact on emails (team_id, contact_id, id) where contact_id is not null;
 -- For reports that carry nothing but the provider's id.
 create index emails_provider_message_id on emails (provider_message_id) where provider_message_id is not null;
 
@@ -63,3 +65,18 @@ create table email_events (
 );
 create index email_events_contact on email_events (team_id, contact_id, effect, occurred_at)
   where contact_id is not null;
+
+-- What makes two spellings of a recipient one: the bare address in lower case; its domain stays as it was given.
+create function recipient_identities(addresses text[]) returns text[]
+  language plpgsql immutable strict parallel safe as $$
+declare
+  lines text := lower(array_to_string(addresses, E'\n'));
+begin
+  if position('<' in lines) > 0 then
+    lines := regexp_replace(lines, '^.*<([^<>]*)>$', '\1', 'gn');
+  end if;
+  return string_to_array(lines, E'\n');
+end $$;
+-- For `email find`. Its list of pending entries is short, so that no accept waits long for its merging.
+create index emails_recipients on emails using gin (recipient_identities(to_emails))
+  with (gin_pending_list_limit = 512);

@@ -4,48 +4,59 @@
  * NOTIFY is a hint only: whoever listens must also poll.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from 'pg'
+import type { Client } from 'pg'
+import { connect, isPooled } from './connect.ts'
 
 export type Listener = { close(): Promise<void> }
 
 const RECONNECT_PAUSE = 1_000
 const HEARTBEAT = 10_000
 
-async function connect(url: string, channel: string, onPayload: (payload: string) => void): Promise<Client> {
-  const client = new Client({
-    connectionString: url,
+async function subscribe(
+  url: string,
+  channel: string,
+  onPayload: (payload: string) => void,
+): Promise<Client> {
+  const client = await connect(url, {
     application_name: 'heliograph listen',
-    keepAlive: true,
     connectionTimeoutMillis: 5_000,
     query_timeout: 5_000,
   })
-  // Errors surface as the end of the connection, which `listen` waits for.
-  client.on('error', () => {})
   client.on('notification', ({ payload }) => onPayload(payload ?? ''))
   try {
-    await client.connect()
     await client.query(`listen ${channel}`)
     return client
   } catch (error) {
-    // Connected or not: whoever cannot listen must not hold a connection.
+    // Whoever cannot listen must not hold a connection.
     client.end().catch(() => {})
     throw error
   }
 }
 
 /**
+ * Where a process can listen: over the direct URL if it has one, else over its own, but for a pooler, behind which
+ * nobody is listened to. Null: it has to poll.
+ */
+export async function listeningUrl(url: string, directUrl?: string): Promise<string | null> {
+  if (directUrl !== undefined) return directUrl
+  return (await isPooled(url)) ? null : url
+}
+
+/**
  * Listens until closed. `onReconnect` runs after each (re)connection: read once what may have been missed.
+ * @param url null: hears nothing, since there is nobody to listen to.
  * @param channel an SQL identifier, a constant of ours.
  */
 export function listen(
-  url: string,
+  url: string | null,
   channel: string,
   { onPayload, onReconnect }: { onPayload: (payload: string) => void; onReconnect: () => void },
 ): Listener {
+  if (url === null) return { close: async () => {} }
   const closing = new AbortController()
   const run = async (): Promise<void> => {
     while (!closing.signal.aborted) {
-      const client = await connect(url, channel, onPayload).catch(() => null)
+      const client = await subscribe(url, channel, onPayload).catch(() => null)
       if (client) {
         onReconnect()
         await untilLost(client, closing.signal)

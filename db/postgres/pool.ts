@@ -4,7 +4,6 @@
  * `isDatabaseUnavailable` knows a lost database whoever asks, also one whose connections died without a word.
  * Must not hold SQL of any table.
  */
-import { createPgDriverFactory } from '@slonik/pg-driver'
 import {
   BackendTerminatedError,
   BackendTerminatedUnexpectedlyError,
@@ -12,8 +11,6 @@ import {
   ConnectionError,
   createPool,
   type DatabasePool,
-  type DriverClient,
-  type DriverFactory,
   IdleTransactionTimeoutError,
   type Interceptor,
   StatementCancelledError,
@@ -21,6 +18,7 @@ import {
   sql,
 } from 'slonik'
 import { object, type Schema } from 'yup'
+import { createDriver, SILENT } from './driver.ts'
 
 /** The whole pool: opens transactions, and runs single statements. */
 export type Database = DatabasePool
@@ -38,54 +36,8 @@ const validateRows: Interceptor = {
   },
 }
 
-const typeParsers = [
-  { name: 'timestamptz', parse: (value: string) => new Date(value).toISOString() },
-  { name: 'int8', parse: Number },
-  { name: 'numeric', parse: Number },
-]
-
-/** What the server gets beyond a statement's own timeout to say that it is over, in milliseconds. */
-const SILENCE = 3_000
-const SILENT = 'the connection does not answer any more'
-
 /**
- * Gives up a connection that has died without a word (a failover, a lost route): the server's timeouts cannot reach us
- * then, and every query on it would wait until the kernel gives up, a quarter of an hour later.
- */
-function givingUp(client: DriverClient, limit: number): DriverClient {
-  const query: DriverClient['query'] = async (...statement) => {
-    const silent = Promise.withResolvers<never>()
-    const timer = setTimeout(() => {
-      silent.reject(new Error(SILENT))
-      client.destroy().catch(() => {})
-    }, limit)
-    try {
-      return await Promise.race([client.query(...statement), silent.promise])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-  return { ...client, query }
-}
-
-const driverGivingUp =
-  (limit: number): DriverFactory =>
-  async (options) => {
-    const driver = await createPgDriverFactory()(options)
-    return { ...driver, createClient: async () => givingUp(await driver.createClient(), limit) }
-  }
-
-/** The URL with one more setting for its sessions. */
-function withSetting(url: string, setting: string): string {
-  const changed = new URL(url)
-  const options = [changed.searchParams.get('options'), setting].filter((each) => each !== null)
-  changed.searchParams.set('options', options.join(' '))
-  // A plus sign would be read as itself.
-  return changed.href.replaceAll('+', '%20')
-}
-
-/**
- * Opens a pool. Connects once, to learn the types' numbers; later connections are made when they are needed, and a
+ * Opens a pool. Connects once, to learn what it speaks to; later connections are made when they are needed, and a
  * database that goes away and comes back is found again.
  * @param statementTimeout in milliseconds; a statement past it is cancelled by the server.
  * @param lockTimeout in milliseconds; so is one that waits for a lock for longer. Without it a wait is a statement's.
@@ -95,22 +47,19 @@ export async function openDatabase(
   {
     size = 10,
     statementTimeout = 10_000,
-    lockTimeout,
+    lockTimeout = 0,
   }: { size?: number; statementTimeout?: number; lockTimeout?: number } = {},
 ): Promise<Database> {
-  const settings = lockTimeout === undefined ? url : withSetting(url, `-c lock_timeout=${lockTimeout}`)
-  return createPool(settings, {
-    driverFactory: driverGivingUp(statementTimeout + SILENCE),
+  const limits = { statement: statementTimeout, lock: lockTimeout, idle: 30_000 }
+  return createPool(url, {
+    driverFactory: createDriver(url, limits),
     maxPoolSize: size,
     connectionTimeout: 3_000,
     connectionRetryLimit: 1,
     idleTimeout: 30_000,
-    statementTimeout,
-    idleInTransactionSessionTimeout: 30_000,
     // We set nothing that outlives a transaction, so a released connection needs no DISCARD ALL (one round trip).
     resetConnection: async () => {},
     interceptors: [validateRows],
-    typeParsers,
   })
 }
 
@@ -123,6 +72,7 @@ const UNAVAILABLE_CODES = new Set([
   '08000',
   '08003',
   '08006',
+  '08P01', // what a pooler says of itself
   '25006', // read only: a standby, after a failover
   '25P03', // idle in a transaction for too long
   '40001', // could not serialize, though tried again
@@ -186,9 +136,4 @@ export function databaseRefusal(error: unknown): string | null {
 export async function notify(tx: Tx, channel: string, payloads: readonly string[]): Promise<void> {
   await tx.query(sql.prepared('notify', object())`
     select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
-}
-
-/** Fails when the database does not answer. */
-export async function ping(tx: Tx): Promise<void> {
-  await tx.query(sql.unsafe`select 1`)
 }

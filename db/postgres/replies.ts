@@ -31,8 +31,8 @@ async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
   rung.abort()
 }
 
-/** Starts listening. @param poll how often to look without a notification, in milliseconds. */
-export function createReplies(url: string, { poll = POLL }: { poll?: number } = {}): Replies {
+/** Starts listening, unless there is no URL for it. @param poll how often to look without, in milliseconds. */
+export function createReplies(url: string | null, { poll = POLL }: { poll?: number } = {}): Replies {
   const bells = new Map<string, () => void>()
   let closing = false
   const listener = listen(url, CHANNEL, {

@@ -4,6 +4,7 @@
  * Together with api/config.ts and workers/config.ts the only place that reads process.env.
  */
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
+import { databaseUrlFault, withSslDefaults } from '../postgres/address.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */
 export class SettingsFault extends Error {
@@ -12,6 +13,12 @@ export class SettingsFault extends Error {
     this.name = 'SettingsFault'
   }
 }
+
+const isDatabaseUrl = (name: string): boolean => name === 'DATABASE_URL' || name === 'DATABASE_DIRECT_URL'
+
+/** The URL with what platforms set beside it. */
+const withEnvironment = (url: string, { PGSSLMODE, PGSSLROOTCERT }: NodeJS.ProcessEnv): string =>
+  withSslDefaults(url, PGSSLMODE, PGSSLROOTCERT)
 
 /**
  * Reads settings by a yup schema whose keys are the variables' names. An empty variable counts as unset.
@@ -22,7 +29,9 @@ export function readSettings<T extends object>(
   env: NodeJS.ProcessEnv = process.env,
 ): Readonly<T> {
   const given = Object.fromEntries(
-    Object.entries(env).filter(([name, value]) => value !== '' && name in schema.fields),
+    Object.entries(env)
+      .filter(([name, value]) => value !== '' && name in schema.fields)
+      .map(([name, value = '']) => [name, isDatabaseUrl(name) ? withEnvironment(value, env) : value]),
   )
   try {
     return Object.freeze(schema.validateSync(given, { abortEarly: false })) as Readonly<T>
@@ -32,11 +41,14 @@ export function readSettings<T extends object>(
   }
 }
 
-const postgresUrl = string().test(
-  'postgres url',
-  '${path} must be a postgres:// URL',
-  (url) => url === undefined || (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)),
-)
+/** The URL of a database, which connects as libpq would (postgres/address.ts). */
+const postgresUrl = string().test({
+  name: 'postgres url',
+  test: (url, { path, createError }) => {
+    const fault = url === undefined ? null : databaseUrlFault(url)
+    return fault === null || createError({ message: `${path} ${fault}` })
+  },
+})
 
 const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
 
@@ -72,6 +84,8 @@ export const commaList = (text = ''): string[] =>
 /** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
+  /** Past the connection pooler that DATABASE_URL goes through, if it does: for LISTEN and for migrations. */
+  DATABASE_DIRECT_URL: postgresUrl,
   DATABASE_POOL_SIZE: wholeNumber(2, 200).default(10),
   LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
@@ -81,6 +95,7 @@ export const sharedSettings = {
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
+  DATABASE_DIRECT_URL: postgresUrl,
   SECRET_KEY: anySecretKey,
   DNS_SERVER: string(),
   /** The address that recipients reach this service at: unsubscribe links begin with it. */

@@ -1,63 +1,132 @@
 /**
- * Figures for Prometheus: how requests fare, how full the queues are, and the process's own.
- * Promises: labels have few values (route patterns, codes, queue names), never ids or addresses. No state at import.
+ * What a process counts: the figures of the service with their names, labels and buckets, and what was added to each
+ * since it was last asked.
+ * Promises: nothing is written per message, an addition costs a few additions in memory; labels have few values
+ * (route patterns, codes, queue names), never ids or addresses. No state at import.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-const STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
+/** A figure's buckets in seconds make it a histogram; its name must change when they do. */
+type Figure = { help: string; labels: readonly string[]; buckets?: readonly number[] }
 
-/** How full a queue is, as `queueStatus` tells it. */
-type QueueFigures = Record<(typeof STATES)[number], number> & {
-  queue: string
-  oldest_ready_seconds: number | null
-}
+const CALLS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30] as const
+const DELIVERIES = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 600] as const
+const WAITS = [0.1, 0.5, 1, 3, 10, 30, 60, 300, 1_800, 7_200, 86_400] as const
+
+export const FIGURES = {
+  heliograph_http_request_seconds: {
+    help: 'Answered requests, by how long they took.',
+    labels: ['method', 'route', 'status'],
+    buckets: CALLS,
+  },
+  heliograph_accepted_total: { help: 'Messages accepted for delivery.', labels: ['channel'] },
+  heliograph_replayed_total: {
+    help: 'Sends answered with what their idempotency key had stored before.',
+    labels: ['channel'],
+  },
+  heliograph_refused_total: {
+    help: 'Requests, and items of batches, that were refused, by the code of the refusal.',
+    labels: ['code'],
+  },
+  heliograph_delivery_seconds: {
+    help: 'Tries to hand a message to its provider, by their outcome and how long the provider took.',
+    labels: ['channel', 'provider', 'outcome'],
+    buckets: DELIVERIES,
+  },
+  heliograph_handover_seconds: {
+    help: 'From the accept of a message, or its requeueing, until its provider had taken it.',
+    labels: ['channel'],
+    buckets: WAITS,
+  },
+  heliograph_reports_dropped_total: {
+    help: 'Mail to the bounce domain without a return address of ours, not stored.',
+    labels: [],
+  },
+  heliograph_reports_total: {
+    help: 'Reports of providers that were read, by how they ended.',
+    labels: ['provider', 'state'],
+  },
+  heliograph_report_events_total: {
+    help: 'Events that reports told of and that were applied.',
+    labels: ['channel', 'kind'],
+  },
+  heliograph_report_lag_seconds: {
+    help: 'From the arrival of a report until it was applied.',
+    labels: ['provider'],
+    buckets: WAITS,
+  },
+  heliograph_jobs_total: {
+    help: 'Jobs that a worker has had in hand, by how they ended.',
+    labels: ['queue', 'end'],
+  },
+  heliograph_cpu_seconds_total: { help: 'Processor time used.', labels: ['process'] },
+} as const satisfies Record<string, Figure>
+
+type Figures = typeof FIGURES
+export type FigureName = keyof Figures
+type Labels<F extends FigureName> = Record<Figures[F]['labels'][number], string | number>
+type HistogramName = { [F in FigureName]: Figures[F] extends { buckets: unknown } ? F : never }[FigureName]
+type CounterName = Exclude<FigureName, HistogramName>
+
+/** What was added to one set of a figure's labels; `values` as the table counters keeps them. */
+export type Addition = { figure: FigureName; labels: string; values: number[] }
 
 export type Metrics = {
-  /** Counts an answered request. @param seconds from its arrival to its answer. */
-  observeRequest(labels: { method: string; route: string; status: number }, seconds: number): void
-  /** Counts mail to the bounce domain that was dropped: nothing in it says that we sent what it is about. */
-  countDroppedMail(): void
-  /** Everything in the text format, with the queues as they stand now. */
-  render(queues: readonly QueueFigures[]): Promise<{ content_type: string; text: string }>
+  count<F extends CounterName>(figure: F, labels: Labels<F>, by?: number): void
+  observe<F extends HistogramName>(figure: F, labels: Labels<F>, seconds: number): void
+  /** What was added since the last time. */
+  take(): Addition[]
+  /** Adds again what could not be stored. */
+  putBack(additions: readonly Addition[]): void
 }
 
-/** Makes a process's figures. */
+const escaped = (value: string | number): string =>
+  String(value).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+
+const labelText = (names: readonly string[], labels: Readonly<Record<string, string | number>>): string =>
+  names.map((name) => `${name}="${escaped(labels[name] ?? '')}"`).join(',')
+
+/** Makes what a process counts with. */
 export function createMetrics(): Metrics {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry, prefix: 'heliograph_' })
-  const requests = new Histogram({
-    name: 'heliograph_http_request_seconds',
-    help: 'Answered requests, by how long they took.',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 30],
-    registers: [registry],
-  })
-  const dropped = new Counter({
-    name: 'heliograph_reports_dropped_total',
-    help: 'Mail to the bounce domain without a return address of ours, not stored.',
-    registers: [registry],
-  })
-  const jobs = new Gauge({
-    name: 'heliograph_queue_jobs',
-    help: 'Jobs of a queue, by state; dead are its dead letters.',
-    labelNames: ['queue', 'state'],
-    registers: [registry],
-  })
-  const oldest = new Gauge({
-    name: 'heliograph_queue_oldest_ready_seconds',
-    help: 'For how long the oldest ready job has waited: when it stays up, add workers.',
-    labelNames: ['queue'],
-    registers: [registry],
-  })
+  let additions = new Map<string, Addition>()
+
+  const valuesOf = (figure: FigureName, labels: string, length: number): number[] => {
+    const key = `${figure} ${labels}`
+    const known = additions.get(key)
+    if (known) return known.values
+    const values = new Array<number>(length).fill(0)
+    additions.set(key, { figure, labels, values })
+    return values
+  }
+  const add = (values: number[], at: number, by: number): void => {
+    values[at] = (values[at] ?? 0) + by
+  }
+
   return {
-    observeRequest: (labels, seconds) => requests.observe(labels, seconds),
-    countDroppedMail: () => dropped.inc(),
-    async render(queues) {
-      for (const status of queues) {
-        for (const state of STATES) jobs.set({ queue: status.queue, state }, status[state])
-        oldest.set({ queue: status.queue }, status.oldest_ready_seconds ?? 0)
+    count(figure, labels, by = 1) {
+      if (by === 0) return
+      add(valuesOf(figure, labelText(FIGURES[figure].labels, labels), 1), 0, by)
+    },
+    observe(figure, labels, seconds) {
+      const { buckets, labels: names } = FIGURES[figure]
+      const values = valuesOf(figure, labelText(names, labels), buckets.length + 2)
+      buckets.forEach((bound, at) => {
+        if (seconds <= bound) add(values, at, 1)
+      })
+      add(values, buckets.length, 1)
+      add(values, buckets.length + 1, seconds)
+    },
+    take() {
+      const taken = [...additions.values()]
+      additions = new Map()
+      return taken
+    },
+    putBack(back) {
+      for (const { figure, labels, values } of back) {
+        const own = valuesOf(figure, labels, values.length)
+        values.forEach((value, at) => {
+          add(own, at, value)
+        })
       }
-      return { content_type: registry.contentType, text: await registry.metrics() }
     },
   }
 }

@@ -2,6 +2,7 @@
  * The end of a process, ordered and time-limited, and the start that fails, in one place.
  * Promises: SIGTERM, SIGINT and the loss of the parent that asked for word (`npm start`) stop a process once; it
  * exits 0 when its work is finished, or when the grace is over: whatever is cut off then, a job's heartbeat finds.
+ * A second signal ends it at once.
  */
 
 import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
@@ -13,22 +14,32 @@ const GRACE = 25_000
 /** What of it work in flight may take to finish; the rest is for its records and for the connections. */
 export const DRAIN = 23_500
 
+/** One Ctrl-C may reach a process twice, through the terminal and through npm: so soon it counts once. Milliseconds. */
+const ECHO = 1_000
+/** The exit code of a process that was told twice. */
+const CUT_OFF = 1
+
 /** What a process tells its parent once it is up: the port it listens on, if any. */
 export type Up = { port?: number }
 
 /** Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. */
 export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
-  let stopping = false
+  let told: number | null = null
   const shutdown = async (): Promise<void> => {
-    if (stopping) return
-    stopping = true
+    if (told !== null) return
+    told = performance.now()
     log.info('draining')
     setTimeout(() => process.exit(0), GRACE).unref()
     await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
     process.exit(0)
   }
-  process.on('SIGTERM', shutdown)
-  process.on('SIGINT', shutdown)
+  const signalled = (): void => {
+    if (told === null || performance.now() - told < ECHO) return void shutdown()
+    log.warn('told twice to end: ending at once')
+    process.exit(CUT_OFF)
+  }
+  process.on('SIGTERM', signalled)
+  process.on('SIGINT', signalled)
   process.on('disconnect', shutdown)
   process.send?.(up)
 }

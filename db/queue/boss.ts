@@ -6,7 +6,8 @@
  */
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
-import { type Database, isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
+import { poolConfig } from '../postgres/connect.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
 import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
@@ -22,8 +23,10 @@ import {
 
 const SCHEMA = 'pgboss'
 
+type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
+
 /** For pg itself: a connection that died without a word is given up, in milliseconds. */
-const CONNECTION = { query_timeout: 60_000, keepAlive: true }
+const CONNECTION = { query_timeout: 60_000, keepAlive: true } as BossOptions
 
 /** What the API and the CLI use. */
 export type Producer = {
@@ -132,33 +135,28 @@ function teller(onError: (error: Error) => void): (fault: unknown) => void {
   }
 }
 
-async function start(
-  options: ConstructorParameters<typeof PgBoss>[0] & object,
-  onError: (error: Error) => void,
-) {
-  const boss = new PgBoss({
-    schema: SCHEMA,
-    migrate: false,
-    createSchema: false,
-    ...CONNECTION,
-    ...options,
-  } as ConstructorParameters<typeof PgBoss>[0] & object)
+/** What pg-boss says of a schema that is missing or older than its code; it has no code for it. */
+const NOT_MIGRATED = /^pg-boss (is not installed|database requires migrations)/
+
+const createBoss = async (url: string, options: BossOptions): Promise<PgBoss> =>
+  new PgBoss({ schema: SCHEMA, ...(await poolConfig(url)), ...options } as BossOptions)
+
+async function start(url: string, options: BossOptions, onError: (error: Error) => void) {
+  const boss = await createBoss(url, { migrate: false, createSchema: false, ...CONNECTION, ...options })
   // Without a listener a lost connection would end the process (reliability §1, #381).
   boss.on('error', teller(onError))
   try {
     await boss.start()
   } catch (error) {
-    if (isDatabaseUnavailable(error)) throw error
-    throw new SettingsFault([
-      'DATABASE_URL: that database is not migrated to this version; run `node db/migrate.ts`',
-    ])
+    if (!(error instanceof Error && NOT_MIGRATED.test(error.message))) throw error
+    throw new SettingsFault(['DATABASE_URL: that database is not migrated; run `node db/migrate.ts`'])
   }
   return boss
 }
 
 /** Opens the queue for producing: no polling, no upkeep, two connections at most. */
 export async function openProducer(url: string, onError: (error: Error) => void): Promise<Producer> {
-  const boss = await start({ connectionString: url, max: 2, supervise: false, schedule: false }, onError)
+  const boss = await start(url, { max: 2, supervise: false, schedule: false }, onError)
   return { ...createProducer(boss), stop: () => boss.stop({ graceful: false }) }
 }
 
@@ -203,8 +201,8 @@ export async function openConsumer(
   { connections, onError }: { connections: number; onError: (error: Error) => void },
 ): Promise<Consumer> {
   const boss = await start(
+    url,
     {
-      connectionString: url,
       max: connections,
       supervise: false,
       schedule: true,
@@ -252,13 +250,7 @@ export async function openConsumer(
  * Serial, and before traffic: attaching a queue's own table waits for open inserts (reliability §4).
  */
 export async function migrateQueues(url: string): Promise<void> {
-  const boss = new PgBoss({
-    connectionString: url,
-    schema: SCHEMA,
-    max: 2,
-    supervise: false,
-    schedule: false,
-  })
+  const boss = await createBoss(url, { max: 2, supervise: false, schedule: false })
   boss.on('error', () => {})
   await boss.start()
   const kept = { retentionSeconds: RETENTION, deleteAfterSeconds: 600 }

@@ -32,12 +32,14 @@ export type Claims<J extends JobName> = {
   end(): void
 }
 
+type Attempt = { id: string; retryCount: number }
+
 /** What is needed of pg-boss, on a pool of its own or in a transaction. */
 type Boss = {
   fetch(name: string, options: { batchSize: number }): Promise<unknown[]>
-  touch(name: string, jobs: object[]): Promise<unknown>
-  complete(name: string, jobs: object[], output: object | null, options: object): Promise<unknown>
-  fail(name: string, jobs: object[], output: object, options: object): Promise<unknown>
+  touch(name: string, jobs: Attempt[]): Promise<unknown>
+  complete(name: string, jobs: Attempt[], output: object | null, options: object): Promise<unknown>
+  fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
 /** How claims are opened: pg-boss, its SQL on a transaction, and who is told of faults and of successes. */

@@ -3,7 +3,7 @@
  * load it, and what it has no words for. Must not insert or complete jobs: that is pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, mixed, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
@@ -16,21 +16,16 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
 
-const attemptRow = object({ at: string().defined(), attempts: number().defined() })
+const openRow = object({ active: boolean().defined(), at: string().defined(), dead: boolean().defined() })
 
 /**
- * When a row's waiting job will be tried next and how often it was; null when it has none.
- * pg-boss counts an attempt when the next one is fetched, so a job that has begun was tried once more than it says.
+ * A row's job that has not ended, or its dead letter; null when it has neither. `at`: when it is due.
  */
-export async function nextAttempt(
-  tx: Tx,
-  job: JobName,
-  id: string,
-): Promise<{ at: string; attempts: number } | null> {
-  return tx.maybeOne(sql.type(attemptRow)`
-    select start_after as at, case when started_on is null then 0 else retry_count + 1 end as attempts
-    from pgboss.job
-    where name = ${job} and id = ${id} and state < 'active'`)
+export async function openJob(tx: Tx, job: JobName, id: string) {
+  return tx.maybeOne(sql.type(openRow)`
+    select state = 'active' as active, start_after as at, name <> ${job} as dead from pgboss.job
+    where (name = ${job} and id = ${id} or name = ${deadLetterOf(job)} and source_id = ${id}) and state <= 'active'
+    order by dead limit 1`)
 }
 
 const endRow = object({

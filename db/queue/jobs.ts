@@ -139,6 +139,8 @@ export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
   'forget-upserts': { cron: '*/10 * * * *' },
   'forget-reports': { cron: '7 * * * *' },
+  'forget-messages': { cron: '23 3 * * *' },
+  'review-suppressions': { cron: '23 * * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (decisions: refused for now), in milliseconds. */

@@ -37,5 +37,5 @@ export function createWaker(database: Database): Waker {
 }
 
 /** The receiving side: `wake` runs for each hint, and for every queue after a reconnection. */
-export const onWake = (url: string, jobs: readonly JobName[], wake: (job: string) => void): Listener =>
+export const onWake = (url: string | null, jobs: readonly JobName[], wake: (job: string) => void): Listener =>
   listen(url, CHANNEL, { onPayload: wake, onReconnect: () => jobs.forEach(wake) })

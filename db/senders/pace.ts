@@ -4,8 +4,8 @@
  * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. reliability §2 C.
  */
 
+import { refill, untilToken } from '../bucket.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { refilledBy } from '../teams/bucket.ts'
 import { lockSender, type SenderRow, saveSender, senderByKey } from './senders.sql.ts'
 
 const RECOVERY = 60_000
@@ -32,19 +32,16 @@ const SAVED_SECONDS = 1
 
 /** The stored pace at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
-  const slowed = dateOrNull(row.slowed_at)
-  const slowedAt = slowed && refilledBy(slowed, now)
+  const slowedAt = dateOrNull(row.slowed_at)
   const minutes =
     slowedAt === null ? 0 : Math.max(0, Math.floor((now.getTime() - slowedAt.getTime()) / RECOVERY))
   const recovered = slowedAt === null ? ceiling : Math.min(ceiling, row.rate + minutes * (ceiling / 10))
-  const refilledAt = refilledBy(new Date(row.refilled_at), now)
-  const seconds = Math.max(0, now.getTime() - refilledAt.getTime()) / 1_000
+  const bucket = { tokens: row.tokens, refilled_at: new Date(row.refilled_at) }
   return {
     rate: recovered,
     slowed_at:
       recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),
-    tokens: Math.min(Math.max(1, recovered * saved), row.tokens + seconds * recovered),
-    refilled_at: now > refilledAt ? now : refilledAt,
+    ...refill(bucket, { rate: recovered, capacity: Math.max(1, recovered * saved) }, now),
     paused_until: dateOrNull(row.paused_until),
     pause_reason: row.pause_reason,
     troubles: row.troubles,
@@ -74,7 +71,7 @@ export function book(
   if (pace.troubles > 0) return probe(pace, costs, now)
   const delays: number[] = []
   let { tokens } = pace
-  const delay = () => Math.max(0, (1 - tokens) / pace.rate)
+  const delay = () => untilToken(tokens, pace.rate)
   for (const cost of costs) {
     if (delay() > horizon) break
     delays.push(delay())

@@ -45,7 +45,11 @@ export async function listSenders({ tx, now }: At): Promise<ShownSender[]> {
   const events = Map.groupBy(await senderEvents(tx, EVENTS), ({ sender }) => sender)
   return (await allSenders(tx)).map((row) => ({
     ...shown(row, now),
-    events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({ time, kind, detail })),
+    events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({
+      time,
+      kind,
+      detail,
+    })),
   }))
 }
 

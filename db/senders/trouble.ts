@@ -44,7 +44,13 @@ export async function noteTrouble(
   })
   if (seconds === null) return null
   if (!seconds.told) {
-    const event = { sender: sender.key, id: uuidv7(), kind: 'paused' as const, occurred_at: now, detail: words }
+    const event = {
+      sender: sender.key,
+      id: uuidv7(),
+      kind: 'paused' as const,
+      occurred_at: now,
+      detail: words,
+    }
     await insertSenderEvent(tx, event)
   }
   return seconds.wait

@@ -5,10 +5,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
-import type { At, Tx } from '../postgres/pool.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { nameProblem } from '../text/name.ts'
 import { firstAllowance } from './limits.ts'
-import { insertTeam } from './teams.sql.ts'
+import { insertTeam, serviceTime } from './teams.sql.ts'
 
 export type NewTeam = { id: string; name: string; plan: string }
 
@@ -23,12 +23,13 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
 
 /** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
-  { tx, now }: At,
+  { tx }: { tx: Tx },
   { name, plan: key = 'free' }: { name: string; plan?: string | undefined },
 ): Promise<NewTeam> {
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const plan = await planForTeams(tx, key)
+  const now = await serviceTime(tx)
   const team = { id: uuidv7(), name, plan: plan.key }
   await insertTeam(tx, team, firstAllowance(plan, now), now)
   return team

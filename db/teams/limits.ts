@@ -1,13 +1,14 @@
 /**
  * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
  * Promises: whoever charges locks first and saves before the commit, so no count is ever one over, under any
- * concurrency; no COUNT(*) on any request path. Contract §8; decisions: Plans, quotas, rate.
+ * concurrency; the time is the database's, read with the lock; no COUNT(*) on any request path.
+ * Contract §8; decisions: Plans, quotas, rate.
  */
+import { type Bucket, refill, untilToken } from '../bucket.ts'
 import { planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { type Bucket, capacity, refill } from './bucket.ts'
 import {
   type AccountRow,
   type AllowanceFigures,
@@ -33,9 +34,18 @@ export type Account = {
   period: Period
   used: Used
   bucket: Bucket
-  /** `now`, but never before the period: what is stored at this time counts in this period, whoever's clock lags. */
+  /** The database's time, but never before the period: what is stored at this time counts in this period. */
   now: Date
 }
+
+const BURST = 5
+
+/** How many sends a team's bucket holds at most, for a rate in sends per second (contract §8). */
+export const burstOf = (rate: number): number => BURST * rate
+
+/** Whole seconds, rounded up, until the account may send again; at least 1. */
+export const secondsUntilToken = ({ bucket, limits }: Account): number =>
+  Math.max(1, Math.ceil(untilToken(bucket.tokens, limits.rate)))
 
 /** The period that counts at `now`: the subscription's, or the calendar month (decisions: periods). */
 export function currentPeriod(
@@ -48,8 +58,9 @@ export function currentPeriod(
   return rolledPeriod({ start: new Date(subscription_start), end: new Date(subscription_end) }, now)
 }
 
-/** The account as it stands at `now`: the period rolled on, the bucket refilled. */
-export function accountAt(row: AccountRow, now: Date): Account {
+/** The account as it stands at the row's `now`: the period rolled on, the bucket refilled. Pure. */
+export function accountOf(row: AccountRow): Account {
+  const now = new Date(row.now)
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
   const rolled = now < stored.end ? stored : currentPeriod(row, now)
   const fresh = rolled.start.getTime() !== stored.start.getTime()
@@ -64,14 +75,14 @@ export function accountAt(row: AccountRow, now: Date): Account {
       whatsapp: fresh ? 0 : row.whatsapp_used,
       contacts: row.contacts_used,
     },
-    bucket: refill(bucket, limits.rate, now),
+    bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
     now: now < rolled.start ? rolled.start : now,
   }
 }
 
 /** Locks the team's account until the transaction ends. */
-export const lockAccount = async (tx: Tx, teamId: string, now: Date): Promise<Account> =>
-  accountAt(await lockAccountRow(tx, teamId), now)
+export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
+  accountOf(await lockAccountRow(tx, teamId))
 
 const figuresOf = (account: Account): AllowanceFigures => ({
   period_start: account.period.start,
@@ -103,7 +114,7 @@ export const firstAllowance = (plan: Pick<PlanRow, 'kind' | 'send_rate_per_secon
     emails_used: 0,
     whatsapp_used: 0,
     contacts_used: 0,
-    bucket_tokens: capacity(planFigures(plan.kind, plan).rate),
+    bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
     refilled_at: now,
   }
 }

@@ -7,10 +7,9 @@
 import { Refusal } from '../errors.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
-import type { At } from '../postgres/pool.ts'
-import { capacity } from './bucket.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { planForTeams } from './create.ts'
-import { accountAt, currentPeriod, saveAccount } from './limits.ts'
+import { accountOf, burstOf, currentPeriod, saveAccount } from './limits.ts'
 import { lockAccountRow, type SubscriptionChange, updateSubscription } from './teams.sql.ts'
 import { usageIn } from './usage.sql.ts'
 import { type TeamView, teamOrRefusal, teamView } from './view.ts'
@@ -42,21 +41,21 @@ const samePeriod = (one: Period, other: Period): boolean =>
  * @throws Refusal not_found, or bad_request for an unknown plan or impossible figures.
  */
 export async function subscribeTeam(
-  { tx, now }: At,
+  { tx }: { tx: Tx },
   teamId: string,
   change: SubscriptionChange,
 ): Promise<TeamView> {
-  const problem = subscriptionProblem(change, now)
-  if (problem) throw new Refusal('bad_request', problem)
   const team = await teamOrRefusal(tx, teamId)
   await planForTeams(tx, change.plan)
-  const before = accountAt(await lockAccountRow(tx, teamId), now)
+  const before = accountOf(await lockAccountRow(tx, teamId))
+  const problem = subscriptionProblem(change, before.now)
+  if (problem) throw new Refusal('bad_request', problem)
   await updateSubscription(tx, teamId, change)
   const row = await lockAccountRow(tx, teamId)
-  const after = { ...accountAt(row, now), period: currentPeriod(row, before.now) }
+  const after = { ...accountOf(row), period: currentPeriod(row, before.now) }
   const moved = !samePeriod(before.period, after.period)
   const used = moved ? { ...before.used, ...(await usageIn(tx, teamId, after.period)) } : before.used
-  const tokens = Math.min(before.bucket.tokens, capacity(after.limits.rate))
+  const tokens = Math.min(before.bucket.tokens, burstOf(after.limits.rate))
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)
   return teamView(team, account)

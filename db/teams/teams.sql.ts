@@ -31,6 +31,8 @@ const accountRow = object({
   contacts_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
+  /** The database's time: no process's clock counts for rate, quota or period. */
+  now: string().defined(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
@@ -43,7 +45,8 @@ const accountColumns = sql.fragment`
   coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at`
+  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
+  service_time() as now`
 
 const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -58,6 +61,14 @@ export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow
 export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow | null> {
   return tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
+}
+
+const timeRow = object({ now: string().defined() })
+
+/** The database's time, where no row is locked that would bring it along. */
+export async function serviceTime(tx: Tx): Promise<Date> {
+  const { now } = await tx.one(sql.prepared('service_time', timeRow)`select service_time() as now`)
+  return new Date(now)
 }
 
 export type AllowanceFigures = {

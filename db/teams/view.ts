@@ -1,11 +1,10 @@
 /**
  * A team as `team show` prints it: limits, what is used and left of them, its bucket and its period.
- * Promises figures as they stand at `now`, whether or not anything was sent since the period began.
+ * Promises figures as they stand now, by the database's clock, whether or not anything was sent since the period began.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { capacity } from './bucket.ts'
-import { type Account, accountAt, type Limits, left, type Used } from './limits.ts'
+import { type Account, accountOf, burstOf, type Limits, left, type Used } from './limits.ts'
 import { accountRowOf, type TeamRow, teamById } from './teams.sql.ts'
 
 export type TeamView = {
@@ -44,15 +43,15 @@ export function teamView(team: Pick<TeamRow, 'id' | 'name'>, account: Account): 
       contacts: leftOf(limits.contacts, used.contacts),
       whatsapp: leftOf(limits.whatsapp, used.whatsapp),
     },
-    bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: capacity(limits.rate) },
+    bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: burstOf(limits.rate) },
     period: { start: period.start.toISOString(), end: period.end.toISOString() },
   }
 }
 
-/** The team as it stands at `now`. @throws Refusal not_found. */
-export async function showTeam(tx: Tx, teamId: string, now: Date): Promise<TeamView> {
+/** The team as it stands now. @throws Refusal not_found. */
+export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await teamOrRefusal(tx, teamId)
   const account = await accountRowOf(tx, teamId)
   if (!account) throw new Error(`team ${teamId} has no allowance`)
-  return teamView(team, accountAt(account, now))
+  return teamView(team, accountOf(account))
 }

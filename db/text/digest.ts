@@ -2,5 +2,4 @@
 import { createHash } from 'node:crypto'
 
 /** 16 bytes of SHA-256, as hexadecimal digits. */
-export const digest16 = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, 32)
+export const digest16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)

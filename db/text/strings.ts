@@ -109,3 +109,6 @@ function pathOf(open: readonly Frame[]): string {
 /** A UUID of any version, in either case. */
 export const isUuid = (text: string): boolean =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
+
+/** What finds this text anywhere, as SQL's `like` reads it. */
+export const likePattern = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`

@@ -154,12 +154,12 @@ function charge(account: Account, rows: number): void {
  * @throws Refusal quota_exceeded when the new rows would not all fit the allowance: then nothing is stored.
  */
 export async function acceptWhatsapp(
-  { tx, queue, now }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; now: Date },
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   teamId: string,
   items: readonly WhatsappItem[],
 ): Promise<WhatsappOutcome[]> {
   const templates = await findTemplates(tx, teamId, items)
-  const account = await lockAccount(tx, teamId, now)
+  const account = await lockAccount(tx, teamId)
   const decisions = await decide(tx, teamId, items, templates)
   const { stored, outcomes } = buildAll(placeOf(teamId, account), decisions)
   const messages = stored.flatMap((one) => one.messages)

@@ -1,11 +1,13 @@
 /** POST /v1/emails/batch: contract §2.4, §4.2, §7, §8; decisions: batch quota. */
 import t from 'tap'
+import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } from '../support/service.ts'
 
-let now = new Date('2027-01-15T12:00:00.000Z')
-const service = await startService(t, { clock: () => now })
+const NOON = new Date('2027-01-15T12:00:00.000Z')
+const service = await startService(t)
+await stopClock(service.database, NOON)
 const batch = async (team: TestTeam, emails: unknown, key = team.key) =>
   await service.call('POST', '/v1/emails/batch', { key, body: { emails } })
 const many = (count: number, changes: (index: number) => Record<string, unknown> = () => ({})) =>
@@ -128,15 +130,15 @@ t.test(
       'accepted',
     ])
     t.equal(body.data[6].id, first.body.data[0].id)
-    now = new Date(now.getTime() + 2_000)
+    await stopClock(service.database, new Date(NOON.getTime() + 2_000))
     t.strictSame((await batch(team, many(3))).body.data.map(codeOf), ['accepted', 'accepted', 'rate_limited'])
   },
 )
 
 t.test('50 parallel batches of 7 against 100 left store exactly the batches that fit, whole', async (t) => {
-  const other = await startService(t, { url: service.url, clock: () => now })
+  const other = await startService(t, { url: service.url })
   const team = await makeTeam(service, { email_limit: 100 })
-  now = new Date(now.getTime() + 1_000)
+  await stopClock(service.database, new Date(NOON.getTime() + 60_000))
   const replies = await Promise.all(
     Array.from(
       { length: 50 },
@@ -156,6 +158,7 @@ t.test('a batch of 100 costs as many statements as a batch of one', async (t) =>
   const proxy = await startDatabaseProxy(t, service.url)
   const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const team = await makeTeam(counted)
+  await runClock(service.database)
   const sendAll = async (emails: unknown[]) =>
     await counted.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   const keyed = (prefix: string) => (index: number) => ({

@@ -8,7 +8,7 @@ import { makeCredential } from '../../db/credentials/token.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { keyIdOf } from '../support/rows.ts'
-import { caller, listen, METRICS_TOKEN, makeKey, makeTeam, startService } from '../support/service.ts'
+import { caller, listen, makeKey, makeTeam, startService } from '../support/service.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
@@ -197,20 +197,4 @@ t.test('a request whose path or method is not ours is logged without its path', 
     ],
   )
   t.notMatch(lines.join(''), 'someone@example.org')
-})
-
-t.test('GET /metrics takes its own token only, and tells of requests and queues', async (t) => {
-  await call('POST', '/v1/emails', { key: team.key, body: {} })
-  t.equal((await call('GET', '/metrics')).status, 401)
-  t.equal((await call('GET', '/metrics', { key: team.key })).status, 401)
-  const { status, headers, body } = await call('GET', '/metrics', { key: METRICS_TOKEN })
-  t.equal(status, 200)
-  t.match(headers.get('content-type'), /^text\/plain/)
-  t.match(
-    body,
-    /heliograph_http_request_seconds_count\{method="POST",route="\/v1\/emails",status="400"\} \d+/,
-  )
-  t.match(body, /heliograph_queue_jobs\{queue="deliver-email",state="ready"\} 0/)
-  const without = caller(await listen(t, createApp({ ...service.deps, metricsToken: null })))
-  t.equal((await without('GET', '/metrics')).status, 404)
 })

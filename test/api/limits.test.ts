@@ -1,25 +1,29 @@
-/** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The clock is the test's. */
+/** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The database's clock is the test's. */
 import t from 'tap'
 import { removeEmail } from '../../db/emails/remove.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
+import { runClock, stopClock } from '../support/clock.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
-const service = await startService(t, { clock: () => now })
-const at = (time: string): void => {
+const service = await startService(t)
+const at = async (time: string | Date): Promise<void> => {
   now = new Date(time)
+  await stopClock(service.database, now)
 }
+const wait = (ms: number) => at(new Date(now.getTime() + ms))
+await at(now)
 const send = async (team: TestTeam, changes: Record<string, unknown> = {}) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
 const codes = async (calls: Promise<{ status: number; body: { error?: { code: string } } }>[]) =>
   (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
 
 t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t) => {
-  const other = await startService(t, { url: service.url, clock: () => now })
+  const other = await startService(t, { url: service.url })
   const team = await makeTeam(service, { email_limit: 100 })
-  at('2027-01-15T12:01:00.000Z')
+  await at('2027-01-15T12:01:00.000Z')
   const calls = Array.from({ length: 500 }, async (_, index) => {
     const { call } = index % 2 ? service : other
     return call('POST', '/v1/emails', { key: team.key, body: anEmail() })
@@ -35,7 +39,7 @@ t.test('a reached allowance is 402 quota_exceeded and takes no token', async (t)
   const team = await makeTeam(service, { plan: 'free', email_limit: 1, rate: 1 })
   t.equal((await send(team)).status, 201)
   for (let index = 0; index < 10; index++) t.equal((await send(team)).body.error.code, 'quota_exceeded')
-  t.equal((await showTeam(service.database, team.id, now)).bucket.tokens, 4)
+  t.equal((await showTeam(service.database, team.id)).bucket.tokens, 4)
 })
 
 t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota', async (t) => {
@@ -46,9 +50,9 @@ t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota
   t.equal(refused.body.error.code, 'rate_limited')
   t.equal(refused.headers.get('retry-after'), '1')
   t.equal((await usedBy(service, team.id)).emails, 5)
-  now = new Date(now.getTime() + 999)
+  await wait(999)
   t.equal((await send(team)).status, 429)
-  now = new Date(now.getTime() + 1)
+  await wait(1)
   t.equal((await send(team, { idempotency_key: 'k' })).status, 201)
 })
 
@@ -56,7 +60,7 @@ t.test('Retry-After is the whole seconds, rounded up, until one token is there',
   const team = await makeTeam(service, { plan: 'free', rate: 0.2 })
   t.equal((await send(team)).status, 201)
   t.equal((await send(team)).headers.get('retry-after'), '5')
-  now = new Date(now.getTime() + 2_500)
+  await wait(2_500)
   t.equal((await send(team)).headers.get('retry-after'), '3')
 })
 
@@ -64,23 +68,24 @@ t.test('the burst is 5 times the rate, refilled continuously, never above it', a
   const team = await makeTeam(service, { plan: 'pro', rate: 10 })
   const burst = await codes(Array.from({ length: 60 }, () => send(team)))
   t.equal(burst.filter((result) => result === 201).length, 50)
-  now = new Date(now.getTime() + 300)
+  await wait(300)
   t.equal((await codes(Array.from({ length: 10 }, () => send(team)))).filter((r) => r === 201).length, 3)
-  now = new Date(now.getTime() + 3_600_000)
+  await wait(3_600_000)
   t.equal((await codes(Array.from({ length: 60 }, () => send(team)))).filter((r) => r === 201).length, 50)
 })
 
-t.test('two API processes under parallel clients never grant more than capacity + rate × time', async (t) => {
-  const live = await startService(t, { url: service.url })
-  const other = await startService(t, { url: service.url })
-  const team = await makeTeam(live, { plan: 'pro', rate: 10 })
+t.test('API processes whose clocks are 16 s apart grant no more than capacity + rate × time', async (t) => {
+  const early = await startService(t, { url: service.url, clock: () => new Date(Date.now() + 8_000) })
+  const late = await startService(t, { url: service.url, clock: () => new Date(Date.now() - 8_000) })
+  await runClock(service.database)
+  const team = await makeTeam(service, { plan: 'pro', rate: 10 })
   const started = Date.now()
   const granted = { count: 0 }
   await Promise.all(
     Array.from({ length: 100 }, async (_, index) => {
       // Until the burst is used up, however slow the machine, and a while beyond.
       while (granted.count < 50 || Date.now() - started < 1_500) {
-        const { status } = await (index % 2 ? live : other).call('POST', '/v1/emails', {
+        const { status } = await (index % 2 ? early : late).call('POST', '/v1/emails', {
           key: team.key,
           body: anEmail(),
         })
@@ -93,14 +98,14 @@ t.test('two API processes under parallel clients never grant more than capacity 
 })
 
 t.test('free plans count a calendar month in UTC, reset on the first', async (t) => {
-  at('2028-02-29T23:59:59.999Z')
+  await at('2028-02-29T23:59:59.999Z')
   const team = await makeTeam(service, { plan: 'free', email_limit: 2, rate: 1_000 })
   t.equal((await send(team)).status, 201)
   t.equal((await send(team)).status, 201)
   t.equal((await send(team)).status, 402)
-  at('2028-03-01T00:00:00.000Z')
+  await at('2028-03-01T00:00:00.000Z')
   t.equal((await send(team)).status, 201)
-  t.strictSame((await showTeam(service.database, team.id, now)).period, {
+  t.strictSame((await showTeam(service.database, team.id)).period, {
     start: '2028-03-01T00:00:00.000Z',
     end: '2028-04-01T00:00:00.000Z',
   })
@@ -108,39 +113,39 @@ t.test('free plans count a calendar month in UTC, reset on the first', async (t)
 })
 
 t.test('paid plans count the subscription period, which rolls on by its own length', async (t) => {
-  at('2027-01-31T10:00:00.000Z')
+  await at('2027-01-31T10:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro', email_limit: 1 })
   const period = { start: new Date('2027-01-01T00:00:00Z'), end: new Date('2027-01-31T12:00:00Z') }
-  await subscribeTeam({ tx: service.database, now }, team.id, { plan: 'pro', period })
+  await subscribeTeam({ tx: service.database }, team.id, { plan: 'pro', period })
   t.equal((await send(team)).status, 201)
-  at('2027-01-31T11:59:59.999Z')
+  await at('2027-01-31T11:59:59.999Z')
   t.equal((await send(team)).status, 402)
-  at('2027-01-31T12:00:00.000Z')
+  await at('2027-01-31T12:00:00.000Z')
   t.equal((await send(team)).status, 201)
-  at('2027-05-15T00:00:00.000Z')
+  await at('2027-05-15T00:00:00.000Z')
   t.equal((await send(team)).status, 201)
-  t.strictSame((await showTeam(service.database, team.id, now)).period, {
+  t.strictSame((await showTeam(service.database, team.id)).period, {
     start: '2027-05-03T00:00:00.000Z',
     end: '2027-06-02T12:00:00.000Z',
   })
 })
 
 t.test('a plan change in mid-period keeps what was used', async (t) => {
-  at('2027-06-10T00:00:00.000Z')
+  await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
   await send(team)
-  await subscribeTeam({ tx: service.database, now }, team.id, { plan: 'pro' })
+  await subscribeTeam({ tx: service.database }, team.id, { plan: 'pro' })
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
 t.test('moving the period recounts what is stored in the new one', async (t) => {
-  at('2027-06-10T00:00:00.000Z')
+  await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro' })
   await send(team)
-  at('2027-06-20T00:00:00.000Z')
+  await at('2027-06-20T00:00:00.000Z')
   await send(team)
   const period = { start: new Date('2027-06-15T00:00:00Z'), end: new Date('2027-07-15T00:00:00Z') }
-  await subscribeTeam({ tx: service.database, now }, team.id, { plan: 'pro', period })
+  await subscribeTeam({ tx: service.database }, team.id, { plan: 'pro', period })
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
@@ -148,7 +153,7 @@ t.test('deleting an email frees its place', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const { body } = await send(team)
   t.equal((await send(team)).status, 402)
-  await service.database.transaction((tx) => removeEmail({ tx, now }, team.id, body.id))
+  await service.database.transaction((tx) => removeEmail({ tx }, team.id, body.id))
   t.equal((await usedBy(service, team.id)).emails, 0)
   t.equal((await send(team)).status, 201)
 })

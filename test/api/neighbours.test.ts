@@ -10,7 +10,7 @@ t.test('a team whose rows are locked waits by itself, and is told 503 unavailabl
   const [stuck, other] = [await makeTeam(service), await makeTeam(service)]
   const send = ({ key }: { key: string }) => call('POST', '/v1/emails', { key, body: anEmail() })
   await database.transaction(async (tx) => {
-    await lockAccount(tx, stuck.id, new Date())
+    await lockAccount(tx, stuck.id)
     const waiting = Array.from({ length: 12 }, () => send(stuck))
     t.equal((await send(other)).status, 201)
     t.equal((await call('GET', '/v1/contacts', { key: other.key })).status, 200)

@@ -129,10 +129,8 @@ t.test('plans without figures have the contract’s, in the catalog as in what i
   t.match(body.plans[0], { key: 'free', email_limit: 5000, contact_limit: 1000, tiers: null })
   t.notOk('send_rate_per_second' in body.plans[0], 'omitted when not set')
   const limitsOn = async (plan: string) => {
-    const { id } = await service.database.transaction((tx) =>
-      createTeam({ tx, now }, { name: 'A team', plan }),
-    )
-    const { limits, bucket } = await showTeam(service.database, id, now)
+    const { id } = await service.database.transaction((tx) => createTeam({ tx }, { name: 'A team', plan }))
+    const { limits, bucket } = await showTeam(service.database, id)
     return { ...limits, tokens: bucket.tokens }
   }
   t.strictSame(await limitsOn('free'), { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1, tokens: 5 })

@@ -17,14 +17,11 @@ const sendBatch = async (key: string, messages: unknown): Promise<Reply> =>
 
 async function sender(whatsapp_limit = 10_000) {
   const team = await makeTeam(service)
-  await database.transaction((tx) =>
-    subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'pro', whatsapp_limit }),
-  )
+  await database.transaction((tx) => subscribeTeam({ tx }, team.id, { plan: 'pro', whatsapp_limit }))
   return { team, key: team.key, id: (await makeTemplate(service, team.id)).id }
 }
 
-const usedBy = async (teamId: string): Promise<number> =>
-  (await showTeam(database, teamId, new Date())).used.whatsapp
+const usedBy = async (teamId: string): Promise<number> => (await showTeam(database, teamId)).used.whatsapp
 
 const codesOf = ({ body }: Reply): (string | undefined)[] =>
   body.data.map((item: { error?: { code: string } }) => item.error?.code)

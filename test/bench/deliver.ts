@@ -64,7 +64,7 @@ async function enqueue(): Promise<void> {
     await database.transaction(
       async (tx) =>
         await acceptEmails(
-          { tx, queue, versions: createVersions(), now: new Date() },
+          { tx, queue, versions: createVersions() },
           { team_id: team.id, domain: null },
           items,
         ),

@@ -1,5 +1,6 @@
 /** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/apply-events.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -13,13 +14,13 @@ export const teamWithRoom = async (service: Service, contacts: number): Promise<
 /** Changes how many contacts a team may store. */
 export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
   await service.database.transaction(async (tx) => {
-    await subscribeTeam({ tx, now: new Date() }, team.id, { plan: 'free', contact_limit: contacts })
+    await subscribeTeam({ tx }, team.id, { plan: 'free', contact_limit: contacts })
   })
 }
 
 /** As `team show` prints it. */
 export const contactsUsed = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
-  (await showTeam(database, id, new Date())).used.contacts
+  (await showTeam(database, id)).used.contacts
 
 /** As they lie in the table. */
 export async function contactsStored({ database }: Service, { id }: TestTeam): Promise<number> {
@@ -35,7 +36,9 @@ export async function report(
   recipient: string,
   kind: 'bounced' | 'complained',
 ): Promise<void> {
-  const event = { team_id, recipient, effect: kind === 'bounced' ? 'hard' : 'complaint' } as const
+  const effect = kind === 'bounced' ? 'hard' : 'complaint'
+  const about = { email_id: uuidv7(), occurred_at: new Date(), detail: 'the words of a server' }
+  const event = { team_id, recipient, effect, ...about } as const
   await database.transaction(async (tx) => {
     const contactOf = await lockTouchedContacts(tx, [event])
     await applyContactEffects(tx, contactOf, [event], new Date())

@@ -5,7 +5,6 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { pino } from 'pino'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '../../api/app.ts'
@@ -15,6 +14,8 @@ import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
+import { joinFleet } from '../../db/fleet/fleet.ts'
+import { createScale } from '../../db/fleet/scale.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
@@ -26,8 +27,10 @@ import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { testDatabase } from './database.ts'
+import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
+export const HIREFIRE_TOKEN = 'a-token-in-a-path'
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
@@ -102,6 +105,12 @@ export async function startService(
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
+  const metrics = createMetrics()
+  const fleet = joinFleet(
+    { database, metrics, log: silentLog },
+    { kind: 'web', limit: 10, interval: 3_600_000 },
+  )
+  await fleet.flush()
   const deps: Deps = {
     database,
     turns: createTurns(5),
@@ -117,14 +126,18 @@ export async function startService(
     },
     replies,
     upsertWait,
-    metrics: createMetrics(),
-    metricsToken: METRICS_TOKEN,
+    metrics,
+    fleet,
+    scale: createScale(database),
+    tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
+    isDraining: () => false,
     sns: createSns({ topics: [] }),
-    log: pino({ level: 'silent' }),
+    log: silentLog,
     clock,
   }
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
+    await fleet.leave()
     await replies.close()
     await queue.stop()
     await database.end()
@@ -189,8 +202,8 @@ export async function makeTeam(
   const { database, deps } = service
   const now = deps.clock()
   const { id, domain_id } = await database.transaction(async (tx) => {
-    const team = await createTeam({ tx, now }, { name: 'A team', plan })
-    await subscribeTeam({ tx, now }, team.id, { plan, ...limits, send_rate_per_second })
+    const team = await createTeam({ tx }, { name: 'A team', plan })
+    await subscribeTeam({ tx }, team.id, { plan, ...limits, send_rate_per_second })
     const row = await addDomain({ tx, secrets: deps.secrets, now }, team.id, { name: domain, verified: true })
     return { id: team.id, domain_id: row.id }
   })

@@ -1,4 +1,4 @@
-/** Emails stored as the API stores them, at any time: what tests of the domain and the CLI begin with. */
+/** Emails stored as the API stores them: what tests of the domain and the CLI begin with. */
 import type { Test } from 'tap'
 import { addDomain } from '../../db/domains/add.ts'
 import { acceptEmails, type EmailItem } from '../../db/emails/accept.ts'
@@ -8,6 +8,7 @@ import { createSecrets } from '../../db/process/secrets.ts'
 import { openProducer, type Producer } from '../../db/queue/boss.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { createVersions } from '../../db/templates/versions.ts'
+import { stopClock } from './clock.ts'
 import { testDatabase } from './database.ts'
 import { SECRET_KEY } from './service.ts'
 
@@ -16,9 +17,9 @@ export type Store = {
   database: Database
   queue: Producer
   /** A team with the verified domain `demo.test`. */
-  team(plan?: string, now?: Date): Promise<string>
-  /** Stores one email at `now`. @throws Error when it was not stored. */
-  email(teamId: string, now?: Date, changes?: Partial<EmailItem>): Promise<EmailRow>
+  team(plan?: string, at?: Date): Promise<string>
+  /** Stores one email; with `at`, the database's clock stands there from then on. @throws Error if not stored. */
+  email(teamId: string, at?: Date, changes?: Partial<EmailItem>): Promise<EmailRow>
 }
 
 const ITEM: EmailItem = {
@@ -49,23 +50,28 @@ export async function openStore(t: Test): Promise<Store> {
     url,
     database,
     queue,
-    team: async (plan = 'free', now = new Date()) =>
-      await database.transaction(async (tx) => {
-        const { id } = await createTeam({ tx, now }, { name: 'Acme', plan })
+    team: async (plan = 'free', at) => {
+      if (at) await stopClock(database, at)
+      return database.transaction(async (tx) => {
+        const now = new Date()
+        const { id } = await createTeam({ tx }, { name: 'Acme', plan })
         await addDomain({ tx, secrets: createSecrets(SECRET_KEY), now }, id, {
           name: 'demo.test',
           verified: true,
         })
         return id
-      }),
-    email: async (teamId, now = new Date(), changes = {}) =>
-      await database.transaction(async (tx) => {
+      })
+    },
+    email: async (teamId, at, changes = {}) => {
+      if (at) await stopClock(database, at)
+      return database.transaction(async (tx) => {
         const sender = { team_id: teamId, domain: null }
-        const [outcome] = await acceptEmails({ tx, queue, versions: createVersions(), now }, sender, [
+        const [outcome] = await acceptEmails({ tx, queue, versions: createVersions() }, sender, [
           { ...ITEM, ...changes },
         ])
         if (outcome?.kind === 'stored') return outcome.row
         throw new Error(outcome?.kind === 'refused' ? outcome.refusal.message : 'a replay')
-      }),
+      })
+    },
   }
 }

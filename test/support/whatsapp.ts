@@ -142,9 +142,7 @@ export const setLimit = async (
   teamId: string,
   whatsapp_limit: number,
 ): Promise<void> => {
-  await database.transaction((tx) =>
-    subscribeTeam({ tx, now: new Date() }, teamId, { plan: 'pro', whatsapp_limit }),
-  )
+  await database.transaction((tx) => subscribeTeam({ tx }, teamId, { plan: 'pro', whatsapp_limit }))
 }
 
 /** Asserts that a call was refused like this, with nothing but the envelope in its body. */

@@ -51,6 +51,7 @@ export async function startWorker(
     slots: createSlots(concurrency),
     readers,
     return_domain: null,
+    retention: { reports: 30, events: 365, bodies: null, messages: null },
     log,
     clock,
   }

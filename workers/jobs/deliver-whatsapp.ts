@@ -7,11 +7,7 @@
 
 import { WHATSAPP } from '../../db/delivery/channel.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import {
-  pauseRecipients,
-  type RecipientPause,
-  recipientPauses,
-} from '../../db/senders/senders.sql.ts'
+import { pauseRecipients, type RecipientPause, recipientPauses } from '../../db/senders/senders.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-events.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
@@ -147,7 +143,10 @@ function findingsOf(delivered: readonly Delivered<Attempt>[]): TemplateFinding[]
 }
 
 /** A recipient that the provider has put off rests for as long as its message. */
-function pausesOf(sender: string, { answer: { row, outcome }, end, at }: Delivered<Attempt>): RecipientPause[] {
+function pausesOf(
+  sender: string,
+  { answer: { row, outcome }, end, at }: Delivered<Attempt>,
+): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)
   return [{ sender, recipient: row.recipient, paused_until, reason: outcome.detail }]

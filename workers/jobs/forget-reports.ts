@@ -1,13 +1,13 @@
-/** Cleans up raw reports that came 30 days ago, parked ones too; what is pending stays. */
-import { RETENTION } from '../../db/queue/jobs.ts'
+/** Cleans up raw reports that came RETENTION_DAYS_REPORTS ago, parked ones too; what is pending stays. */
 import { deleteOldReports } from '../../db/reports/reports.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-const LOT = 10_000
+const LOT = 1_000
+const DAY = 86_400_000
 
-/** Forgets up to ten thousand reports at a time, until none is left. */
-export async function forgetReports({ database, clock, log }: WorkerDeps): Promise<void> {
-  const before = new Date(clock().getTime() - RETENTION * 1_000)
+/** Forgets up to a thousand reports at a time, until none is left. */
+export async function forgetReports({ database, retention, clock, log }: WorkerDeps): Promise<void> {
+  const before = new Date(clock().getTime() - retention.reports * DAY)
   let forgotten = 0
   for (;;) {
     const lot = await deleteOldReports(database, before, LOT)

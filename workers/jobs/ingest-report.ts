@@ -136,13 +136,17 @@ async function readOne(report: PendingReport, body: Buffer | undefined, deps: Wo
     if (!body) throw new Error('its bytes are gone')
     const events = await read({ body, received_at: new Date(report.received_at) })
     events.forEach(assertStorable)
-    return { report, events, fault: null }
+    return { report, events: events.map((event) => ofReport(event, report)), fault: null }
   } catch (error) {
     const fault = storableWords(error instanceof Error ? error.message : String(error))
     deps.log.warn({ report_id: report.id, provider: report.provider, fault }, 'unreadable report')
     return { report, events: [], fault }
   }
 }
+
+/** What suppresses a contact is to be found again. */
+const ofReport = (event: ReportedEvent, { id }: PendingReport): ReportedEvent =>
+  event.channel === 'email' ? { ...event, report_id: id } : event
 
 /** An event that PostgreSQL refused would fail the whole batch. @throws Error naming what is wrong with it. */
 function assertStorable(event: ReportedEvent): void {

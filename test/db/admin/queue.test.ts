@@ -8,6 +8,7 @@ import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
 const EMPTY = {
+  workers: [],
   queue: 'deliver-email',
   ready: 0,
   active: 0,

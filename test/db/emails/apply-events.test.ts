@@ -115,12 +115,8 @@ function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: st
     // At the same second a delivery comes first.
     .toSorted((one, other) => one.second - other.second || (one.what.effect === 'delivered' ? -1 : 1))
   let row = 0
-  let longest = 0
-  for (const { what } of inOrder) {
-    row = what.effect === 'soft' ? row + 1 : 0
-    longest = Math.max(longest, row)
-  }
-  if (has('hard') || longest >= 5) return { status: 'bounced', suppression: 'bounced' }
+  for (const { what } of inOrder) row = what.effect === 'soft' ? row + 1 : 0
+  if (has('hard') || row >= 5) return { status: 'bounced', suppression: 'bounced' }
   return { status: before, suppression: null }
 }
 

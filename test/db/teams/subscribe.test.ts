@@ -1,26 +1,34 @@
 /** What a plan change does to a team's account: periods that move, counts, buckets. */
 import fc from 'fast-check'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { subscribeTeam } from '../../../db/teams/subscribe.ts'
 import type { SubscriptionChange } from '../../../db/teams/teams.sql.ts'
 import { usageIn } from '../../../db/teams/usage.sql.ts'
 import { showTeam } from '../../../db/teams/view.ts'
+import { stopClock } from '../../support/clock.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
 const day = (text: string): Date => new Date(`${text}T00:00:00Z`)
 const period = (start: string, end: string) => ({ start: day(start), end: day(end) })
 
-const subscribe = async ({ database }: Store, teamId: string, now: Date, change: SubscriptionChange) =>
-  await database.transaction((tx) => subscribeTeam({ tx, now }, teamId, change))
+const subscribe = async ({ database }: Store, teamId: string, change: SubscriptionChange) =>
+  await database.transaction((tx) => subscribeTeam({ tx }, teamId, change))
+
+/** A store whose clock stands at a time, and what sets it to another. */
+async function storeAt(t: Test, time: Date) {
+  const store = await openStore(t)
+  const at = (later: Date) => stopClock(store.database, later)
+  await at(time)
+  return { store, at }
+}
 
 t.test('a plan change within the period keeps what was used', async (t) => {
-  const store = await openStore(t)
-  const now = day('2026-02-10')
-  const id = await store.team('free', now)
-  await store.email(id, now)
-  await store.email(id, now)
-  const view = await subscribe(store, id, now, { plan: 'enterprise' })
+  const { store } = await storeAt(t, day('2026-02-10'))
+  const id = await store.team('free')
+  await store.email(id)
+  await store.email(id)
+  const view = await subscribe(store, id, { plan: 'enterprise' })
   t.match(view, {
     plan: 'enterprise',
     used: { emails: 2 },
@@ -31,24 +39,25 @@ t.test('a plan change within the period keeps what was used', async (t) => {
 })
 
 t.test('a period that moves is counted afresh from the stored emails', async (t) => {
-  const store = await openStore(t)
-  const id = await store.team('free', day('2026-01-20'))
-  for (const at of ['2026-01-20', '2026-01-31', '2026-02-01', '2026-02-09']) await store.email(id, day(at))
-  const now = day('2026-02-10')
-  t.match(await showTeam(store.database, id, now), { used: { emails: 2 } })
-  const moved = await subscribe(store, id, now, { plan: 'pro', period: period('2026-01-31', '2026-02-28') })
+  const { store, at } = await storeAt(t, day('2026-01-20'))
+  const id = await store.team('free')
+  for (const date of ['2026-01-20', '2026-01-31', '2026-02-01', '2026-02-09'])
+    await store.email(id, day(date))
+  await at(day('2026-02-10'))
+  t.match(await showTeam(store.database, id), { used: { emails: 2 } })
+  const moved = await subscribe(store, id, { plan: 'pro', period: period('2026-01-31', '2026-02-28') })
   t.match(moved, { used: { emails: 3 }, period: { start: '2026-01-31T00:00:00.000Z' } })
-  t.match(await showTeam(store.database, id, now), { used: { emails: 3 } })
-  t.match(await subscribe(store, id, now, { plan: 'pro', period: period('2026-02-09', '2026-03-09') }), {
+  t.match(await showTeam(store.database, id), { used: { emails: 3 } })
+  t.match(await subscribe(store, id, { plan: 'pro', period: period('2026-02-09', '2026-03-09') }), {
     used: { emails: 1 },
   })
-  const back = await subscribe(store, id, now, { plan: 'free' })
+  const back = await subscribe(store, id, { plan: 'free' })
   t.match(
     back,
     { used: { emails: 2 }, period: { start: '2026-02-01T00:00:00.000Z' } },
     'free counts by calendar month',
   )
-  const again = await subscribe(store, id, now, { plan: 'pro' })
+  const again = await subscribe(store, id, { plan: 'pro' })
   t.match(
     again,
     { used: { emails: 1 }, period: { start: '2026-02-09T00:00:00.000Z' } },
@@ -57,9 +66,10 @@ t.test('a period that moves is counted afresh from the stored emails', async (t)
 })
 
 t.test('a period that has ended rolls on by its own length', async (t) => {
-  const store = await openStore(t)
-  const id = await store.team('pro', day('2026-01-20'))
-  const view = await subscribe(store, id, day('2026-03-01'), {
+  const { store, at } = await storeAt(t, day('2026-01-20'))
+  const id = await store.team('pro')
+  await at(day('2026-03-01'))
+  const view = await subscribe(store, id, {
     plan: 'pro',
     period: period('2026-01-31', '2026-02-28'),
   })
@@ -67,48 +77,46 @@ t.test('a period that has ended rolls on by its own length', async (t) => {
 })
 
 t.test('the bucket is clamped to the new capacity, and refilled at the new rate from then on', async (t) => {
-  const store = await openStore(t)
   const now = day('2026-02-10')
-  const id = await store.team('pro', now)
-  t.match(await showTeam(store.database, id, now), { bucket: { tokens: 50, capacity: 50 } })
-  t.match(await subscribe(store, id, now, { plan: 'free' }), { bucket: { tokens: 5, capacity: 5 } })
-  t.match(await subscribe(store, id, now, { plan: 'free', send_rate_per_second: 20 }), {
+  const { store, at } = await storeAt(t, now)
+  const id = await store.team('pro')
+  t.match(await showTeam(store.database, id), { bucket: { tokens: 50, capacity: 50 } })
+  t.match(await subscribe(store, id, { plan: 'free' }), { bucket: { tokens: 5, capacity: 5 } })
+  t.match(await subscribe(store, id, { plan: 'free', send_rate_per_second: 20 }), {
     bucket: { tokens: 5, capacity: 100 },
   })
-  const later = new Date(now.getTime() + 1_000)
-  t.match(await showTeam(store.database, id, later), { bucket: { tokens: 25, capacity: 100 } })
+  await at(new Date(now.getTime() + 1_000))
+  t.match(await showTeam(store.database, id), { bucket: { tokens: 25, capacity: 100 } })
 })
 
 t.test('a lowered limit leaves nothing, never less', async (t) => {
-  const store = await openStore(t)
-  const now = day('2026-02-10')
-  const id = await store.team('free', now)
-  await store.email(id, now)
-  await store.email(id, now)
-  t.match(await subscribe(store, id, now, { plan: 'free', email_limit: 1 }), {
+  const { store } = await storeAt(t, day('2026-02-10'))
+  const id = await store.team('free')
+  await store.email(id)
+  await store.email(id)
+  t.match(await subscribe(store, id, { plan: 'free', email_limit: 1 }), {
     used: { emails: 2 },
     left: { emails: 0 },
   })
-  await t.rejects(store.email(id, now), /allowance of 1 emails/)
+  await t.rejects(store.email(id), /allowance of 1 emails/)
 })
 
 t.test('a change that is refused changes nothing', async (t) => {
-  const store = await openStore(t)
-  const now = day('2026-02-10')
-  const id = await store.team('free', now)
+  const { store } = await storeAt(t, day('2026-02-10'))
+  const id = await store.team('free')
   const refused = async (change: Partial<SubscriptionChange>, message: RegExp) =>
-    await t.rejects(subscribe(store, id, now, { plan: 'free', ...change }), { name: 'Refusal', message })
+    await t.rejects(subscribe(store, id, { plan: 'free', ...change }), { name: 'Refusal', message })
   await refused({ plan: 'marketing' }, /no plan marketing/)
   await refused({ email_limit: -1 }, /email_limit/)
   await refused({ whatsapp_limit: 0.5 }, /whatsapp_limit/)
   await refused({ send_rate_per_second: Number.NaN }, /rate/)
   await refused({ period: period('2026-02-11', '2026-03-11') }, /future/)
   await refused({ period: period('2026-02-01', '2026-02-01') }, /end after its start/)
-  t.match(await showTeam(store.database, id, now), { plan: 'free', limits: { emails: 5000 } })
+  t.match(await showTeam(store.database, id), { plan: 'free', limits: { emails: 5000 } })
 })
 
 t.test('after any mix of sends, deletes and moved periods the counter equals a recount', async (t) => {
-  const store = await openStore(t)
+  const { store, at } = await storeAt(t, day('2028-01-31'))
   const step = fc.oneof(
     fc.record({ kind: fc.constant('send' as const), hours: fc.integer({ min: 1, max: 400 }) }),
     fc.record({ kind: fc.constant('delete' as const), pick: fc.nat() }),
@@ -122,7 +130,8 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
       let now = day('2028-01-31')
-      const id = await store.team('free', now)
+      await at(now)
+      const id = await store.team('free')
       let stored: string[] = []
       for (const each of steps) {
         if (each.kind === 'send') {
@@ -131,16 +140,16 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
         } else if (each.kind === 'delete' && stored.length > 0) {
           const gone = stored[each.pick % stored.length] ?? ''
           stored = stored.filter((kept) => kept !== gone)
-          await store.database.transaction((tx) => removeEmail({ tx, now }, id, gone))
+          await store.database.transaction((tx) => removeEmail({ tx }, id, gone))
         } else if (each.kind === 'move') {
           const start = new Date(now.getTime() - each.back * 86_400_000)
           const end = new Date(start.getTime() + each.days * 86_400_000)
-          await subscribe(store, id, now, { plan: each.plan, period: { start, end } })
+          await subscribe(store, id, { plan: each.plan, period: { start, end } })
         }
         const {
           used,
           period: { start, end },
-        } = await showTeam(store.database, id, now)
+        } = await showTeam(store.database, id)
         const { emails: recount } = await usageIn(store.database, id, {
           start: new Date(start),
           end: new Date(end),
@@ -154,14 +163,13 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
 })
 
 t.test('figures that the columns cannot hold are refused, and change nothing', async (t) => {
-  const store = await openStore(t)
-  const now = day('2026-02-10')
-  const id = await store.team('free', now)
+  const { store } = await storeAt(t, day('2026-02-10'))
+  const id = await store.team('free')
   for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
     for (const figure of [2_147_483_648, -1, 1.5]) {
       const message = `${field} must be a whole number from 0 to 2147483647`
-      await t.rejects(subscribe(store, id, now, { plan: 'pro', [field]: figure }), { message })
+      await t.rejects(subscribe(store, id, { plan: 'pro', [field]: figure }), { message })
     }
   }
-  t.match(await showTeam(store.database, id, now), { plan: 'free', limits: { emails: 5000 } })
+  t.match(await showTeam(store.database, id), { plan: 'free', limits: { emails: 5000 } })
 })

@@ -25,7 +25,7 @@ t.test('reports are forgotten after 30 days, parked ones too; pending ones stay'
   ])
   const forget = async (days: number) => {
     const clock = () => new Date(now.getTime() + days * day)
-    await forgetReports({ ...deps, clock } as unknown as WorkerDeps)
+    await forgetReports({ ...deps, clock, retention: { reports: 30 } } as unknown as WorkerDeps)
     return (await reportsByState(database, { limit: 10 })).map(({ event_key }) => event_key).sort()
   }
   t.strictSame(await forget(29), ['done', 'parked', 'pending'])

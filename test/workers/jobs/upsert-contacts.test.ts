@@ -118,7 +118,7 @@ t.test('a call is carried out once, however many workers were given its job', as
   const attempts: Promise<Settlement[]>[] = []
   await service.database.transaction(async (tx) => {
     // Keeps all of them at work at once.
-    await lockAccount(tx, team.id, new Date())
+    await lockAccount(tx, team.id)
     for (let worker = 0; worker < 5; worker++) attempts.push(runUpserts([job], deps))
     await sleep(300)
   })

@@ -1,0 +1,48 @@
+/** Verbs of `contact`: a team's contacts, and what suppresses them. */
+import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../contacts/contacts.sql.ts'
+import { liftSuppression, showContact } from '../contacts/lift.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { emailIdentity, oneOf, positive, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+const LIST_LENGTH = 1_000
+
+type ListOptions = { email?: string; status?: ContactStatus; limit: number }
+
+export const verbs: Verbs = (contact, admin) => {
+  contact
+    .command('list')
+    .description('the contacts of a team, newest first')
+    .argument('<team>', 'id of the team', uuid)
+    .option('--email <part>', 'only those whose address holds this')
+    .option('--status <status>', `only these: ${CONTACT_STATUSES.join(', ')}`, oneOf(CONTACT_STATUSES))
+    .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
+    .action(
+      answer(async (team: string, { limit, ...filter }: ListOptions) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return contactsOfTeam(database, team, filter, { offset: 0, limit })
+      }),
+    )
+
+  contact
+    .command('show')
+    .description('a contact, and what suppresses it: cause, time, email and report')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<email>', 'its address', emailIdentity)
+    .action(
+      answer(async (team: string, identity: string) => showContact(await admin.database(), team, identity)),
+    )
+
+  contact
+    .command('lift')
+    .description('end the suppression of a contact: it becomes what it was before')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<email>', 'its address', emailIdentity)
+    .requiredOption('--reason <text>', 'why, for the audit log')
+    .action(
+      answer((team: string, identity: string, { reason }: { reason: string }) =>
+        admin.transaction((at) => liftSuppression(at, team, { identity, reason })),
+      ),
+    )
+}

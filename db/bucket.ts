@@ -1,0 +1,19 @@
+/**
+ * The token bucket behind every rate: a team's sends, a sender's pace.
+ * Promises: continuous refill, never above the capacity; a clock that steps back grants nothing. Pure: time arrives
+ * as `now`, and is the database's (decisions: bucket).
+ */
+
+export type Bucket = { tokens: number; refilled_at: Date }
+
+/** Tokens a second, and how many are kept at most. */
+export type Flow = { rate: number; capacity: number }
+
+/** The bucket at `now`. */
+export function refill(bucket: Bucket, { rate, capacity }: Flow, now: Date): Bucket {
+  const seconds = Math.max(0, now.getTime() - bucket.refilled_at.getTime()) / 1_000
+  return { tokens: Math.min(capacity, bucket.tokens + seconds * rate), refilled_at: now }
+}
+
+/** Seconds until one token is there. */
+export const untilToken = (tokens: number, rate: number): number => Math.max(0, (1 - tokens) / rate)

@@ -1,0 +1,103 @@
+/**
+ * Connections of pg: which server to speak to, and how.
+ * Promises: of several servers the first that takes writes is chosen, anew after a failover; sslmode allow and prefer
+ * fall back to plain as libpq does; a connection pooler is recognised by what it cannot pass on.
+ */
+import { Client, type ClientConfig } from 'pg'
+import { type Address, readDatabaseUrl } from './address.ts'
+
+const PATIENCE = 3_000
+const NO_TLS = 'The server does not support SSL connections'
+
+/** A connection that was opened, or the error; nothing is left behind. */
+async function open(config: ClientConfig): Promise<Client> {
+  const client = new Client({ connectionTimeoutMillis: PATIENCE, keepAlive: true, ...config })
+  // Errors surface as the end of the connection, or of the statement under way.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    // Connected or not: whoever failed must not hold a connection.
+    client.end().catch(() => {})
+    throw error
+  }
+}
+
+async function openLeniently(config: ClientConfig, lenient: boolean): Promise<[Client, ClientConfig]> {
+  try {
+    return [await open(config), config]
+  } catch (error) {
+    if (!lenient || !(error instanceof Error) || error.message !== NO_TLS) throw error
+    const plain = { ...config, ssl: false }
+    return [await open(plain), plain]
+  }
+}
+
+const takesWrites = async (client: Client): Promise<boolean> => {
+  const { rows } = await client.query<{ it: string }>('select current_setting($1) as it', [
+    'transaction_read_only',
+  ])
+  return rows[0]?.it === 'off'
+}
+
+/**
+ * How to connect just now. Looks for it with connections of its own only where the URL leaves a choice.
+ * @throws what the last of the servers said, when none will do.
+ */
+export async function wayTo({ hosts, lenient }: Address): Promise<ClientConfig> {
+  if (hosts.length === 1 && !lenient) return hosts[0]
+  let fault: unknown
+  for (const host of hosts) {
+    try {
+      const [client, way] = await openLeniently(host, lenient)
+      const fits = await takesWrites(client).finally(() => client.end())
+      if (fits || hosts.length === 1) return way
+      fault = Object.assign(new Error('none of its servers takes writes'), { code: '25006' })
+    } catch (error) {
+      fault = error
+    }
+  }
+  throw fault
+}
+
+/** Connects to the database at `url`. `extra` adds settings of pg's. */
+export const connect = async (url: string, extra: ClientConfig = {}): Promise<Client> =>
+  open({ ...(await wayTo(readDatabaseUrl(url))), ...extra })
+
+/**
+ * Settings for a pool of pg's own, such as pg-boss's. Where the URL names several servers, each of its connections
+ * looks for the one that takes writes.
+ */
+export async function poolConfig(url: string): Promise<ClientConfig> {
+  const address = readDatabaseUrl(url)
+  const way = await wayTo(address)
+  if (address.hosts.length === 1) return way
+  function Seeking(config: ClientConfig): Client {
+    const client = new Client(config)
+    const connectNow = client.connect.bind(client) as (done: (error?: Error) => void) => void
+    const seekAndConnect = (done: (error?: Error) => void): void => {
+      wayTo(address).then(({ host = client.host, port = client.port }) => {
+        Object.assign(client, { host, port })
+        connectNow(done)
+      }, done)
+    }
+    return Object.assign(client, { connect: seekAndConnect })
+  }
+  return { ...way, Client: Seeking } as ClientConfig
+}
+
+/**
+ * Whether a pooler such as PgBouncer stands between: it hands out keys of its own for cancelling, so that the number
+ * in the key is not the backend's. What lasts for a session (settings, prepared statements, LISTEN) may not be
+ * relied on then: the next transaction may be on another backend.
+ */
+export async function isPooled(url: string): Promise<boolean> {
+  const client = await connect(url)
+  try {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+    return (client as Client & { processID: number | null }).processID !== rows[0]?.pid
+  } finally {
+    await client.end()
+  }
+}

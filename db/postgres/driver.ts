@@ -1,0 +1,142 @@
+/**
+ * What slonik runs on: pg, connected by `connect.ts`.
+ * Promises: int8 and numeric are numbers, timestamps RFC 3339 strings in UTC; the limits hold for every statement, or
+ * behind a pooler for every transaction; a connection that died without a word is given up. Behind a pooler nothing is
+ * relied on that lasts for a session: no startup parameters, no prepared statements.
+ */
+import pg from 'pg'
+import {
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  createDriverFactory,
+  type DriverFactory,
+} from 'slonik'
+import { readDatabaseUrl } from './address.ts'
+import { isPooled, wayTo } from './connect.ts'
+
+/** In milliseconds; 0 is none. `idle` is how long a transaction may do nothing. */
+export type Limits = { statement: number; lock: number; idle: number }
+
+/** What the server gets beyond a statement's own limit to say that it is over, in milliseconds. */
+const SILENCE = 3_000
+export const SILENT = 'the connection does not answer any more'
+
+type Parser = (value: string) => unknown
+
+const rfc3339: Parser = (value) => new Date(value).toISOString()
+const { INT8, NUMERIC, TIMESTAMPTZ } = pg.types.builtins
+/** By the type's number; PostgreSQL's own types have the same ones everywhere. */
+const PARSERS = new Map<number, Parser>([
+  [INT8, Number],
+  [NUMERIC, Number],
+  [TIMESTAMPTZ, rfc3339],
+])
+const TEXT_ARRAY = 1009
+/** Arrays of them: int8[], numeric[], timestamptz[]. */
+const ARRAYS = new Map<number, Parser>([
+  [1016, Number],
+  [1231, Number],
+  [1185, rfc3339],
+])
+
+function parserOf(type: number): Parser {
+  const parser = PARSERS.get(type)
+  if (parser) return parser
+  const item = ARRAYS.get(type)
+  if (!item) return pg.types.getTypeParser(type) as Parser
+  const texts = pg.types.getTypeParser(TEXT_ARRAY as number) as unknown as (text: string) => (string | null)[]
+  return (text) => texts(text).map((value) => (value === null ? null : item(value)))
+}
+
+const types = { getTypeParser: parserOf } as unknown as pg.CustomTypesConfig
+
+/** The words of a lost connection, which slonik wants as errors of its own: it drops the connection then. */
+function toldToSlonik(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { code } = error as { code?: unknown }
+  if (/connection terminated unexpectedly/i.test(error.message))
+    return new BackendTerminatedUnexpectedlyError(error)
+  if (code === '57P01' || /connection terminated/i.test(error.message))
+    return new BackendTerminatedError(error)
+  return error
+}
+
+/** Waits for an answer within `limit`, else gives up: the kernel itself would wait for a quarter of an hour. */
+async function answered<T>(answer: Promise<T>, limit: number, giveUp: (fault: Error) => void): Promise<T> {
+  const silent = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    const fault = new Error(SILENT)
+    silent.reject(fault)
+    giveUp(fault)
+  }, limit)
+  try {
+    return await Promise.race([answer, silent.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const BEGIN = 'START TRANSACTION'
+
+/** Begins a transaction behind a pooler: its limits go with it, in the same round trip. */
+const beginWithin = ({ statement, lock, idle }: Limits): string =>
+  `${BEGIN}; set local statement_timeout = ${statement}; set local lock_timeout = ${lock};
+   set local idle_in_transaction_session_timeout = ${idle}`
+
+type Result = pg.QueryResult & { command: never }
+
+/** One query of slonik's. Behind a pooler it has no name: it would be prepared on a backend that the next one lacks. */
+async function run(client: pg.Client, text: string, values: unknown[] | undefined, name: string | undefined) {
+  const result = (await client.query({
+    text,
+    ...(values === undefined ? {} : { values }),
+    ...(name === undefined ? {} : { name }),
+  })) as Result | Result[]
+  const { command, fields, rowCount, rows } = Array.isArray(result) ? (result[0] as Result) : result
+  return {
+    command,
+    fields: fields.map(({ dataTypeID, name: column }) => ({ dataTypeId: dataTypeID, name: column })),
+    rowCount,
+    rows,
+  }
+}
+
+/** Makes slonik's driver for the database at `url`. Connects once, to learn whether a pooler stands between. */
+export const createDriver = (url: string, limits: Limits): DriverFactory =>
+  createDriverFactory(async ({ driverConfiguration: { connectionTimeout } }) => {
+    const address = readDatabaseUrl(url)
+    const pooled = await isPooled(url)
+    const settings = {
+      types,
+      keepAlive: true,
+      ...(connectionTimeout === 'DISABLE_TIMEOUT' ? {} : { connectionTimeoutMillis: connectionTimeout }),
+      ...(pooled ? {} : startupParameters(limits)),
+    }
+    const patience = limits.statement + SILENCE
+    return {
+      createPoolClient: async ({ clientEventEmitter }) => {
+        const client = new pg.Client({ ...(await wayTo(address)), ...settings })
+        const onError = (error: unknown) => clientEventEmitter.emit('error', toldToSlonik(error) as Error)
+        client.on('error', onError)
+        client.on('notice', ({ message = '' }) => clientEventEmitter.emit('notice', { message }))
+        return {
+          connect: async () => void (await client.connect()),
+          end: () => client.end(),
+          query: async (sql, values, options) => {
+            const text = pooled && sql === BEGIN ? beginWithin(limits) : sql
+            const answer = run(client, text, values, pooled ? undefined : options?.name)
+            return answered(answer, patience, onError).catch((error) => Promise.reject(toldToSlonik(error)))
+          },
+          stream: () => {
+            throw new Error('rows are read whole here')
+          },
+        }
+      },
+    }
+  })
+
+const startupParameters = ({ statement, lock, idle }: Limits): pg.ClientConfig => ({
+  statement_timeout: statement,
+  idle_in_transaction_session_timeout: idle,
+  ...(lock > 0 ? { lock_timeout: lock } : {}),
+})

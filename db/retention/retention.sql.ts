@@ -1,0 +1,140 @@
+/**
+ * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small lot at a time.
+ * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, and
+ * so does a row that counts in the team's current period.
+ */
+import { sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+/** Which rows of a team: those whose id is above `after` and below `before`, at most so many. */
+export type Lot = { after: string; before: string; limit: number }
+
+const lotRow = object({ found: number().defined(), last: string().defined().nullable() })
+/** How many rows a lot had, and the id of the last one: the next lot begins behind it. */
+export type Found = InferType<typeof lotRow>
+
+const idRow = object({ id: string().defined() })
+
+/** Every team, in order. */
+export async function teamIds(tx: Tx): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`select id from teams order by id`)
+  return rows.map(({ id }) => id)
+}
+
+const CHANNELS = {
+  email: {
+    rows: sql.fragment`emails`,
+    events: sql.fragment`email_events`,
+    reference: sql.fragment`email_id`,
+    isDone: sql.fragment`status <> 'queued' and pending_recipients is null`,
+  },
+  whatsapp: {
+    rows: sql.fragment`whatsapp_messages`,
+    events: sql.fragment`whatsapp_events`,
+    reference: sql.fragment`message_id`,
+    isDone: sql.fragment`(status <> 'queued' or accepted_at is not null)`,
+  },
+} as const
+export type Channel = keyof typeof CHANNELS
+export const CHANNEL_NAMES = Object.keys(CHANNELS) as Channel[]
+
+/** Deletes a lot of events, by the ids of their messages. */
+export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
+  const { events, reference } = CHANNELS[channel]
+  return tx.one(sql.type(lotRow)`
+    with old as (
+      select ctid as place from ${events}
+      where team_id = ${teamId} and ${reference} >= ${lot.after} and ${reference} < ${lot.before}
+      order by ${reference} limit ${lot.limit}
+    ), gone as (
+      delete from ${events} e using old where e.ctid = old.place returning e.${reference} as id
+    )
+    select count(*) as found, max(id::text) as last from gone`)
+}
+
+/** Deletes a lot of messages with their events. */
+export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
+  const { rows, events, reference, isDone } = CHANNELS[channel]
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from ${rows}
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${isDone}
+        and created_at < (
+          select case when period_end > now() then period_start else period_end end
+          from allowances where team_id = ${teamId})
+      order by id limit ${lot.limit} for update skip locked
+    ), gone as (
+      delete from ${rows} where team_id = ${teamId} and id in (select id from old)
+    ), told as (
+      delete from ${events} where team_id = ${teamId} and ${reference} in (select id from old)
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Empties a lot of emails: raw html and text, variables, custom headers. A template's own words stay to be shown. */
+export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from emails
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
+        and status <> 'queued' and pending_recipients is null
+        and (html <> '' or body_text <> '' or variables::text <> '{}' or headers is not null)
+      order by id limit ${lot.limit} for no key update skip locked
+    ), emptied as (
+      update emails e set
+        html = case when e.html is not null then '' end,
+        body_text = case when e.body_text is not null then '' end,
+        variables = case when e.variables is not null then '{}'::json end,
+        headers = null
+      from old where e.team_id = ${teamId} and e.id = old.id
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Empties a lot of WhatsApp requests, but for those that still have a message to deliver. */
+export async function emptyRequests(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from whatsapp_requests r
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and parameters::text <> '{}'
+        and not exists (
+          select from whatsapp_messages m
+          where m.team_id = ${teamId} and m.request_id = r.id and m.status = 'queued' and m.accepted_at is null)
+      order by id limit ${lot.limit} for no key update skip locked
+    ), emptied as (
+      update whatsapp_requests r set parameters = '{}'::json
+      from old where r.team_id = ${teamId} and r.id = old.id
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Deletes a lot of WhatsApp requests that have no message any more. */
+export async function deleteRequests(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from whatsapp_requests r
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
+        and not exists (
+          select from whatsapp_messages m where m.team_id = ${teamId} and m.request_id = r.id)
+      order by id limit ${lot.limit} for update skip locked
+    ), gone as (
+      delete from whatsapp_requests where team_id = ${teamId} and id in (select id from old)
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+const markRow = object({ done_until: string().defined() })
+
+/** Until when bodies have been emptied; null at the first time. */
+export async function emptiedUntil(tx: Tx): Promise<Date | null> {
+  const row = await tx.maybeOne(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
+  return row && new Date(row.done_until)
+}
+
+/** Notes until when bodies have been emptied. */
+export async function noteEmptied(tx: Tx, until: Date): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into upkeep (kind, done_until) values ('bodies', ${sql.timestamp(until)})
+    on conflict (kind) do update set done_until = excluded.done_until`)
+}

@@ -1,0 +1,55 @@
+/**
+ * How a process of ours begins with its database.
+ * Promises: a database that this version cannot work with stops the process, in words that say what to do; settings
+ * of the server that can lose what was accepted are warned about.
+ */
+import { listeningUrl } from './postgres/listen.ts'
+import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
+import { SettingsFault } from './process/config.ts'
+import type { Log } from './process/log.ts'
+import { missingMigrations, serverSettings } from './schema.sql.ts'
+
+const RISKS = {
+  fsync: 'a crash of the machine can destroy the whole database',
+  full_page_writes: 'a crash of the machine can destroy pages of the database',
+  synchronous_commit: 'a crash of the server loses what was accepted in the last moments',
+} as const
+
+/** Why this version cannot work with the database, and what to do; null when it can. */
+export async function databaseFault(tx: Tx): Promise<string | null> {
+  const missing = await missingMigrations(tx)
+  if (missing.length > 0)
+    return `the database is not migrated to this version (${missing[0]} is missing): run \`node db/migrate.ts\``
+  const { transaction_read_only } = await serverSettings(tx)
+  return transaction_read_only === 'on'
+    ? 'the database takes no writes: it is a standby, or set to read only'
+    : null
+}
+
+/**
+ * Opens the database for a process. @returns it, and where to listen to it; null where only polling will do.
+ * @throws SettingsFault when this version cannot work with it.
+ */
+export async function startDatabase(
+  {
+    DATABASE_URL: url,
+    DATABASE_DIRECT_URL: direct,
+  }: { DATABASE_URL: string; DATABASE_DIRECT_URL?: string | undefined },
+  options: Parameters<typeof openDatabase>[1],
+  log: Log,
+): Promise<{ database: Database; listenUrl: string | null }> {
+  const database = await openDatabase(url, options)
+  try {
+    const fault = await databaseFault(database)
+    if (fault !== null) throw new SettingsFault([`DATABASE_URL: ${fault}`])
+    const settings = await serverSettings(database)
+    for (const [name, risk] of Object.entries(RISKS) as [keyof typeof RISKS, string][])
+      if (settings[name] === 'off') log.warn({ setting: name }, `the database runs with ${name} off: ${risk}`)
+    const listenUrl = await listeningUrl(url, direct)
+    if (listenUrl === null) log.info('behind a connection pooler, without DATABASE_DIRECT_URL: polling only')
+    return { database, listenUrl }
+  } catch (error) {
+    await database.end()
+    throw error
+  }
+}

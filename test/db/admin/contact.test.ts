@@ -1,0 +1,35 @@
+/** The CLI's verbs about contacts. */
+import t from 'tap'
+import { adminCli } from '../../support/admin.ts'
+import { report } from '../../support/contacts.ts'
+import { storeContact } from '../../support/reports.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+t.test('contact list, show and lift: a suppression with its cause, and its end by a person', async (t) => {
+  const service = await startService(t)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const { id: team } = await makeTeam(service)
+  await storeContact(service, team, 'Ana@example.org')
+  await storeContact(service, team, 'bob@example.org')
+  await report(service, { id: team }, 'ana@example.org', 'bounced')
+
+  t.match(await cli.json(['contact', 'list', team]), [
+    { email: 'bob@example.org' },
+    { email: 'Ana@example.org' },
+  ])
+  t.match(await cli.json(['contact', 'list', team, '--status', 'bounced']), [{ email: 'Ana@example.org' }])
+  t.same(await cli.json(['contact', 'list', team, '--email', 'carol']), [])
+  t.match(await cli.json(['contact', 'show', team, 'ana@EXAMPLE.org']), {
+    email: 'Ana@example.org',
+    suppression: 'bounced',
+    suppression_cause: { what: 'permanent bounce', detail: 'the words of a server', report_id: null },
+  })
+  const lift = ['contact', 'lift', team, 'ana@example.org']
+  t.match(await cli.fault(lift), /--reason/)
+  t.match(await cli.json([...lift, '--reason', 'the mailbox is back']), {
+    status: 'subscribed',
+    suppression: null,
+  })
+  t.equal(await cli.fault([...lift, '--reason', 'again']), 'the contact is not suppressed')
+  t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /no contact/)
+})

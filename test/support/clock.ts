@@ -1,0 +1,14 @@
+/** The database's clock, as tests choose it: rate, quota and period know no other (decisions: bucket). */
+import { sql } from 'slonik'
+import type { Database } from '../../db/postgres/pool.ts'
+
+const replaced = (body: ReturnType<typeof sql.literalValue>) => sql.unsafe`
+  create or replace function service_time() returns timestamptz language sql volatile as ${body}`
+
+/** Stops the clock of the test's own database at a time. */
+export const stopClock = async (database: Database, time: Date): Promise<void> =>
+  void (await database.query(replaced(sql.literalValue(`select timestamptz '${time.toISOString()}'`))))
+
+/** Lets it run again, as it does outside of tests. */
+export const runClock = async (database: Database): Promise<void> =>
+  void (await database.query(replaced(sql.literalValue('select clock_timestamp()'))))

@@ -1,0 +1,12 @@
+/** Forgets events, bodies and rows of messages as the RETENTION_DAYS_ settings say, and processes that were killed. */
+
+import { deleteSilentProcesses } from '../../db/fleet/fleet.sql.ts'
+import { FORGOTTEN } from '../../db/fleet/fleet.ts'
+import { forgetMessages as forget } from '../../db/retention/forget.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+export async function forgetMessages({ database, retention, clock, log }: WorkerDeps): Promise<void> {
+  await deleteSilentProcesses(database, FORGOTTEN)
+  const forgotten = await forget(database, retention, clock())
+  if (Object.values(forgotten).some((count) => count > 0)) log.info(forgotten, 'forgot old data')
+}

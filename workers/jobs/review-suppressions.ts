@@ -1,0 +1,9 @@
+/** Brings back contacts that only soft bounces suppress, once an email to them has stayed `sent` for a day. */
+import { reviewSoftSuppressions } from '../../db/contacts/apply-events.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+/** Judges them all once more (decisions: delivery reports, suppression). */
+export async function reviewSuppressions({ database, clock, log }: WorkerDeps): Promise<void> {
+  const back = await reviewSoftSuppressions(database, clock())
+  if (back > 0) log.info({ back }, 'contacts are no longer suppressed by soft bounces')
+}
