@@ -7,6 +7,7 @@ import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { countRefusals } from './count.ts'
+import { dashboard } from './dashboard/dispatch.ts'
 import { handlerOf, send } from './dispatch.ts'
 import { refusalAnswer, refusalOf } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
@@ -96,6 +97,7 @@ export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadlin
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))
+  if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
   app.use(refuseUnmatched(router))
   app.use(router.routes())
   // Koa's own reports are connection errors of clients that went away; everything else was rendered above.

@@ -1,6 +1,8 @@
 /** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import { commaList, httpUrl, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import { parseMailbox } from '../db/text/address.ts'
+import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 
@@ -21,8 +23,36 @@ const apiSettings = object({
   ),
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
   WHATSAPP_APP_SECRET: string(),
+  /** `off` leaves the dashboard out of this process. */
+  DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
+  /** The address that people reach the dashboard at. */
+  PUBLIC_URL: httpUrl,
+  /** Who sign-in links by mail come from: an address of a domain that a team has verified. */
+  DASHBOARD_FROM: string().test(
+    'mailbox',
+    '${path} must be an address, such as Heliograph <login@example.com>',
+    (value) => value === undefined || parseMailbox(value) !== null,
+  ),
+  /** The OpenID provider that lets people in, with what it calls us; all three or none. */
+  OIDC_ISSUER: httpUrl,
+  OIDC_CLIENT_ID: string(),
+  OIDC_CLIENT_SECRET: string(),
+  /** `on`: no links by mail, the provider alone lets people in (and the CLI). */
+  OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
+  /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
+  DNS_SERVER: string(),
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
   WHATSAPP_VERIFY_TOKEN: string(),
+}).test('openid', (settings, { createError }) => {
+  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM } = settings
+  const openid = [OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET].filter((value) => value !== undefined)
+  if (openid.length > 0 && openid.length < 3) {
+    const message = 'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together'
+    return createError({ path: 'OIDC_ISSUER', message })
+  }
+  if (PUBLIC_URL !== undefined || (openid.length === 0 && DASHBOARD_FROM === undefined)) return true
+  const message = 'PUBLIC_URL is missing: sign-in by mail or by OpenID sends people back to it'
+  return createError({ path: 'PUBLIC_URL', message })
 })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
@@ -39,3 +69,10 @@ export const hookSettings = (settings: ApiSettings): HookSettings => ({
 
 /** The topics of SNS_TOPIC_ARNS. */
 export const snsTopics = ({ SNS_TOPIC_ARNS }: ApiSettings): string[] => commaList(SNS_TOPIC_ARNS)
+
+/** The OpenID provider that is set, or null. */
+export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {
+  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = settings
+  if (!issuer || !clientId || !clientSecret) return null
+  return { issuer, clientId, clientSecret, only: settings.OIDC_ONLY === 'on' }
+}

@@ -3,8 +3,10 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
+import { createTxtLookup } from '../db/domains/verify.ts'
 import { joinFleet } from '../db/fleet/fleet.ts'
 import { createScale } from '../db/fleet/scale.ts'
+import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -16,7 +18,9 @@ import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createApp } from './app.ts'
-import { type ApiSettings, hookSettings, readApiSettings, snsTopics } from './config.ts'
+import { type ApiSettings, hookSettings, openIdSettings, readApiSettings, snsTopics } from './config.ts'
+import { createOpenId } from './dashboard/openid.ts'
+import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
 import { createCatalog } from './plan-cache.ts'
 import { FLUSH, serve } from './server.ts'
@@ -27,6 +31,21 @@ const UPSERT_WAIT = 25_000
 // How long a statement waits for a row that somebody else holds, in milliseconds; then 503 (reliability §5).
 const LOCK_WAIT = 3_000
 
+// The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
+const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT }
+
+/** Opens what the dashboard has of its own. */
+async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
+  const openid = openIdSettings(settings)
+  return {
+    database: await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL),
+    lookupTxt: await createTxtLookup(settings.DNS_SERVER),
+    publicUrl: settings.PUBLIC_URL ?? null,
+    from: settings.DASHBOARD_FROM ?? null,
+    openid: openid && createOpenId(openid),
+  }
+}
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
@@ -36,6 +55,7 @@ async function start(settings: ApiSettings, log: Log) {
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   let draining = false
   const replies = createReplies(listenUrl)
+  const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,
     turns: createTurns(Math.ceil(size / 2)),
@@ -53,6 +73,7 @@ async function start(settings: ApiSettings, log: Log) {
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
+    dashboard,
     log,
     clock: () => new Date(),
   })
@@ -64,7 +85,7 @@ async function start(settings: ApiSettings, log: Log) {
     await server.drain()
     clearTimeout(impatience)
     await fleet.leave()
-    await Promise.allSettled([replies.close(), queue.stop(), database.end()])
+    await Promise.allSettled([replies.close(), queue.stop(), database.end(), dashboard?.database.end()])
   }
   return { port: server.port, stop }
 }

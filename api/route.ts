@@ -17,6 +17,7 @@ import type { Producer } from '../db/queue/boss.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
+import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
@@ -45,6 +46,8 @@ export type Deps = {
   upsertWait: number
   sns: Sns
   metrics: Metrics
+  /** What the dashboard has of its own; null: it is left out. */
+  dashboard: DashboardDeps | null
   fleet: Pick<Member, 'flush'>
   scale: () => Promise<Scale>
   /** What the operator's paths ask for; null: there is no such path. */

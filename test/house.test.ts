@@ -211,6 +211,32 @@ t.test('every route declares who may call it', async (t) => {
   }
 })
 
+t.test(
+  'the dashboard’s views escape whatever they show, and bring no script or style of their own',
+  async (t) => {
+    const folder = join(ROOT, 'api/dashboard/views')
+    const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.hbs'))
+    t.ok(files.length > 10)
+    for (const file of files) {
+      const text = await readFile(join(folder, file), 'utf8')
+      t.notMatch(text, /\{\{\{|\{\{~?\s*&|<style|\sstyle=|\son\w+=|<script(?! src=)|=\{\{/, file)
+    }
+    const made = all.filter(
+      ({ file, text }) => file.startsWith('api/dashboard/') && /SafeString|triple/.test(text),
+    )
+    t.strictSame(
+      made.map(({ file }) => file),
+      [],
+    )
+    const sizes = { 'dashboard.css': 8 * 1024, 'dashboard.js': 120 * 90 }
+    for (const [name, most] of Object.entries(sizes)) {
+      const text = await readFile(join(ROOT, 'api/dashboard/assets', name), 'utf8')
+      t.ok(Buffer.byteLength(text) <= most, name)
+      t.ok(text.split('\n').length <= 121 || name.endsWith('.css'), name)
+    }
+  },
+)
+
 t.test('every code has a status', async (t) => {
   t.strictSame(Object.keys(STATUS).sort(), [...CODES].sort())
 })
@@ -231,6 +257,11 @@ const DIRECTORIES = [
   'senders',
   'recipient_pauses',
   'reports',
+  'login_links',
+  'login_requests',
+  'openid_identities',
+  'dashboard_sessions',
+  'audit_entries',
   'processes',
   'counters',
   'upkeep',

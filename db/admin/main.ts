@@ -29,7 +29,11 @@ const NOUNS: readonly Noun[] = [
   { name: 'plan', about: 'the plan catalog', load: () => import('./plan.ts') },
   { name: 'email', about: 'stored emails', load: () => import('./email.ts') },
   { name: 'report', about: 'what providers have reported', load: () => import('./report.ts') },
+  { name: 'login', about: 'a one-time link to the dashboard', load: () => import('./login.ts') },
+  { name: 'member', about: 'the people of a team', load: () => import('./member.ts') },
+  { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
+  { name: 'sender', about: 'what we send through, and its pauses', load: () => import('./sender.ts') },
 ]
 
 const WHERE = `

@@ -13,6 +13,8 @@ export type DeliveryJob = Extract<JobName, `deliver-${string}`>
 
 export type Channel<J extends DeliveryJob = DeliveryJob> = {
   job: J
+  /** What a person calls one. */
+  noun: string
   rows: FragmentSqlToken
   events: FragmentSqlToken
   /** The column that names a message in its events. */
@@ -23,6 +25,7 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = {
 
 export const EMAIL: Channel<'deliver-email'> = {
   job: 'deliver-email',
+  noun: 'email',
   rows: sql.fragment`emails`,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
@@ -33,6 +36,7 @@ export const EMAIL: Channel<'deliver-email'> = {
 
 export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   job: 'deliver-whatsapp',
+  noun: 'WhatsApp message',
   rows: sql.fragment`whatsapp_messages`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
@@ -40,6 +44,10 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     select from whatsapp_events v
     where v.team_id = whatsapp_messages.team_id and v.message_id = whatsapp_messages.id and v.kind = 'unknown'))`,
 }
+
+/** Whether a sender of this key sends for a channel: WhatsApp's begin with its name, email's with their provider's. */
+export const sendsFor = ({ job }: Channel, key: string): boolean =>
+  key.startsWith('whatsapp:') === (job === WHATSAPP.job)
 
 /** References as rows of a statement. */
 export const refTuples = (refs: readonly DeliveryRef[]) =>

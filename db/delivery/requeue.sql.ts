@@ -119,11 +119,17 @@ export async function insertNotes(tx: Tx, channel: Channel, notes: readonly Note
   return rowCount
 }
 
-const stateRow = object({ unfinished: boolean().defined(), given_up: boolean().defined() })
+const stateRow = object({
+  status: string().defined(),
+  unfinished: boolean().defined(),
+  given_up: boolean().defined(),
+  handed_over_as: string().defined().nullable(),
+})
 
 /** Whether a message has something left to deliver, and whether that was given up; null without one. */
 export async function deliveryState(tx: Tx, channel: Channel, { team_id, id }: DeliveryRef) {
   return tx.maybeOne(sql.type(stateRow)`
-    select unfinished, ${gaveUp(channel)} as given_up from ${channel.rows} m
+    select status, unfinished, ${gaveUp(channel)} as given_up, provider_message_id as handed_over_as
+    from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
 }

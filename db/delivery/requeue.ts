@@ -5,11 +5,15 @@
  * marks, jobs and notes are stored together; giving up is told once for each time that a message was accepted or
  * requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
  */
-import type { At } from '../postgres/pool.ts'
+import { Refusal } from '../errors.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
-import { type Channel, type DeliveryJob, type DeliveryRef, EMAIL, WHATSAPP } from './channel.sql.ts'
+import { pausedQueues } from '../queue/pauses.sql.ts'
+import { pausedSenders } from '../senders/senders.sql.ts'
+import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from './channel.sql.ts'
 import {
+  deliveryState,
   givenUpMessages,
   insertNotes,
   markRequeued,
@@ -33,9 +37,6 @@ const PAYLOADS: {
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
   },
 }
-
-/** What an operator requeues, by the noun that names it. */
-export const CHANNELS = { email: EMAIL, whatsapp: WHATSAPP }
 
 /** The note that a message was given up. `since`: when it was accepted, or requeued last. */
 export const gaveUpNote = (
@@ -108,4 +109,37 @@ export async function requeuePicked(
   const found = await requeueableMessages(at.tx, channel, teamId, picked)
   const refs = dryRun ? found : await requeueMessages(at, channel, found, picked.force)
   return refs.map(({ id }) => id)
+}
+
+/** What a requeued message waits for all the same: pauses are not jumped. `reason` null: an operator's. */
+export async function pausesOf(
+  { tx, now }: At,
+  channel: Channel,
+): Promise<{ what: string; until: string | null; reason: string | null }[]> {
+  const queues = (await pausedQueues(tx)).has(channel.job)
+    ? [{ what: `queue ${channel.job}`, until: null, reason: null }]
+    : []
+  const senders = await pausedSenders(tx, now)
+  return [
+    ...queues,
+    ...senders
+      .filter(({ key }) => sendsFor(channel, key))
+      .map(({ key, paused_until: until, pause_reason: reason }) => ({
+        what: `sender ${key}`,
+        until,
+        reason,
+      })),
+  ]
+}
+
+/** Why a message cannot be requeued. */
+export async function requeueRefusal(tx: Tx, channel: Channel, ref: DeliveryRef): Promise<Refusal> {
+  const state = await deliveryState(tx, channel, ref)
+  if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
+  const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
+  return new Refusal(
+    'bad_request',
+    `the ${channel.noun} is ${reason}; only what was never handed over can be requeued: what is queued, and with ` +
+      '--force what was refused',
+  )
 }

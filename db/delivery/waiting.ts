@@ -4,10 +4,10 @@
  */
 
 import type { Tx } from '../postgres/pool.ts'
-import { pausedQueues } from '../queue/pauses.sql.ts'
 import { openJob } from '../queue/jobs.sql.ts'
+import { pausedQueues } from '../queue/pauses.sql.ts'
 import { pausedSenders, recipientPauses } from '../senders/senders.sql.ts'
-import { type Channel, type DeliveryRef, WHATSAPP } from './channel.sql.ts'
+import { type Channel, type DeliveryRef, sendsFor } from './channel.sql.ts'
 import { deliveryState } from './requeue.sql.ts'
 
 /**
@@ -55,7 +55,7 @@ export async function waitingOf(
   const state = await deliveryState(tx, channel, ref)
   if (!state?.unfinished) return null
   const job = await openJob(tx, channel.job, ref.id)
-  const senders = (await pausedSenders(tx, now)).filter(({ key }) => isOf(channel, key))
+  const senders = (await pausedSenders(tx, now)).filter(({ key }) => sendsFor(channel, key))
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient], now)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {
@@ -85,7 +85,3 @@ function stateOf(job: OpenJob, givenUp: boolean, now: Date): WaitingState {
   if (job.active) return 'in_flight'
   return Date.parse(job.at) <= now.getTime() ? 'not_taken_yet' : 'put_off'
 }
-
-/** A sender's key begins with its channel, but for email's, which begin with their provider. */
-const isOf = (channel: Channel, key: string): boolean =>
-  key.startsWith('whatsapp:') === (channel.job === WHATSAPP.job)

@@ -97,3 +97,12 @@ export async function dkimKeysByDomain(
     select id, name, dkim_selector, dkim_private_key from domains
     where (team_id, id) in (select * from ${sql.unnest(refs, ['uuid', 'uuid'])} as ref (team_id, id))`)
 }
+
+const ownerRow = object({ team_id: string().defined() })
+
+/** The team that has verified this domain; of several the one that did so first. Null for none. */
+export async function teamOfDomain(tx: Tx, name: string): Promise<string | null> {
+  const owner = await tx.maybeOne(sql.type(ownerRow)`
+    select team_id from domains where name = ${name} and status = 'verified' order by verified_at limit 1`)
+  return owner?.team_id ?? null
+}

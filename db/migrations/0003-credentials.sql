@@ -18,14 +18,19 @@ create table users (
   id uuid primary key,
   email text not null,
   identity text not null unique,
+  -- Runs the service: sees every team and the operator's pages.
+  operator boolean not null default false,
   created_at timestamptz not null
 );
 
 create table memberships (
   team_id uuid not null references teams (id) on delete cascade,
   user_id uuid not null references users (id) on delete cascade,
+  -- What the person may do on the dashboard; a session token acts for its team whatever the role.
+  role text not null default 'viewer' check (role in ('viewer', 'editor', 'owner')),
   primary key (team_id, user_id)
 );
+create index memberships_user on memberships (user_id);
 
 create table sessions (
   id uuid primary key,

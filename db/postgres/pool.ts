@@ -120,6 +120,15 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return false
 }
 
+/** Whether a statement was cancelled since it took too long, and the database is otherwise well. */
+export function isTooSlow(error: unknown): boolean {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    if (fault instanceof StatementCancelledError || fault instanceof StatementTimeoutError) return true
+    if ((fault as { code?: unknown }).code === '57014') return true
+  }
+  return false
+}
+
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 

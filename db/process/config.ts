@@ -81,6 +81,13 @@ export const commaList = (text = ''): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
+/** An http or https URL. */
+export const httpUrl = string().test(
+  'http url',
+  '${path} must be an http(s) URL',
+  (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
+)
+
 /** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
@@ -99,11 +106,7 @@ const toolSettings = object({
   SECRET_KEY: anySecretKey,
   DNS_SERVER: string(),
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
-  PUBLIC_URL: string().test(
-    'http url',
-    '${path} must be an http(s) URL',
-    (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
-  ),
+  PUBLIC_URL: httpUrl,
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createApp } from '../../api/app.ts'
+import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
 import type { Deps } from '../../api/route.ts'
@@ -99,7 +100,14 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
-  }: { clock?: () => Date; url?: string; wake?: Deps['wake']; upsertWait?: number } = {},
+    dashboard = {},
+  }: {
+    clock?: () => Date
+    url?: string
+    wake?: Deps['wake']
+    upsertWait?: number
+    dashboard?: Partial<DashboardDeps>
+  } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
@@ -131,6 +139,14 @@ export async function startService(
     scale: createScale(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    dashboard: {
+      database,
+      lookupTxt: async () => [],
+      publicUrl: null,
+      from: null,
+      openid: null,
+      ...dashboard,
+    },
     sns: createSns({ topics: [] }),
     log: silentLog,
     clock,

@@ -1,7 +1,7 @@
 /**
  * Judges why SES did not take a message: SDK errors → outcomes.
- * Promises: pure; by the error's name, with one exception where SES gives one name to two things; `detail` is
- * printable, short and free of secrets. providers.md §2.1.
+ * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
+ * printable, short and free of secrets. providers.md §2.1; decisions: our own set-up refused.
  */
 import { storableWords } from '../../db/text/words.ts'
 import { NOT_CONNECTED } from './connection.ts'
@@ -20,8 +20,8 @@ type Verdict =
   | 'pause'
   /** As `pause`, and the words may hold credentials. */
   | 'login'
-  /** Only emails like this one wait: of this domain, for example. */
-  | 'wait'
+  /** An identity is not verified, or may not be used: a policy may allow some senders and not others. */
+  | 'identity'
   | 'refuse'
 
 /** By the SDK's names and, for what fails before it reaches SES, those of AWS's front door. */
@@ -34,14 +34,15 @@ const VERDICTS: Record<string, Verdict> = {
   ...{ InvalidClientTokenId: 'login', ExpiredTokenException: 'login', ExpiredToken: 'login' },
   ...{ InvalidSignatureException: 'login', SignatureDoesNotMatch: 'login', RequestExpired: 'login' },
   ...{ MissingAuthenticationTokenException: 'login', IncompleteSignature: 'login' },
-  // A policy may allow some senders and not others.
-  ...{ MailFromDomainNotVerifiedException: 'wait', AccessDeniedException: 'wait', AccessDenied: 'wait' },
+  ...{ MailFromDomainNotVerifiedException: 'identity', AccessDeniedException: 'identity' },
+  ...{ AccessDenied: 'identity' },
   ...{ MessageRejected: 'refuse', BadRequestException: 'refuse', ValidationException: 'refuse' },
 }
 
 /** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
 const PAUSE = 900
-const WAIT = 600
+/** Said of senders, and in the sandbox of recipients: either is for the operator to verify. */
+const NOT_VERIFIED = /\bnot verified\b/i
 /** For so long its Send or Delivery event may still tell that SES has taken the message. */
 const UNKNOWN_WAIT = 600
 
@@ -56,8 +57,10 @@ export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' 
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
   const verdict = verdictOf(fault)
   if (verdict !== undefined) return outcomeOf(verdict, fault, words)
-  const safe = status !== undefined || timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')
-  if (safe) return { kind: 'deferred', detail: words }
+  if (timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')) {
+    return { kind: 'sender', detail: words, trouble: 'connection' }
+  }
+  if (status !== undefined) return { kind: 'deferred', detail: words }
   const detail = storableWords(`no answer after the message was handed over: ${words}`)
   return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT }
 }
@@ -66,6 +69,7 @@ function verdictOf({ name, message }: SesFault): Verdict | undefined {
   const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
   // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
+  if (name === 'MessageRejected' && NOT_VERIFIED.test(message)) return 'identity'
   return verdict
 }
 
@@ -79,8 +83,8 @@ function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcom
       const told = storableWords(`${name}: AWS does not take our credentials`)
       return { kind: 'sender', detail: told, trouble: 'setup' }
     }
-    case 'wait':
-      return { kind: 'deferred', detail, wait_seconds: WAIT }
+    case 'identity':
+      return { kind: 'policy', detail, blames: 'identity' }
     case 'refuse':
       return { kind: 'refused', detail, effect: 'none' }
   }

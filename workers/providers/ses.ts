@@ -79,11 +79,7 @@ type Asking = {
   cut: AbortSignal | undefined
 }
 
-async function deliver(
-  client: SESv2Client,
-  email: OutgoingEmail,
-  asking: Asking,
-): Promise<EmailDelivery> {
+async function deliver(client: SESv2Client, email: OutgoingEmail, asking: Asking): Promise<EmailDelivery> {
   const { to, outcomes } = wireRecipients(email.recipients)
   if (to.length === 0) return { provider_message_id: null, outcomes: outcomes(new Map()) }
   const { id, outcome } = await attempt(client, email, to, asking)

@@ -1,7 +1,8 @@
 /**
  * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
- * Promises: pure; by code (RFC 5321, RFC 3463), never by wording; `detail` is printable, short and free of secrets.
- * An operator's fault (login, TLS) never ends a message. decisions: delivery reports.
+ * Promises: pure; by code (RFC 5321, RFC 3463), and by wording only where two well-known servers give no code of
+ * their own; `detail` is printable, short and free of secrets. An operator's fault (login, relay access, TLS) never
+ * ends a message. decisions: our own set-up refused, delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
 import type { Describe, Outcome } from './provider.ts'
@@ -10,6 +11,8 @@ import type { Describe, Outcome } from './provider.ts'
 export type Attempt = {
   /** The recipients, as given to the server. */
   to: readonly string[]
+  /** Whether the server was asked for anything about this message: nodemailer calls a later break CONN, too. */
+  isBegun: () => boolean
   handed_over: boolean
   /** Recipients that the server refused by name, with its replies, as far as the dialogue came. */
   refusals: () => readonly NodemailerError[]
@@ -23,6 +26,22 @@ const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
+/** What is about the message, wherever it is said: its size, its content. */
+const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
+/** The recipient's address, and nobody else's: 5.1.7 and 5.1.8 are about the sender. */
+const DEAD_ADDRESS: ReadonlySet<string> = new Set(['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10'])
+/** Exim and its like refuse a client that may not relay with a bare 550. */
+const NO_RELAYING =
+  /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
+/** SES over SMTP says after DATA, in words alone, what its API has names for. */
+const SES_SET_UP =
+  /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i
+
+/** Microsoft's codes for a login that may not send as this sender, which it gives as late as after DATA. */
+const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
+
+/** What a reply was given to: the sender, one recipient, or the message. */
+type Stage = 'MAIL' | 'RCPT' | 'DATA'
 
 /** An outcome for each of the attempt's recipients once the server has taken the message. */
 export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {
@@ -51,41 +70,62 @@ function outcomes(
   const found = new Map(to.map((recipient) => [recipient, shared]))
   for (const { recipient, response } of refusals) {
     if (recipient !== undefined && found.has(recipient)) {
-      found.set(recipient, judgeReply(response ?? '', true, describe))
+      found.set(recipient, judgeReply(response ?? '', 'RCPT', describe))
     }
   }
   return found
 }
 
 function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Describe): Outcome {
-  const { code, response } = error
+  const { code, command, response = '', responseCode = 0 } = error
   const replied = code === 'EENVELOPE' || code === 'EMESSAGE'
-  if (replied && /^[45]\d\d/.test(response ?? '')) return judgeReply(response ?? '', false, describe)
-  const words = response ?? `${error.message}${code ? ` (${code})` : ''}`
-  if (attempt.handed_over && error.responseCode !== 421) {
+  if (replied && /^[45]\d\d/.test(response)) {
+    return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
+  }
+  const words = response || `${error.message}${code ? ` (${code})` : ''}`
+  if (attempt.handed_over && responseCode !== 421) {
     return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
   }
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
-  if (SLOW_DOWN_CODES.has(error.responseCode ?? 0)) return { kind: 'sender', detail, trouble: 'slow' }
-  if (BEFORE_MAIL.has(error.command ?? '')) return { kind: 'sender', detail, trouble: 'connection' }
+  if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
+  if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {
+    // It was reached, and does not want us.
+    return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
+  }
   return { kind: 'deferred', detail }
 }
 
-/** Judges one reply, to RCPT (`named`: it speaks of one recipient) or to the message. */
-function judgeReply(reply: string, named: boolean, describe: Describe): Outcome {
+/** The enhanced status code of a reply, '' without one. */
+const enhancedOf = (reply: string): string => /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
+
+function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   const code = Number(reply.slice(0, 3))
+  const enhanced = enhancedOf(reply)
   const detail = describe(reply)
-  if (LOGIN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'setup' }
+  // 454 4.7.1 is "relay access denied" for now, as Debian's Postfix has it.
+  const setup = LOGIN_CODES.has(code) || (code === 454 && enhanced.startsWith('4.7.'))
+  if (setup) return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
-  const for_good = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
-  if (!for_good) return { kind: 'deferred', detail }
-  return { kind: 'refused', detail, effect: named && isDeadAddress(reply) ? 'hard' : 'none' }
+  const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
+  if (!forGood) return { kind: 'deferred', detail }
+  const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
+  if (blames !== null) return { kind: 'policy', detail, blames }
+  return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOf(code, enhanced) : 'none' }
 }
 
-/** Whether a 5xx reply to RCPT is a permanent bounce: 5.1.x, or a bare 550 (decisions: delivery reports). */
-function isDeadAddress(reply: string): boolean {
-  const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1]
-  if (enhanced === undefined) return reply.startsWith('550')
-  return enhanced.startsWith('5.1.')
+/** Whose a refusal is that may be about our set-up; null for one that cannot. */
+function blameOf(reply: string, enhanced: string, stage: Stage): 'recipient' | 'identity' | null {
+  // To MAIL a server knows nothing but the sender.
+  if (stage === 'MAIL') return reply.startsWith('552') ? null : 'identity'
+  if (SEND_AS_DENIED.has(enhanced)) return 'identity'
+  if (stage === 'DATA') return SES_SET_UP.test(reply) ? 'identity' : null
+  const relaying = enhanced === '' && NO_RELAYING.test(reply)
+  return enhanced.startsWith('5.7.') || relaying ? 'recipient' : null
+}
+
+/** What a recipient refused for good means for its contact (decisions: delivery reports). */
+function effectOf(code: number, enhanced: string): 'hard' | 'soft' | 'none' {
+  if (DEAD_ADDRESS.has(enhanced)) return 'hard'
+  return enhanced === '' && code === 550 ? 'soft' : 'none'
 }

@@ -99,14 +99,13 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   const envelope = mail.message.getEnvelope()
   // nodemailer notes the server's refusals here, also when the message as a whole fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
-  mail.message.processFunc((input) => {
-    const slicer = createSlicer()
-    attempt.began = () => slicer.readableDidRead
-    return pipeline(input, slicer, () => undefined).once('end', () => {
+  attempt.isBegun = () => envelope.rejectedErrors !== undefined
+  mail.message.processFunc((input) =>
+    pipeline(input, createSlicer(), () => undefined).once('end', () => {
       attempt.handed_over = true
       attempt.onHandedOver()
-    })
-  })
+    }),
+  )
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
 }
 
@@ -119,14 +118,9 @@ const createSlicer = (): Transform =>
     },
   })
 
-async function deliver(
-  transport: Transport,
-  email: OutgoingEmail,
-  sending: Sending,
-): Promise<EmailDelivery> {
+async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
   const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
-  const found =
-    to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, sending)
+  const found = to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, sending)
   const outcomes = outcomesOf(found)
   const accepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
   return { provider_message_id: accepted ? email.message_id : null, outcomes }
@@ -145,7 +139,7 @@ async function attemptTo(
   const attempt: TrackedAttempt = {
     to,
     handed_over: false,
-    began: () => false,
+    isBegun: () => false,
     refusals: () => [],
     onHandedOver() {
       clearTimeout(timer)

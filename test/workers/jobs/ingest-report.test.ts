@@ -192,12 +192,20 @@ t.test('of a batch taken one by one, what is early keeps its job until the batch
   await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
   const gate = await holdReport(service)
   t.teardown(gate.open)
-  // Two loops could share out what is to be one batch.
   const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
   t.teardown(() => queue.stop(10_000))
-  const work: typeof queue.work = async (job, options, handler) =>
-    await queue.work(job, { ...options, concurrency: 1 }, handler)
-  await startWorker(t, service, { queue: { ...queue, work } })
+  // Two loops could share out what is to be one batch.
+  const claims: typeof queue.claims = (job) => {
+    const own = queue.claims(job)
+    let claimed = false
+    const fetch: typeof own.fetch = async (limit) => {
+      if (claimed) return []
+      claimed = true
+      return own.fetch(limit)
+    }
+    return { ...own, fetch }
+  }
+  await startWorker(t, service, { queue: { ...queue, claims } })
   await until('the last one is held', gate.isWaiting)
   const states = async () => (await ingestJobs(service)).map(({ state }) => state)
   t.strictSame(await states(), ['active', 'active', 'active'])

@@ -78,14 +78,14 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
   [
     'a domain that is not verified',
     error('MailFromDomainNotVerifiedException'),
-    { kind: 'deferred', wait_seconds: 600 },
+    { kind: 'policy', blames: 'identity' },
   ],
   [
-    'rejected, whatever the words',
+    'an identity that is not verified, or a recipient of the sandbox',
     error('MessageRejected', 400, 'Email address is not verified. The following identities failed …'),
-    { kind: 'refused', effect: 'none' },
+    { kind: 'policy', blames: 'identity' },
   ],
-  ['a policy', error('AccessDeniedException', 403), { kind: 'deferred', wait_seconds: 600 }],
+  ['a policy', error('AccessDeniedException', 403), { kind: 'policy', blames: 'identity' }],
   [
     'rejected',
     error('MessageRejected'),
@@ -126,12 +126,16 @@ t.test('credentials and control characters stay out of what is stored', async (t
   t.equal(only(await provider.send(outgoingEmail()))?.detail, 'MessageRejected: a b c')
 })
 
-t.test('a server that cannot be reached leaves the message untouched', async (t) => {
+t.test('a server that cannot be reached is the sender’s trouble', async (t) => {
   await startSesApi(t)
   const refusing = provide(t, { endpoint: 'http://127.0.0.1:1' })
-  t.match(only(await refusing.send(outgoingEmail())), { kind: 'deferred', detail: /ECONNREFUSED/ })
+  t.match(only(await refusing.send(outgoingEmail())), {
+    kind: 'sender',
+    trouble: 'connection',
+    detail: /ECONNREFUSED/,
+  })
   const unknown = provide(t, { endpoint: 'http://ses.invalid' })
-  t.match(only(await unknown.send(outgoingEmail())), { kind: 'deferred' })
+  t.match(only(await unknown.send(outgoingEmail())), { kind: 'sender', trouble: 'connection' })
 })
 
 t.test('a handshake that never ends is given up within our own limits', async (t) => {

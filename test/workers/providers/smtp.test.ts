@@ -64,32 +64,77 @@ t.test('each recipient has the outcome of its own reply, and the others are stil
   }
 })
 
-t.test('a refusal at RCPT suppresses when it is 5.1.x or a bare 550, and only then', async (t) => {
-  let reply = ''
-  const { provider } = await start(t, { onRcpt: () => reply })
-  const cases: [string, boolean][] = [
-    ['550 5.1.1 No such user', true],
-    ['550 No such user here', true],
-    ['553 5.1.3 Bad syntax', true],
-    ['556 5.1.10 Null MX', true],
-    ['550 5.1.8 Sender domain not found', true],
-    ['553 5.1.7 Bad sender syntax', true],
-    ['552 5.2.2 Mailbox full', false],
-    ['550 5.2.2 Mailbox full', false],
-    ['552 5.3.4 Too big', false],
-    ['554 5.6.0 Content', false],
-    ['550 5.7.1 Policy', false],
-    ['552 Full', false],
-    ['553 Not allowed', false],
-    ['554 No', false],
-    ['501 Bad address', false],
-  ]
-  for (const [words, dead] of cases) {
-    reply = words
-    const effect = dead ? 'hard' : 'none'
-    t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
-  }
-})
+t.test(
+  'a refusal at RCPT bounces the contact when its code is about the address, and only then',
+  async (t) => {
+    let reply = ''
+    const { provider } = await start(t, { onRcpt: () => reply })
+    const cases: [words: string, effect: 'hard' | 'soft' | 'none'][] = [
+      ['550 5.1.1 No such user', 'hard'],
+      ['550 5.1.2 No such host', 'hard'],
+      ['553 5.1.3 Bad syntax', 'hard'],
+      ['551 5.1.6 Moved', 'hard'],
+      ['556 5.1.10 Null MX', 'hard'],
+      ['550 No such user here', 'soft'],
+      ['550 5.1.8 Sender domain not found', 'none'],
+      ['553 5.1.7 Bad sender syntax', 'none'],
+      ['550 5.1.0 Address rejected', 'none'],
+      ['550 5.0.0 No', 'none'],
+      ['550 5.2.1 Disabled', 'none'],
+      ['552 5.2.2 Mailbox full', 'none'],
+      ['552 5.3.4 Too big', 'none'],
+      ['554 5.6.0 Content', 'none'],
+      ['552 Full', 'none'],
+      ['553 Not allowed', 'none'],
+      ['554 No', 'none'],
+      ['501 Bad address', 'none'],
+    ]
+    for (const [words, effect] of cases) {
+      reply = words
+      t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
+    }
+  },
+)
+
+t.test(
+  'what a relay says of us is no refusal of a message: relay access, login, sender, identity',
+  async (t) => {
+    const policy = (blames: string) => ({ kind: 'policy', blames })
+    const setup = { kind: 'sender', trouble: 'setup' }
+    const cases: [reply: string, expected: object][] = [
+      // Postfix: no login, no relay access, a sender that the login does not own.
+      ['RCPT 554 5.7.1 <client.test[192.0.2.1]>: Client host rejected: Access denied', policy('recipient')],
+      ['RCPT 554 5.7.1 <ana@example.org>: Relay access denied', policy('recipient')],
+      ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', setup],
+      [
+        'RCPT 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u',
+        policy('recipient'),
+      ],
+      ['MAIL 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('identity')],
+      ['MAIL 550 5.1.8 <b-x@bounces.test>: Sender address rejected: Domain not found', policy('identity')],
+      ['MAIL 550 Sender verify failed', policy('identity')],
+      ['MAIL 552 5.3.4 Message size exceeds fixed limit', { kind: 'refused', effect: 'none' }],
+      // Exim.
+      ['RCPT 550 relay not permitted', policy('recipient')],
+      // Microsoft.
+      ['DATA 550 5.7.60 SMTP; Client does not have permissions to send as this sender', policy('identity')],
+      // SES over SMTP.
+      ['DATA 554 Message rejected: Email address is not verified. The following …', policy('identity')],
+      ['DATA 554 Message rejected: Virus', { kind: 'refused', effect: 'none' }],
+      ['DATA 554 5.7.1 This message looks like spam', { kind: 'refused', effect: 'none' }],
+      ['CONN 554 5.7.1 You are blocked', setup],
+      ['CONN 450 later', { kind: 'sender', trouble: 'connection' }],
+      ['RCPT 530 5.7.0 Must issue a STARTTLS command first', setup],
+    ]
+    for (const [line, expected] of cases) {
+      const reply = line.slice(5)
+      const hook =
+        { RCPT: 'onRcpt', MAIL: 'onMail', DATA: 'onMessage', CONN: 'onConnect' }[line.slice(0, 4)] ?? ''
+      const { provider } = await start(t, { [hook]: () => reply })
+      t.match(only(await provider.send(outgoingEmail())), { ...expected, detail: reply }, line)
+    }
+  },
+)
 
 t.test('a refusal of the message refuses the recipients still alive, without suppressing them', async (t) => {
   const onRcpt = (to: string) => (to === 'dead@example.com' ? '550 5.1.1 No such user' : undefined)
@@ -108,8 +153,6 @@ t.test('a refusal of the message refuses the recipients still alive, without sup
     t.strictSame(outcomes.get('ok@example.com'), { kind, detail: words, ...effect })
     t.match(outcomes.get('dead@example.com'), { kind: 'refused', effect: 'hard' }, 'its own reply stands')
   }
-  const { provider } = await start(t, { onMail: () => '550 5.7.1 Sender not welcome' })
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused', effect: 'none' })
 })
 
 t.test('a DATA command refused is a refusal of the message', async (t) => {
@@ -176,14 +219,17 @@ t.test('a server that asks for a login gets the one of the URL, over TLS where i
     const provider = provide(t, { url: `${with_login}?tls.rejectUnauthorized=false&requireTLS=1` })
     t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, secure ? 'smtps' : 'STARTTLS')
     const strict = provide(t, { url: with_login })
-    t.match(only(await strict.send(outgoingEmail())), { kind: 'deferred', detail: /certificate/ })
+    t.match(only(await strict.send(outgoingEmail())), {
+      ...{ kind: 'sender', trouble: 'connection' },
+      detail: /certificate/,
+    })
   }
 })
 
 t.test('where TLS is required and not offered, nothing is sent', async (t) => {
   const { sink } = await start(t)
   const provider = provide(t, { url: `${sink.url}?requireTLS=1` })
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'sender' })
   t.equal(sink.messages().length, 0)
 })
 

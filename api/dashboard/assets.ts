@@ -1,0 +1,25 @@
+/** The stylesheet and the script: read once, under a path with their digest, so that browsers keep them for ever. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const TYPES = { 'dashboard.css': 'text/css', 'dashboard.js': 'text/javascript' } as const
+type Name = keyof typeof TYPES
+
+export type Asset = { type: string; bytes: Buffer }
+
+/** Each asset's path after /dashboard, and the asset by its path. */
+export type Assets = { paths: Record<Name, string>; byPath: ReadonlyMap<string, Asset> }
+
+/** Reads the assets. */
+export function readAssets(): Assets {
+  const byPath = new Map<string, Asset>()
+  const read = (name: Name): string => {
+    const bytes = readFileSync(join(import.meta.dirname, 'assets', name))
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+    const path = `/assets/${digest}/${name}`
+    byPath.set(path, { type: `${TYPES[name]}; charset=utf-8`, bytes })
+    return path
+  }
+  return { paths: { 'dashboard.css': read('dashboard.css'), 'dashboard.js': read('dashboard.js') }, byPath }
+}

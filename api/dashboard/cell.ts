@@ -1,0 +1,110 @@
+/**
+ * Values as people read them: times with their age, statuses as words, numbers with separators. Pure.
+ * Promises: times are absolute, in UTC, with their age beside them; nothing is cut without a way to the whole.
+ */
+
+/** How a thing stands, for its colour; the words say the same. */
+export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad'
+
+export type Cell = {
+  text: string
+  /** After /dashboard. */
+  href?: string
+  /** A smaller line under the text. */
+  detail?: string
+  /** Shown as a label in this colour. */
+  tone?: Tone
+  /** A machine's word: in monospace. */
+  code?: boolean
+  number?: boolean
+  /** Set for a time: its machine-readable form, and how long ago it was. */
+  iso?: string
+  age?: string
+  /** Offers to copy the text. */
+  copy?: boolean
+  /** A button of a form of its own. */
+  button?: { action: string; label: string; confirm?: string; tone?: 'danger' | 'quiet' }
+}
+
+const UNITS = [
+  { seconds: 31_536_000, one: 'year' },
+  { seconds: 2_592_000, one: 'month' },
+  { seconds: 86_400, one: 'day' },
+  { seconds: 3_600, one: 'hour' },
+  { seconds: 60, one: 'minute' },
+] as const
+
+/** So many of a unit in words: `3 hours`. */
+export function duration(seconds: number): string {
+  const unit = UNITS.find((candidate) => seconds >= candidate.seconds)
+  if (!unit) return seconds < 1 ? 'no time' : plural(Math.floor(seconds), 'second')
+  return plural(Math.floor(seconds / unit.seconds), unit.one)
+}
+
+/** A number with its noun. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
+
+/** How long ago a time is, or how far off. */
+export function ageOf(iso: string, now: Date): string {
+  const seconds = (now.getTime() - new Date(iso).getTime()) / 1_000
+  if (Math.abs(seconds) < 5) return 'just now'
+  return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
+}
+
+/** A time to the second, in UTC. */
+export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
+
+/** A time with its age; `never` for none. */
+export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
+  iso === null ? faint(never) : { text: utc(iso), iso, age: ageOf(iso, now) }
+
+/** Plain text; a dash for nothing. */
+export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({
+  text: value || '–',
+  ...more,
+})
+
+/** Words that stand for a missing value. */
+export const faint = (words: string): Cell => ({ text: words, tone: 'plain' })
+
+/** A number with separators, at the right. */
+export const number = (value: number | null, more: Partial<Cell> = {}): Cell => ({
+  text: value === null ? 'unlimited' : value.toLocaleString('en-US'),
+  number: true,
+  ...more,
+})
+
+const TONES: Readonly<Record<string, Tone>> = {
+  queued: 'busy',
+  sent: 'busy',
+  pending: 'warn',
+  paused: 'warn',
+  delivered: 'good',
+  opened: 'good',
+  clicked: 'good',
+  read: 'good',
+  subscribed: 'good',
+  verified: 'good',
+  approved: 'good',
+  found: 'good',
+  active: 'good',
+  missing: 'bad',
+  different: 'bad',
+  bounced: 'bad',
+  complained: 'bad',
+  failed: 'bad',
+  rejected: 'bad',
+  revoked: 'plain',
+  expired: 'plain',
+}
+
+/** A status as a coloured word. */
+export const status = (word: string, more: Partial<Cell> = {}): Cell => ({
+  text: word.replaceAll('_', ' '),
+  tone: TONES[word] ?? 'plain',
+  ...more,
+})
+
+/** The colour of a status. */
+export const toneOf = (word: string): Tone => TONES[word] ?? 'plain'

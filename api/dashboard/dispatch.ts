@@ -1,0 +1,210 @@
+/**
+ * The dashboard's own dispatcher: asset or page → session → origin and token → rights → handler → HTML.
+ * Promises: a page is served to nobody whom its access does not name; a POST counts only from our own pages; every
+ * answer carries the safe headers; a fault is a page too, and tells nothing but the request's id.
+ */
+import type { Context, Middleware } from 'koa'
+import { Refusal } from '../../db/errors.ts'
+import { reaches } from '../../db/people/roles.ts'
+import { type Person, personOfSession } from '../../db/people/sign-in.ts'
+import { teamById } from '../../db/teams/teams.sql.ts'
+import { readBytes } from '../input.ts'
+import type { Deps } from '../route.ts'
+import { type Assets, readAssets } from './assets.ts'
+import { type Fault, faultOf, faultView } from './faults.ts'
+import { createFinder, type Finder, type Found } from './find.ts'
+import {
+  formToken,
+  homeOf,
+  isFormToken,
+  isOurs,
+  noticeOf,
+  originOf,
+  readCookie,
+  safeHeaders,
+  seal,
+  writeCookie,
+} from './guard.ts'
+import { createLayout, type Frame, type Layout } from './layout.ts'
+import {
+  BASE,
+  type DashboardDeps,
+  type Page,
+  type PageAnswer,
+  type PageDeps,
+  type PageRequest,
+  redirect,
+  type Seat,
+} from './page.ts'
+import { PAGES } from './routes.ts'
+import { compileViews } from './views.ts'
+
+/** What a form may send, in bytes: a template's html and text, percent-encoded. */
+const FORM_LIMIT = 8 * 1024 * 1024
+const NOTICE_SECONDS = 120
+
+type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
+
+/** One request on its way: who asks, and in which team. */
+type Visit = { ctx: Context; request: PageRequest; person: Person | null; team: Seat | null }
+
+const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
+
+/** The team as this person may use it; null when it is none of theirs. */
+async function seatOf({ seats, operator }: Person, teamId: string, deps: PageDeps): Promise<Seat | null> {
+  const id = teamId.toLowerCase()
+  const seat = seats.find((candidate) => candidate.team_id === id)
+  if (seat) return { id, name: seat.name, role: operator ? 'owner' : seat.role, member: true }
+  const team = operator ? await teamById(deps.database, id) : null
+  return team && { id, name: team.name, role: 'owner', member: false }
+}
+
+/** Runs a page's handler for whoever may open it. @throws Refusal. */
+async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
+  const { request, person } = visit
+  if (page.access === 'open') return page.handle({ ...request, person }, deps)
+  if (!person) {
+    const search = new URLSearchParams({ return_to: BASE + request.path })
+    return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
+  }
+  if (page.access === 'person') return page.handle({ ...request, person }, deps)
+  if (page.access === 'operator') {
+    if (!person.operator) throw nothingHere()
+    return page.handle({ ...request, person }, deps)
+  }
+  const team = await seatOf(person, request.params.team ?? '', deps)
+  if (!team) throw nothingHere()
+  visit.team = team
+  if (!reaches(team.role, page.access)) {
+    throw new Refusal(
+      'insufficient_scope',
+      `this takes the role ${page.access}, and yours here is ${team.role}`,
+    )
+  }
+  return page.handle({ ...request, person, team }, deps)
+}
+
+/** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
+async function readForm({ ctx, request, person }: Visit, { secrets }: PageDeps): Promise<URLSearchParams> {
+  const foreign = () =>
+    new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
+  if (!isOurs(ctx, request.home)) throw foreign()
+  const form = new URLSearchParams((await readBytes(ctx.req, FORM_LIMIT)).toString())
+  if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) throw foreign()
+  for (const value of form.values()) {
+    if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')
+  }
+  return form
+}
+
+function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
+  const { ctx, request } = visit
+  const { home } = request
+  if (answer.kind === 'redirect') {
+    for (const cookie of answer.cookies) writeCookie(ctx, home, cookie)
+    if (answer.notice) {
+      const value = seal(dashboard.deps.secrets, answer.notice)
+      writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
+    }
+    ctx.status = 303
+    ctx.set('Location', answer.to.startsWith('/') || answer.to === '' ? BASE + answer.to : answer.to)
+    ctx.body = ''
+  } else if (answer.kind === 'raw') {
+    ctx.status = 200
+    ctx.set(answer.headers)
+    ctx.body = answer.body
+  } else {
+    sendPage(dashboard, visit, answer)
+  }
+}
+
+type Shown = Extract<PageAnswer, { kind: 'show' }>
+
+function sendPage(
+  { deps, layout }: Dashboard,
+  { ctx, request, person, team }: Visit,
+  { view, status }: Shown,
+  told: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
+): void {
+  const left = readCookie(ctx, request.home, 'notice')
+  const notice = told.notice ?? noticeOf(deps.secrets, left)
+  if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
+  const csrf = person ? formToken(deps.secrets, person.session_id) : ''
+  const { refused } = told
+  ctx.status = status
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused })
+}
+
+/** A form's fault, told on the page that has the form; null when there is none, or it cannot be shown. */
+async function tellOnPage(dashboard: Dashboard, visit: Visit, fault: Fault): Promise<boolean> {
+  const { request, person } = visit
+  const found = person && visit.ctx.method === 'POST' ? dashboard.finder.above(request.path) : null
+  if (!found || fault.status >= 500) return false
+  const looked = { ...visit, request: { ...request, path: found.path, params: found.params } }
+  const answer = await answerOf(found.page, looked, dashboard.deps).catch(() => null)
+  if (answer?.kind !== 'show') return false
+  const notice = { tone: 'bad', text: fault.words } as const
+  const refused = { action: request.path, form: request.form }
+  sendPage(dashboard, looked, { ...answer, status: fault.status }, { notice, refused })
+  return true
+}
+
+async function serve(
+  dashboard: Dashboard,
+  visit: Visit,
+  found: Found | 'other method' | null,
+): Promise<void> {
+  const { ctx, request } = visit
+  const { deps } = dashboard
+  try {
+    const session = readCookie(ctx, request.home, 'session')
+    visit.person = session ? await personOfSession(deps.database, session, request.now) : null
+    if (found === 'other method') throw new Refusal('method_not_allowed', 'this page is not asked for so')
+    if (found === null) throw nothingHere()
+    if (ctx.method === 'POST') request.form = await readForm(visit, deps)
+    send(dashboard, visit, await answerOf(found.page, visit, deps))
+  } catch (error) {
+    const fault = faultOf(error, ctx.state.id, deps.log)
+    if (await tellOnPage(dashboard, visit, fault)) return
+    sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
+  }
+}
+
+function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
+  const asset = ctx.method === 'GET' ? byPath.get(path) : undefined
+  if (!asset) return false
+  ctx.status = 200
+  ctx.set({ 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=31536000, immutable' })
+  ctx.body = asset.bytes
+  return true
+}
+
+/** Serves everything under /dashboard. */
+export function dashboard({ database: _api, ...deps }: Deps, own: DashboardDeps): Middleware {
+  const assets = readAssets()
+  const layout = createLayout(compileViews(), assets)
+  const board: Dashboard = { assets, layout, finder: createFinder(PAGES), deps: { ...deps, ...own } }
+  return async (ctx, next) => {
+    if (ctx.path !== BASE && !ctx.path.startsWith(`${BASE}/`)) return next()
+    const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
+    const home = homeOf(ctx, own.publicUrl)
+    ctx.set(safeHeaders(home))
+    if (sendAsset(ctx, assets, path)) return
+    const found = board.finder.page(ctx.method, path)
+    const known = found !== null && found !== 'other method'
+    ctx._matchedRoute = known ? BASE + found.page.path : `${BASE}/…`
+    const request: PageRequest = {
+      path,
+      params: known ? found.params : {},
+      query: new URLSearchParams(ctx.querystring),
+      form: new URLSearchParams(),
+      origin: originOf(ctx),
+      userAgent: ctx.get('User-Agent'),
+      home,
+      cookies: (name) => readCookie(ctx, home, name),
+      now: deps.clock(),
+    }
+    await serve(board, { ctx, request, person: null, team: null }, found)
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
+ * DASHBOARD_FROM is of.
+ * Promises: whoever asks learns nothing: known or not, limited or not, the answer and its time are the same. The email
+ * carries a tag by which the dashboard and its exports leave its body out, since the body holds the link.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { teamOfDomain } from '../../db/domains/domains.sql.ts'
+import { acceptEmails, type EmailItem } from '../../db/emails/accept.ts'
+import { requestLink } from '../../db/people/sign-in.ts'
+import { parseMailbox } from '../../db/text/address.ts'
+import { escapeHtml } from '../../db/text/slots.ts'
+import { BASE, type PageDeps, type PageRequest } from './page.ts'
+
+/** How long any answer takes at least, in milliseconds: longer than the work behind it. */
+const PACE = 400
+
+/** What marks an email whose body must not be shown. */
+export const LINK_TAG = 'heliograph:sign-in-link'
+
+/** The email that carries a link. */
+function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: string, url: string): EmailItem {
+  const words = 'Follow this link to sign in to Heliograph. It is good once, for 15 minutes.'
+  const ignore = 'If you did not ask for it, you need do nothing.'
+  return {
+    path: '',
+    from,
+    to: [to],
+    subject: 'Your sign-in link',
+    html: `<p>${words}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
+    template_id: null,
+    variables: null,
+    text: `${words}\n\n${url}\n\n${ignore}\n`,
+    headers: null,
+    reply_to: '',
+    tags: [LINK_TAG],
+    idempotency_key: null,
+  }
+}
+
+async function send({ home, now, origin }: PageRequest, deps: PageDeps, email: string): Promise<void> {
+  const { database, queue, versions, log } = deps
+  const from = parseMailbox(deps.from ?? '')
+  if (!from) return
+  const request = await database.transaction((tx) => requestLink({ tx, now }, { email, origin }))
+  if (!request) return
+  const team = await teamOfDomain(database, from.domain)
+  if (team === null) {
+    log.error(
+      { domain: from.domain },
+      'no team has verified the domain of DASHBOARD_FROM: no sign-in link was sent',
+    )
+    return
+  }
+  const url = new URL(`${BASE}/login/${request.secret}`, home).href
+  const [outcome] = await database.transaction((tx) =>
+    acceptEmails({ tx, queue, versions }, { team_id: team, domain: null }, [
+      linkEmail(from, request.email, url),
+    ]),
+  )
+  if (outcome?.kind === 'refused') log.error({ code: outcome.refusal.code }, 'a sign-in link was not sent')
+}
+
+/** Sends a link to whoever may sign in with this address; tells nobody whether it did. */
+export async function mailLink(request: PageRequest, deps: PageDeps, email: string): Promise<void> {
+  const sent = send(request, deps, email).catch((error: unknown) =>
+    deps.log.error({ err: error }, 'a sign-in link was not sent'),
+  )
+  await Promise.all([sent, sleep(PACE)])
+}

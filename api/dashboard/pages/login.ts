@@ -1,0 +1,179 @@
+/**
+ * The doors: a one-time link (from the CLI, from an owner, by mail) and an OpenID provider; and the way out.
+ * Promises: following a link changes nothing, since scanners follow links too: its button does. A session is always a
+ * new one. What a stranger is told does not depend on whether we know their address.
+ */
+import { ownerOfLink, signInByClaims, signInByLink, signOut } from '../../../db/people/sign-in.ts'
+import { localPath, seal, unseal } from '../guard.ts'
+import { mailLink } from '../mail-link.ts'
+import type { Flow } from '../openid.ts'
+import {
+  BASE,
+  type Cookie,
+  type OpenPage,
+  type PageDeps,
+  type PageRequest,
+  type PersonPage,
+  redirect,
+  show,
+} from '../page.ts'
+import type { Form, Section, View } from '../section.ts'
+
+const WEEK = 7 * 86_400
+const FLOW_SECONDS = 600
+
+const sessionCookie = (value: string | null): Cookie => ({
+  name: 'session',
+  value,
+  seconds: value ? WEEK : 0,
+})
+
+const CLI: Section = {
+  kind: 'text',
+  title: 'With a link from the command line',
+  paragraphs: [
+    'Whoever runs this service makes a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
+    'The owner of your team can invite you too, on the page People.',
+  ],
+}
+
+const mailForm = (returnTo: string): Form => ({
+  action: '/login',
+  method: 'post',
+  submit: 'Send me a link',
+  fields: [
+    { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
+    { name: 'return_to', label: '', type: 'hidden', value: returnTo },
+  ],
+})
+
+function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
+  const returnTo = localPath(query.get('return_to'))
+  const sections: Section[] = []
+  if (openid) {
+    const search = new URLSearchParams({ return_to: BASE + returnTo })
+    sections.push({
+      kind: 'actions',
+      links: [{ href: `/openid?${search}`, label: 'Sign in with your account' }],
+    })
+  }
+  if (from !== null && !openid?.only) {
+    sections.push({ kind: 'form', title: 'With a link by mail', ...mailForm(returnTo) })
+  }
+  return { title: 'Sign in', narrow: true, sections: [...sections, CLI] }
+}
+
+const login: OpenPage = {
+  method: 'GET',
+  path: '/login',
+  access: 'open',
+  handle: async (request, deps) => (request.person ? redirect('') : show(loginView(request, deps))),
+}
+
+const askForLink: OpenPage = {
+  method: 'POST',
+  path: '/login',
+  access: 'open',
+  async handle(request, deps) {
+    if (deps.from !== null && !deps.openid?.only)
+      await mailLink(request, deps, request.form.get('email') ?? '')
+    return show({
+      title: 'Look into your mail',
+      narrow: true,
+      lead: 'If this address belongs to somebody here, a link is on its way. It is good once, for 15 minutes.',
+      sections: [],
+    })
+  },
+}
+
+const link: OpenPage = {
+  method: 'GET',
+  path: '/login/:secret',
+  access: 'open',
+  async handle({ params, now }, { database }) {
+    const secret = params.secret ?? ''
+    const { email } = await ownerOfLink({ tx: database, now }, secret)
+    const form: Form = {
+      action: `/login/${encodeURIComponent(secret)}`,
+      method: 'post',
+      fields: [],
+      submit: 'Sign in',
+    }
+    return show({
+      title: 'Sign in to Heliograph',
+      narrow: true,
+      lead: `You are about to sign in as ${email}.`,
+      sections: [{ kind: 'form', ...form }],
+    })
+  },
+}
+
+const useLink: OpenPage = {
+  method: 'POST',
+  path: '/login/:secret',
+  access: 'open',
+  async handle({ params, now, userAgent, person }, { database }) {
+    const { secret } = await database.transaction(async (tx) => {
+      if (person) await signOut(tx, person)
+      return signInByLink({ tx, now }, params.secret ?? '', userAgent)
+    })
+    return redirect('', null, [sessionCookie(secret)])
+  },
+}
+
+const beginOpenId: OpenPage = {
+  method: 'GET',
+  path: '/openid',
+  access: 'open',
+  async handle({ home, query }, { openid, secrets }) {
+    if (!openid) return redirect('/login')
+    const { url, flow } = await openid.begin(home, localPath(query.get('return_to')))
+    return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
+  },
+}
+
+/** The provider's answer could not be used: what to do about it. */
+const refusedView = (words: string): View => ({
+  title: 'You could not be signed in',
+  narrow: true,
+  lead: words,
+  sections: [{ kind: 'actions', links: [{ href: '/login', label: 'Try again' }] }],
+})
+
+const finishOpenId: OpenPage = {
+  method: 'GET',
+  path: '/openid/callback',
+  access: 'open',
+  async handle({ home, query, cookies, now, userAgent }, { openid, secrets, database, log }) {
+    const flow = unseal<Flow>(secrets, cookies('openid'))
+    if (!openid || !flow) return show(refusedView('That took too long, or began in another browser.'), 400)
+    const came = new URL(`${BASE}/openid/callback?${query}`, home)
+    const claims = await openid.finish(came, flow).catch((error: unknown) => {
+      log.warn({ err: error }, 'a sign-in through the OpenID provider failed')
+      return null
+    })
+    if (!claims) return show(refusedView('What your provider answered does not fit. Try once more.'), 400)
+    const secret = await database
+      .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
+      .catch(() => null)
+    if (secret === null) {
+      const who = claims.email_verified ? claims.email : 'this account (its address is not verified)'
+      const ask = 'Ask an owner of your team, or whoever runs this service, to add you.'
+      return show(refusedView(`Nobody here is ${who}. ${ask}`), 403)
+    }
+    const gone: Cookie = { name: 'openid', value: null, seconds: 0 }
+    return redirect(flow.return_to, null, [sessionCookie(secret), gone])
+  },
+}
+
+const leave: PersonPage = {
+  method: 'POST',
+  path: '/sign-out',
+  access: 'person',
+  async handle({ person }, { database }) {
+    await signOut(database, person)
+    return redirect('/login', 'You are signed out.', [sessionCookie(null)])
+  },
+}
+
+export const loginPages = [login, askForLink, link, useLink, beginOpenId, finishOpenId, leave]

@@ -1,0 +1,29 @@
+/** `login`: a one-time link to the dashboard, for whoever has the database. The way in that is always open. */
+import { linkFor } from '../people/members.ts'
+import { ROLES, type Role } from '../people/roles.ts'
+import { oneOf, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+/** Where `npm start` and a process without PUBLIC_URL answer. */
+const LOCAL = 'http://localhost:3000'
+
+type Options = { team?: string; role?: Role; operator: boolean }
+
+export const verbs: Verbs = (login, admin) => {
+  login
+    .argument('<email>', 'who signs in')
+    .option('--team <team>', 'make them a member of this team', uuid)
+    .option('--role <role>', `their role in it: ${ROLES.join(', ')}`, oneOf(ROLES))
+    .option('--operator', 'make them an operator of the whole service', false)
+    .addHelpText(
+      'after',
+      '\nThe link is good once, for 15 minutes. It begins with PUBLIC_URL when that is set.',
+    )
+    .action(
+      answer(async (email: string, { team, role, operator }: Options) => {
+        const wish = { email, team: team ?? null, role: role ?? null, operator }
+        const { secret, expires_at } = await admin.transaction((at) => linkFor({ ...at, actor: 'cli' }, wish))
+        return { url: new URL(`/dashboard/login/${secret}`, admin.publicUrl ?? LOCAL).href, expires_at }
+      }),
+    )
+}

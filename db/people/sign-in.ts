@@ -1,0 +1,161 @@
+/**
+ * Signs people in: one-time links, what an OpenID provider says of them, and the sessions that follow.
+ * Promises: a link is good once, for 15 minutes; a session ends after 12 hours without use and after 7 days at most;
+ * only digests are stored; the person's rights are read at each request, never kept in the session.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../errors.ts'
+import type { At, Tx } from '../postgres/pool.ts'
+import { parseAddress } from '../text/address.ts'
+import { storableWords } from '../text/words.ts'
+import {
+  bindOpenidIdentity,
+  openidIdentities,
+  type PersonRow,
+  personById,
+  personByIdentity,
+  type SeatRow,
+  seatsOfPerson,
+} from './people.sql.ts'
+import {
+  deleteOver,
+  deleteSession,
+  insertDashboardSession,
+  insertLink,
+  noteLinkRequest,
+  personOfLink,
+  sessionByHash,
+  takeLink,
+  touchSession,
+} from './sessions.sql.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const LINK_LENGTH = 15 * MINUTE
+const IDLE = 12 * HOUR
+const LONGEST = 7 * 24 * HOUR
+
+/** Requests for a link by mail: so many an hour for an address, and from an address of origin. */
+const LIMITS = { by_identity: 5, by_origin: 20 }
+
+const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+const makeSecret = (): string => randomBytes(32).toString('base64url')
+const before = (now: Date, ms: number): Date => new Date(now.getTime() - ms)
+
+/** Whoever uses the dashboard just now. */
+export type Person = {
+  session_id: string
+  user_id: string
+  email: string
+  operator: boolean
+  seats: readonly SeatRow[]
+}
+
+/** Makes a one-time link for a person. @returns the secret that stands in its address. */
+export async function makeLink(
+  { tx, now }: At,
+  userId: string,
+): Promise<{ secret: string; expires_at: string }> {
+  const secret = makeSecret()
+  const expires_at = new Date(now.getTime() + LINK_LENGTH)
+  await insertLink(tx, { hash: digest(secret), user_id: userId, expires_at }, now)
+  return { secret, expires_at: expires_at.toISOString() }
+}
+
+/** Whose link this is. Changes nothing. @throws Refusal not_found. */
+export async function ownerOfLink({ tx, now }: At, secret: string): Promise<{ email: string }> {
+  const owner = await personOfLink(tx, digest(secret), now)
+  if (owner) return owner
+  throw new Refusal('not_found', 'this link was used already, or is older than 15 minutes')
+}
+
+/** Starts a session. @returns the secret that the cookie carries. */
+async function startSession({ tx, now }: At, userId: string, userAgent: string): Promise<string> {
+  const secret = makeSecret()
+  const expires_at = new Date(now.getTime() + LONGEST)
+  const user_agent = storableWords(userAgent).slice(0, 200).toWellFormed()
+  await deleteOver(tx, { now, idle: before(now, IDLE), since: before(now, HOUR) })
+  await insertDashboardSession(
+    tx,
+    { id: uuidv7(), hash: digest(secret), user_id: userId, user_agent, expires_at },
+    now,
+  )
+  return secret
+}
+
+/** Uses a link up for a session. @returns the session's secret. @throws Refusal not_found. */
+export async function signInByLink(
+  at: At,
+  secret: string,
+  userAgent: string,
+): Promise<{ secret: string; email: string }> {
+  const owner = await takeLink(at.tx, digest(secret), at.now)
+  if (!owner) throw new Refusal('not_found', 'this link was used already, or is older than 15 minutes')
+  return { secret: await startSession(at, owner.user_id, userAgent), email: owner.email }
+}
+
+/** What a provider has proved of somebody. */
+export type Claims = { issuer: string; subject: string; email: string; email_verified: boolean }
+
+/** The person these claims are about, bound to the provider's id at the first time; null when nobody here is. */
+async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRow | null> {
+  const { issuer, subject } = claims
+  const identity = claims.email_verified ? parseAddress(claims.email)?.identity : undefined
+  const named = identity === undefined ? null : await personByIdentity(tx, identity)
+  const bound = await openidIdentities(tx, issuer, { subject, user_id: named?.id ?? null })
+  const known = bound.find((each) => each.subject === subject)
+  if (known) return personById(tx, known.user_id)
+  // The address went on to somebody else at the provider: not this person's any more.
+  if (!named || bound.length > 0) return null
+  await bindOpenidIdentity(tx, { issuer, subject, user_id: named.id }, now)
+  return named
+}
+
+/** Whether there is anything here for this person: a team, or the whole service. */
+export const belongs = async (tx: Tx, person: PersonRow): Promise<boolean> =>
+  person.operator || (await seatsOfPerson(tx, person.id)).length > 0
+
+/** @returns the session's secret. @throws Refusal not_found when the person has no place here. */
+export async function signInByClaims(at: At, claims: Claims, userAgent: string): Promise<string> {
+  const person = await personOfClaims(at, claims)
+  if (!person || !(await belongs(at.tx, person))) {
+    throw new Refusal('not_found', 'this account is not a member of any team here')
+  }
+  return startSession(at, person.id, userAgent)
+}
+
+/**
+ * Notes a request for a link by mail and makes the link. Null when the limits of an hour are reached, or when nobody
+ * here has this address: the caller answers alike.
+ */
+export async function requestLink(
+  at: At,
+  { email, origin }: { email: string; origin: string },
+): Promise<{ email: string; secret: string } | null> {
+  const address = parseAddress(email)
+  if (!address) return null
+  const request = { id: uuidv7(), identity: address.identity, origin }
+  const asked = await noteLinkRequest(at.tx, request, { now: at.now, since: before(at.now, HOUR) })
+  if (asked.by_identity > LIMITS.by_identity || asked.by_origin > LIMITS.by_origin) return null
+  const person = await personByIdentity(at.tx, address.identity)
+  if (!person || !(await belongs(at.tx, person))) return null
+  return { email: person.email, secret: (await makeLink(at, person.id)).secret }
+}
+
+/** Who carries this secret in a cookie, with the rights of this moment; null when the session is over. */
+export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {
+  const session = await sessionByHash(tx, digest(secret), { now, idle: before(now, IDLE) })
+  if (!session) return null
+  const seats = await seatsOfPerson(tx, session.user_id)
+  if (seats.length === 0 && !session.operator) return null
+  if (new Date(session.seen_at) < before(now, MINUTE)) await touchSession(tx, session.id, now)
+  const { id: session_id, user_id, email, operator } = session
+  return { session_id, user_id, email, operator, seats }
+}
+
+/** Ends the session of this person. */
+export const signOut = async (tx: Tx, { session_id }: Person): Promise<void> => deleteSession(tx, session_id)
+
+/** When sessions still count as used: for lists of them. */
+export const idleSince = (now: Date): Date => before(now, IDLE)

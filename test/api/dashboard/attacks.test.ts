@@ -1,0 +1,117 @@
+/** What a browser can be made to do to the dashboard, and what it must not let itself be made to do. */
+import { request } from 'node:http'
+import t from 'tap'
+import { linkFor } from '../../../db/people/members.ts'
+import { shows, signedIn, visitor } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+
+t.test('a form counts only from our own pages, with its session’s token', async (t) => {
+  const post = (headers: Record<string, string>, form = {}) =>
+    owner.post('/account/end-others', form, headers)
+  t.equal((await post({ 'Sec-Fetch-Site': 'same-origin' })).status, 303)
+  t.equal((await post({ Origin: service.base })).status, 303, 'an older browser')
+  t.equal((await post({ 'Sec-Fetch-Site': 'cross-site' })).status, 403)
+  t.equal((await post({ 'Sec-Fetch-Site': 'same-site' })).status, 403)
+  t.equal((await post({ 'Sec-Fetch-Site': 'cross-site', Origin: service.base })).status, 403)
+  t.equal((await post({ Origin: 'https://evil.test' })).status, 403)
+  t.equal((await post({})).status, 403, 'neither is told')
+  const other = await signedIn(service, { team: team.id, role: 'owner' })
+  const token = /name="csrf" value="([^"]+)"/.exec((await other.get('/account')).html)?.[1] ?? ''
+  for (const csrf of [token, token.slice(0, 11), 'x', '']) {
+    t.equal((await post({ 'Sec-Fetch-Site': 'same-origin' }, { csrf })).status, 403, JSON.stringify(csrf))
+  }
+})
+
+t.test('a link cannot be used from another site', async (t) => {
+  const wish = { email: 'ana@example.com', team: team.id, role: 'viewer', operator: false } as const
+  const { secret } = await service.database.transaction((tx) =>
+    linkFor({ tx, now: new Date(), actor: 'cli' }, wish),
+  )
+  const ana = visitor(service)
+  const forged = await ana.post(`/login/${secret}`, { csrf: '' }, { 'Sec-Fetch-Site': 'cross-site' })
+  t.equal(forged.status, 403)
+  t.equal((await ana.post(`/login/${secret}`, { csrf: '' })).status, 303, 'it is still good')
+})
+
+t.test('every answer keeps frames, foreign scripts, caches and referrers off', async (t) => {
+  for (const path of ['/login', '', '/account', `/teams/${team.id}`, '/nowhere', '/assets/x/dashboard.js']) {
+    const { headers } = await owner.get(path)
+    const policy = headers.get('content-security-policy') ?? ''
+    for (const part of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "frame-ancestors 'none'",
+      "base-uri 'none'",
+    ]) {
+      t.ok(policy.includes(part), `${path}: ${part}`)
+    }
+    t.notMatch(policy, /unsafe/)
+    t.match(headers.get('x-content-type-options'), 'nosniff')
+    t.match(headers.get('referrer-policy'), 'no-referrer')
+    t.match(headers.get('cache-control'), 'no-store')
+  }
+})
+
+t.test('a stranger is sent to sign in and comes back to where they were, on this site only', async (t) => {
+  const stranger = visitor(service)
+  const sent = await stranger.get(`/teams/${team.id}`)
+  t.match(sent, { status: 303, location: `/login?return_to=%2Fdashboard%2Fteams%2F${team.id}` })
+  const { localPath } = await import('../../../api/dashboard/guard.ts')
+  t.equal(localPath('/dashboard/teams?a=1'), '/teams?a=1')
+  for (const evil of [
+    'https://evil.test/dashboard',
+    '//evil.test/dashboard',
+    '/\\evil.test/dashboard',
+    '/dashboard/../../evil',
+    '/dashboardx',
+    'javascript:alert(1)',
+    '/v1/plans',
+    '',
+    null,
+  ]) {
+    t.equal(localPath(evil), '', String(evil))
+  }
+})
+
+t.test('what cannot be a page is none', async (t) => {
+  for (const path of ['/teams/x', `/teams/${team.id}%00`, '/teams/%E0%A4%A', '/assets/../page.ts']) {
+    t.equal((await owner.get(path)).status, 404, path)
+  }
+  t.equal((await owner.post(`/teams/${team.id}`)).status, 405)
+})
+
+t.test('cookies are for encrypted connections alone, but for plain http on this machine', async (t) => {
+  const cookieFor = async (host: string): Promise<string> => {
+    const wish = { email: 'ana@example.com', team: team.id, role: 'viewer', operator: false } as const
+    const now = new Date()
+    const { secret } = await service.database.transaction((tx) => linkFor({ tx, now, actor: 'cli' }, wish))
+    const headers = { Host: host, 'Sec-Fetch-Site': 'same-origin' }
+    return new Promise((resolve, reject) => {
+      const asked = request(
+        `${service.base}/dashboard/login/${secret}`,
+        { method: 'POST', headers },
+        (answer) => {
+          answer.resume()
+          resolve(String(answer.headers['set-cookie']))
+        },
+      )
+      asked.once('error', reject)
+      asked.end()
+    })
+  }
+  t.match(await cookieFor('localhost:3000'), /^heliograph=/)
+  t.match(await cookieFor('mail.example.com'), /^__Host-heliograph=.*; Secure/)
+  t.match(await cookieFor('localhost.evil.test'), /^__Host-heliograph=.*; Secure/)
+})
+
+t.test('a fault of ours tells nothing but the request’s id', async (t) => {
+  const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
+  const { html, status } = await visitor(broken).get('/login/x')
+  t.equal(status, 500)
+  shows(t, { html }, /Whoever runs this service finds it in the log by [\w-]{36}/)
+  t.notMatch(html, /TypeError|function/)
+})

@@ -1,0 +1,136 @@
+/** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
+import t from 'tap'
+import { linkFor } from '../../../db/people/members.ts'
+import { shows, signedIn, visitor } from '../../support/dashboard.ts'
+import { jobsOf } from '../../support/rows.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+let now = new Date('2026-11-21T12:00:00Z')
+const service = await startService(t, {
+  clock: () => now,
+  dashboard: { from: 'Heliograph <login@example.com>' },
+})
+const { database, call } = service
+const team = await makeTeam(service)
+
+const wait = (ms: number): void => {
+  now = new Date(now.getTime() + ms)
+}
+const HOUR = 3_600_000
+
+const linkOf = async (email: string): Promise<string> => {
+  const wish = { email, team: team.id, role: 'viewer', operator: false } as const
+  const { secret } = await database.transaction((tx) => linkFor({ tx, now, actor: 'cli' }, wish))
+  return `/login/${secret}`
+}
+
+t.test('a link shows a button and changes nothing until that is pressed; then it is used up', async (t) => {
+  const path = await linkOf('ana@example.com')
+  const ana = visitor(service)
+  for (let looks = 0; looks < 3; looks++) shows(t, await ana.get(path), 'sign in as ana@example.com')
+  t.equal(ana.cookies.size, 0)
+  const entered = await ana.post(path, { csrf: '' })
+  t.match(entered, { status: 303, location: '' })
+  shows(t, await ana.get(`/teams/${team.id}`), 'Overview')
+  const again = await visitor(service).post(path, { csrf: '' })
+  t.equal(again.status, 404)
+  shows(t, again, 'used already')
+})
+
+t.test('a link is good for fifteen minutes', async (t) => {
+  const path = await linkOf('late@example.com')
+  wait(15 * 60_000 + 1_000)
+  t.equal((await visitor(service).get(path)).status, 404)
+  t.equal((await visitor(service).post(path, { csrf: '' })).status, 404)
+})
+
+t.test('a session ends after twelve hours without use, and after seven days at most', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'viewer' })
+  for (let hours = 0; hours < 7 * 24 - 11; hours += 11) {
+    t.equal((await ana.get(`/teams/${team.id}`)).status, 200, `after ${hours} h`)
+    wait(11 * HOUR)
+  }
+  wait(11 * HOUR)
+  t.match(await ana.get(`/teams/${team.id}`), { status: 303, location: /^\/login/ })
+  const idle = await signedIn(service, { team: team.id, role: 'viewer' })
+  wait(12 * HOUR + 60_000)
+  t.match(await idle.get(`/teams/${team.id}`), { status: 303, location: /^\/login/ })
+})
+
+t.test(
+  'a session is a new one at each sign-in, and its cookie is out of reach of scripts and other sites',
+  async (t) => {
+    const ana = await signedIn(service, { team: team.id, role: 'viewer' })
+    const before = ana.cookies.get('heliograph')
+    const old = visitor(service)
+    old.cookies.set('heliograph', before ?? '')
+    const entered = await ana.post(await linkOf(ana.email))
+    t.not(ana.cookies.get('heliograph'), before)
+    t.match(
+      entered.headers.getSetCookie()[0],
+      /^heliograph=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800$/,
+    )
+    t.equal((await old.get('/account')).status, 303, 'the old one is over')
+  },
+)
+
+t.test('signing out ends the session', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'viewer' })
+  const kept = visitor(service)
+  kept.cookies.set('heliograph', ana.cookies.get('heliograph') ?? '')
+  t.match(await ana.post('/sign-out'), { status: 303, location: '/login' })
+  t.equal((await kept.get('/account')).status, 303)
+})
+
+t.test('a cookie is no credential of the API, and a session token none of the dashboard', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'owner' })
+  const secret = ana.cookies.get('heliograph') ?? ''
+  const reply = await call('POST', '/v1/marketing/unsubscribe', {
+    body: { email: 'a@example.com' },
+    headers: { Cookie: `heliograph=${secret}`, Authorization: `Bearer ${secret}` },
+  })
+  t.equal(reply.status, 401)
+  const other = visitor(service)
+  other.cookies.set('heliograph', team.key)
+  t.equal((await other.get('/account')).status, 303)
+})
+
+t.test('one who asks for a link by mail is told the same, known or not; the known one gets it', async (t) => {
+  await signedIn(service, { team: team.id, role: 'viewer', email: 'known@example.com' })
+  const before = (await jobsOf(service, team.id)).length
+  const known = await visitor(service).post('/login', { email: 'KNOWN@example.com' })
+  t.equal((await jobsOf(service, team.id)).length, before + 1)
+  const unknown = await visitor(service).post('/login', { email: 'unknown@example.com' })
+  const nonsense = await visitor(service).post('/login', { email: 'nonsense' })
+  t.equal((await jobsOf(service, team.id)).length, before + 1)
+  t.equal(unknown.html, known.html)
+  t.equal(nonsense.html, known.html)
+  shows(t, known, 'If this address belongs to somebody here')
+})
+
+t.test('an address gets five links an hour at most, an address of origin twenty', async (t) => {
+  wait(2 * HOUR)
+  await signedIn(service, { team: team.id, role: 'viewer', email: 'eager@example.com' })
+  const before = (await jobsOf(service, team.id)).length
+  const ask = async (email: string, from: string) =>
+    await visitor(service).post(
+      '/login',
+      { email },
+      { 'Sec-Fetch-Site': 'same-origin', 'X-Forwarded-For': from },
+    )
+  await Promise.all(Array.from({ length: 7 }, (_, n) => ask('eager@example.com', `192.0.2.${n}`)))
+  t.equal((await jobsOf(service, team.id)).length, before + 5)
+  await Promise.all(Array.from({ length: 20 }, (_, n) => ask(`nobody${n}@example.com`, '192.0.2.99')))
+  await signedIn(service, { team: team.id, role: 'viewer', email: 'patient@example.com' })
+  await ask('patient@example.com', '192.0.2.99')
+  t.equal((await jobsOf(service, team.id)).length, before + 5)
+  await ask('patient@example.com', '192.0.2.98')
+  t.equal((await jobsOf(service, team.id)).length, before + 6)
+})
+
+t.test('an ended membership ends the session at once', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'viewer' })
+  const { removeMember } = await import('../../../db/people/members.ts')
+  await database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, ana.email))
+  t.equal((await ana.get(`/teams/${team.id}`)).status, 303)
+})

@@ -1,0 +1,98 @@
+/**
+ * A person with a browser on the dashboard, without the browser: keeps cookies, sends forms as pages have them.
+ * Promises: nothing is sent that a browser would not send; redirects are told, not followed.
+ */
+import type { Test } from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { linkFor } from '../../db/people/members.ts'
+import type { Role } from '../../db/people/roles.ts'
+import type { Service } from './service.ts'
+
+export type Seen = { status: number; headers: Headers; html: string; location: string | null }
+
+export type Visitor = {
+  email: string
+  /** Asks for a page. @param path after /dashboard. */
+  get(path: string): Promise<Seen>
+  /** Sends a form, with the token of the person's pages unless it names one. */
+  post(
+    path: string,
+    form?: Record<string, string | string[]>,
+    headers?: Record<string, string>,
+  ): Promise<Seen>
+  cookies: Map<string, string>
+}
+
+/** A browser that nobody has signed in with. */
+export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example.com'): Visitor {
+  const cookies = new Map<string, string>()
+  const ask = async (path: string, init: RequestInit): Promise<Seen> => {
+    const response = await fetch(`${base}/dashboard${path}`, {
+      ...init,
+      redirect: 'manual',
+      headers: {
+        ...init.headers,
+        Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+    })
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    return {
+      status: response.status,
+      headers: response.headers,
+      html: await response.text(),
+      location: location?.replace(/^\/dashboard/, '') ?? null,
+    }
+  }
+  const token = async (): Promise<string> =>
+    /name="csrf" value="([^"]+)"/.exec((await ask('/account', {})).html)?.[1] ?? ''
+  return {
+    email,
+    cookies,
+    get: (path) => ask(path, {}),
+    async post(path, form = {}, headers = { 'Sec-Fetch-Site': 'same-origin' }) {
+      const body = new URLSearchParams()
+      for (const [name, values] of Object.entries(form))
+        for (const value of [values].flat()) body.append(name, value)
+      if (!body.has('csrf')) body.set('csrf', await token())
+      return ask(path, { method: 'POST', body, headers })
+    },
+  }
+}
+
+type Rights = { team?: string; role?: Role; operator?: boolean; email?: string }
+
+/** Somebody with these rights, signed in by a link as the CLI makes it. */
+export async function signedIn(service: Service, rights: Rights): Promise<Visitor> {
+  const { team = null, role = null, operator = false } = rights
+  const email = rights.email ?? `${role ?? 'someone'}-${uuidv7().slice(-8)}@example.com`
+  const now = service.deps.clock()
+  const { secret } = await service.database.transaction((tx) =>
+    linkFor({ tx, now, actor: 'cli' }, { email, team, role, operator }),
+  )
+  const person = visitor(service, email)
+  const { status } = await person.post(`/login/${secret}`, { csrf: '' })
+  if (status !== 303) throw new Error(`could not sign in: ${status}`)
+  return person
+}
+
+/** The text of a page, without its tags. */
+export const textOf = (html: string): string =>
+  html
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/&#x3D;/g, '=')
+    .replace(/&#x27;/g, "'")
+    .replace(/&quot;/g, '"')
+    .replace(/&lt;/g, '<')
+    .replace(/&gt;/g, '>')
+    .replace(/&amp;/g, '&')
+    .replace(/\s+/g, ' ')
+    .trim()
+
+/** Fails unless the page shows these words. */
+export const shows = (t: Test, { html }: Pick<Seen, 'html'>, words: string | RegExp): boolean =>
+  t.match(textOf(html), words)
