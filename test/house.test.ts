@@ -256,6 +256,8 @@ const DIRECTORIES = [
   'schema_migrations',
   'senders',
   'recipient_pauses',
+  'sender_events',
+  'paused_queues',
   'reports',
   'login_links',
   'login_requests',

@@ -49,7 +49,7 @@ export const gaveUpNote = (
 export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: number): Promise<number> {
   const messages = await givenUpMessages(tx, channel, limit)
   if (messages.length === 0) return 0
-  const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason ?? NO_ANSWER, now))
+  const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
   return insertNotes(tx, channel, notes)
 }
 

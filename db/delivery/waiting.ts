@@ -1,6 +1,6 @@
 /**
- * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any pause
- * in its way. Must not tell of another message's recipient, nor of another channel's senders.
+ * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
+ * pause in its way. Must not tell of another message's recipient, nor of another channel's senders.
  */
 
 import type { Tx } from '../postgres/pool.ts'

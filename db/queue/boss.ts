@@ -258,7 +258,7 @@ export async function migrateQueues(url: string): Promise<void> {
     for (const [name, { options }] of Object.entries(JOBS)) {
       const { partition, ...rest } = options
       const dead = deadLetterOf(name as JobName)
-      const changing = { ...kept, ...rest, deadLetter: dead }
+      const changing = { ...kept, ...rest, retryBackoff: 'retryDelayMax' in rest, deadLetter: dead }
       await boss.createQueue(dead, kept)
       await boss.updateQueue(dead, kept)
       await boss.createQueue(name, { partition, ...changing })

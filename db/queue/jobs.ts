@@ -22,9 +22,8 @@ const DAY = 86_400
 export type QueueOptions = {
   retryLimit: number
   retryDelay: number
-  retryDelayMax: number
-  /** Whether the pause doubles from one retry to the next; the queue's own retries only. */
-  retryBackoff: boolean
+  /** With it the pause doubles from one retry to the next, up to this. */
+  retryDelayMax?: number
   expireInSeconds: number
   heartbeatSeconds: number
   /** Gets a table of its own: for queues that see every message. */
@@ -38,8 +37,6 @@ export type QueueOptions = {
 const delivery = {
   retryLimit: 64,
   retryDelay: 2,
-  retryDelayMax: 2,
-  retryBackoff: false,
   expireInSeconds: 900,
   heartbeatSeconds: 10,
   partition: true,
@@ -73,7 +70,6 @@ export const JOBS = {
       retryLimit: 2,
       retryDelay: 5,
       retryDelayMax: 60,
-      retryBackoff: true,
       expireInSeconds: 300,
       heartbeatSeconds: 10,
       partition: false,
@@ -87,7 +83,6 @@ export const JOBS = {
       retryLimit: 20,
       retryDelay: 4,
       retryDelayMax: 300,
-      retryBackoff: true,
       expireInSeconds: 120,
       heartbeatSeconds: 10,
       partition: true,
@@ -101,7 +96,6 @@ export const JOBS = {
       retryLimit: 300,
       retryDelay: 1,
       retryDelayMax: 1_800,
-      retryBackoff: true,
       expireInSeconds: 120,
       heartbeatSeconds: 10,
       partition: false,

@@ -219,7 +219,7 @@ t.test('email requeue leaves an email alone that the provider has taken', async 
   await take(row.id)
   t.match(
     await cli.fault(['email', 'requeue', id, row.id]),
-    /the email is sent; only what was never handed over/,
+    /the email is handed over as p-1; only what was never handed over/,
   )
   t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: [] })
 })

@@ -15,6 +15,7 @@ const EMPTY = {
   failed: 0,
   dead: 0,
   oldest_ready_seconds: null,
+  paused: false,
 }
 
 const GIVEN_UP: End = { end: 'given_up', reason: 'words' }
@@ -98,7 +99,7 @@ t.test('email requeue tries an email now that waits for a later attempt', async 
   await workOff(store, { end: 'failed', reason: '' }, 1)
   await postpone(store, row.id)
   const { waiting } = await cli.json(['email', 'show', id, row.id])
-  t.equal(waiting.attempts, 1)
+  t.equal(waiting.state, 'put_off')
   t.ok(Date.parse(waiting.next_attempt_at) > Date.now(), 'a later time')
   t.match((await cli.json(['queue', 'status']))[0], { ready: 0, deferred: 1 })
   await cli.json(['email', 'requeue', id, row.id])
