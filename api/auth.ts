@@ -1,10 +1,16 @@
 /**
  * Who calls, and what they may do: an API key or a session token becomes a principal (contract §5).
- * Promises: a missing, malformed, unknown, revoked or expired credential look alike; nothing is cached, so a
- * revoked key is refused at the next request in every process. One query, none for a mistyped credential.
+ * Promises: a missing, malformed, unknown, revoked or expired credential look alike, and one of a suspended team;
+ * nothing is cached, so a revoked key is refused at the next request in every process. One query, none for a mistyped
+ * credential; once an hour a second one notes the key's use.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { principalByKeyHash, principalBySessionHash, type Scope } from '../db/credentials/credentials.sql.ts'
+import {
+  noteKeyUse,
+  principalByKeyHash,
+  principalBySessionHash,
+  type Scope,
+} from '../db/credentials/credentials.sql.ts'
 import { type CredentialKind, credentialHash, credentialKind } from '../db/credentials/token.ts'
 import { Refusal } from '../db/errors.ts'
 import type { Tx } from '../db/postgres/pool.ts'
@@ -27,7 +33,13 @@ export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key']
 /** API keys and session tokens. */
 export const keyOrSession = (scope: Scope | null): PrivateAccess => ({ scope, kinds: ['key', 'session'] })
 
+const HOUR = 3_600_000
+
 const BEARER = /^Bearer +([^\s]+) *$/i
+
+const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HOUR)
+
+const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
 
 /** @throws Refusal unauthorized */
 export async function authenticate(tx: Tx, authorization: string | undefined, now: Date): Promise<Principal> {
@@ -35,8 +47,12 @@ export async function authenticate(tx: Tx, authorization: string | undefined, no
   const kind = token === undefined ? null : credentialKind(token)
   if (token !== undefined && kind !== null) {
     const find = kind === 'key' ? principalByKeyHash : principalBySessionHash
-    const principal = await find(tx, credentialHash(token), now)
-    if (principal) return { kind, ...principal }
+    const found = await find(tx, credentialHash(token), now)
+    if (found) {
+      const { id, team_id, scopes, domain, last_used_at } = found
+      if (kind === 'key' && isNewHour(last_used_at, now)) await noteKeyUse(tx, id, hourOf(now))
+      return { kind, team_id, scopes, domain }
+    }
   }
   throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
 }

@@ -48,7 +48,10 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     whatsapp,
     concurrency,
     pauses: createQueuePauses(database),
-    readers: createReaders({ secrets }),
+    readers: createReaders({
+      secrets,
+      business_account: settings.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null,
+    }),
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,

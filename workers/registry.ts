@@ -7,6 +7,7 @@ import { emailChannel } from './jobs/deliver-email.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
+import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
@@ -35,6 +36,7 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'requeue-stale': requeueStale,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
+  'forget-sessions': forgetSessions,
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
 }

@@ -32,7 +32,7 @@ function paramsOf(pattern: RegExp, path: string): Record<string, string> | null 
 export function createFinder(pages: readonly Page[]): Finder {
   const patterns = pages.map((page) => ({
     page,
-    pattern: new RegExp(`^${page.path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`),
+    pattern: new RegExp(`^${page.path.replace('.', '\\.').replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`),
   }))
   const finder: Finder = {
     page(asked, path) {

@@ -9,10 +9,17 @@ type Entry = { label: string; href: string; current: boolean }
 /** A team's pages: path under the team, label, and who sees it. */
 const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[] = [
   ['', 'Overview', 'viewer'],
+  ['emails', 'Emails', 'viewer'],
 ]
 
 /** The operator's pages: path after /operator. */
-const OPERATOR_PAGES: readonly (readonly [path: string, label: string])[] = []
+const OPERATOR_PAGES: readonly (readonly [path: string, label: string])[] = [
+  ['health', 'Health'],
+  ['reports', 'Reports'],
+  ['teams', 'Teams'],
+  ['plans', 'Plans'],
+  ['audit', 'Audit'],
+]
 
 const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`)
 

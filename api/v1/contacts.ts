@@ -43,8 +43,10 @@ export const contactRoutes: readonly TeamRoute[] = [
     path: '/v1/contacts',
     access: keyOnly('contacts:write'),
     body: json(createSchema),
-    async handle({ body, principal, now }, { database }) {
-      const contact = await database.transaction((tx) => createContact({ tx, now }, principal.team_id, body))
+    async handle({ body, principal, now }, { database, secrets }) {
+      const contact = await database.transaction((tx) =>
+        createContact({ tx, now, secrets }, principal.team_id, body),
+      )
       return { status: 201, body: presentContact(contact) }
     },
   }),

@@ -1,6 +1,7 @@
 /** Verbs of `contact`: a team's contacts, and what suppresses them. */
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../contacts/contacts.sql.ts'
 import { liftSuppression, showContact } from '../contacts/lift.ts'
+import { erasePerson } from '../retention/erase.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { emailIdentity, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -44,5 +45,17 @@ export const verbs: Verbs = (contact, admin) => {
       answer((team: string, identity: string, { reason }: { reason: string }) =>
         admin.transaction((at) => liftSuppression(at, team, { identity, reason })),
       ),
+    )
+
+  contact
+    .command('erase')
+    .description('erase a person: contact, recipient in emails and events, reports that name the address')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<email>', 'the address', emailIdentity)
+    .action(
+      answer(async (team: string, identity: string) => {
+        const { secrets, now } = admin
+        return erasePerson({ database: await admin.database(), secrets, now }, team, identity)
+      }),
     )
 }

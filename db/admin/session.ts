@@ -1,5 +1,8 @@
 /** Verbs of `session`: tokens that act for a team as its people do. */
+import { sessionsOfTeam } from '../credentials/credentials.sql.ts'
 import { issueSession } from '../credentials/issue.ts'
+import { endSessions } from '../credentials/revoke.ts'
+import { teamOrRefusal } from '../teams/view.ts'
 import { uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -13,6 +16,32 @@ export const verbs: Verbs = (session, admin) => {
       answer(
         async (team: string, { user }: { user?: string }) =>
           await admin.transaction((at) => issueSession(at, team, user ?? null)),
+      ),
+    )
+
+  session
+    .command('list')
+    .description('the session tokens of a team that have not expired, revoked ones too')
+    .argument('<team>', 'id of the team', uuid)
+    .action(
+      answer(async (team: string) => {
+        const database = await admin.database()
+        await teamOrRefusal(database, team)
+        return sessionsOfTeam(database, team, admin.now)
+      }),
+    )
+
+  session
+    .command('revoke')
+    .description('end session tokens at once: one, those of a person, or all; answers with those it ended')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('[id]', 'id of the session', uuid)
+    .option('--user <email>', 'all sessions of this person in the team')
+    .option('--all', 'all sessions of the team')
+    .action(
+      answer(
+        async (team: string, id: string | undefined, options: { user?: string; all?: boolean }) =>
+          await admin.transaction((at) => endSessions(at, team, { id, ...options })),
       ),
     )
 }

@@ -2,6 +2,7 @@
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
+import { resumeTeam, suspendTeam } from '../teams/suspend.ts'
 import { allTeams } from '../teams/teams.sql.ts'
 import { showTeam } from '../teams/view.ts'
 import { instant, limit, rate, uuid } from './input.ts'
@@ -9,13 +10,21 @@ import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = {
   plan: string
-  emails?: number
-  contacts?: number
-  whatsapp?: number
-  rate?: number
+  emails?: number | 'plan'
+  contacts?: number | 'plan'
+  whatsapp?: number | 'plan'
+  rate?: number | 'plan'
   periodStart?: Date
   periodEnd?: Date
 }
+
+/** A figure of the team's own, or the plan's. */
+const orPlan =
+  (figure: (text: string) => number) =>
+  (text: string): number | 'plan' =>
+    text === 'plan' ? 'plan' : figure(text)
+
+const own = (figure: number | 'plan'): number | null => (figure === 'plan' ? null : figure)
 
 function periodOf({
   periodStart: start,
@@ -32,10 +41,10 @@ function changeOf(options: PlanOptions) {
   const period = periodOf(options)
   return {
     plan,
-    ...(emails === undefined ? {} : { email_limit: emails }),
-    ...(contacts === undefined ? {} : { contact_limit: contacts }),
-    ...(whatsapp === undefined ? {} : { whatsapp_limit: whatsapp }),
-    ...(sends === undefined ? {} : { send_rate_per_second: sends }),
+    ...(emails === undefined ? {} : { email_limit: own(emails) }),
+    ...(contacts === undefined ? {} : { contact_limit: own(contacts) }),
+    ...(whatsapp === undefined ? {} : { whatsapp_limit: own(whatsapp) }),
+    ...(sends === undefined ? {} : { send_rate_per_second: own(sends) }),
     ...(period === undefined ? {} : { period }),
   }
 }
@@ -58,10 +67,14 @@ export const verbs: Verbs = (team, admin) => {
     .description('change the plan of a team, or its own limits, rate and billing period')
     .argument('<team>', 'id of the team', uuid)
     .requiredOption('--plan <key>', 'a plan of the catalog')
-    .option('--emails <n>', 'emails per period, in place of the plan’s', limit)
-    .option('--contacts <n>', 'stored contacts, in place of the plan’s', limit)
-    .option('--whatsapp <n>', 'WhatsApp messages per period, in place of the plan’s', limit)
-    .option('--rate <n>', 'emails per second, in place of the plan’s', rate)
+    .option('--emails <n>', 'emails per period, in place of the plan’s; “plan” takes it off', orPlan(limit))
+    .option('--contacts <n>', 'stored contacts, in place of the plan’s; “plan” takes it off', orPlan(limit))
+    .option(
+      '--whatsapp <n>',
+      'WhatsApp messages per period, in place of the plan’s; “plan” takes it off',
+      orPlan(limit),
+    )
+    .option('--rate <n>', 'emails per second, in place of the plan’s; “plan” takes it off', orPlan(rate))
     .option(
       '--period-start <time>',
       'start of the billing period (UTC); a free plan counts by calendar month',
@@ -70,7 +83,8 @@ export const verbs: Verbs = (team, admin) => {
     .option('--period-end <time>', 'its end: the first moment of the next one', instant)
     .addHelpText(
       'after',
-      '\nA figure that is left out stays as it is. What a moved period holds is counted afresh.',
+      '\nA figure that is left out stays as it is, unless the plan becomes another: then the new plan’s counts.\n' +
+        'What a moved period holds is counted afresh.',
     )
     .action(
       answer(async (id: string, options: PlanOptions) => {
@@ -80,13 +94,27 @@ export const verbs: Verbs = (team, admin) => {
     )
 
   team
+    .command('suspend')
+    .description('refuse every credential of a team, and let its queued messages wait; nothing is deleted')
+    .argument('<team>', 'id of the team', uuid)
+    .action(answer(async (id: string) => await admin.transaction((at) => suspendTeam(at, id))))
+
+  team
+    .command('resume')
+    .description('end a suspension: credentials count again, and what waits goes out')
+    .argument('<team>', 'id of the team', uuid)
+    .action(answer(async (id: string) => await admin.transaction((at) => resumeTeam(at, id))))
+
+  team
     .command('list')
     .description('every team with its plan, oldest first')
     .action(answer(async () => allTeams(await admin.database())))
 
   team
     .command('show')
-    .description('limits, what is used and left of them, send bucket, period (null: unlimited)')
+    .description(
+      'limits, which of them are the team’s own, what is used and left, send bucket, period (null: unlimited)',
+    )
     .argument('<team>', 'id of the team', uuid)
     .action(answer(async (id: string) => showTeam(await admin.database(), id)))
 }

@@ -34,6 +34,8 @@ export type NewContact = {
   identity: string
   properties: Readonly<Record<string, string>>
   topic_ids: readonly string[]
+  status: ContactStatus
+  suppression: 'bounced' | 'complained' | null
 }
 
 /** What new contacts belong to: when they were made, and what they cost (limits.ts, chargeOf). */
@@ -49,8 +51,8 @@ export async function insertContact(
   return tx.one(sql.prepared('insert_contact', contactRow)`
     with charged as (${charge})
     insert into contacts (
-      team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, 'subscribed',
+      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+    values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, ${contact.status}, ${contact.suppression},
       ${JSON.stringify(contact.properties)}, ${sql.array(contact.topic_ids, 'uuid')},
       ${sql.timestamp(now)}, ${sql.timestamp(now)})
     returning ${contactColumns}`)
@@ -115,17 +117,21 @@ export async function insertContacts(
   contacts: readonly Omit<NewContact, 'topic_ids'>[],
   { now, charge }: Storing,
 ): Promise<void> {
-  const tuples = contacts.map(({ id, email, identity, properties }) => [
+  const tuples = contacts.map(({ id, email, identity, properties, status, suppression }) => [
     id,
     email,
     identity,
     JSON.stringify(properties),
+    status,
+    suppression,
   ])
   await tx.query(sql.prepared('insert_contacts', object())`
     with charged as (${charge})
-    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${teamId}, id, email, identity, 'subscribed', properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
-    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb'])} as item (id, email, identity, properties)`)
+    insert into contacts (
+      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+    select ${teamId}, id, email, identity, status, suppression, properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb', 'text', 'text'])}
+      as item (id, email, identity, properties, status, suppression)`)
 }
 
 /** What a page of the list shows: `email` is a substring, taken literally and without regard to case. */

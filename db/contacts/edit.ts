@@ -6,6 +6,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../teams/limits.ts'
 import { parseAddress, parsedAddress } from '../text/address.ts'
 import {
@@ -16,6 +17,7 @@ import {
   insertContact,
   updateContact,
 } from './contacts.sql.ts'
+import { beginnings, FRESH } from './erased.ts'
 import { holdTopics } from './topics.sql.ts'
 
 export const noContact = (): Refusal =>
@@ -48,7 +50,7 @@ async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): P
 
 /** @throws Refusal bad_request for unknown topics, contact_exists, quota_exceeded; in this order. */
 export async function createContact(
-  { tx, now }: At,
+  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'sign'> },
   teamId: string,
   given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
 ): Promise<ContactRow> {
@@ -60,7 +62,16 @@ export async function createContact(
   }
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
   account.used.contacts += 1
-  const contact = { id: uuidv7(), email, identity, properties: given.properties ?? {}, topic_ids }
+  const begun = await beginnings(tx, secrets, teamId, [identity])
+  const beginning = begun.get(identity) ?? FRESH
+  const contact = {
+    id: uuidv7(),
+    email,
+    identity,
+    properties: given.properties ?? {},
+    topic_ids,
+    ...beginning,
+  }
   return insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
 }
 

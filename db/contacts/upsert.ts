@@ -11,11 +11,13 @@ import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
 import { Refusal, settle } from '../errors.ts'
 import type { At } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
 import { chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { parsedAddress } from '../text/address.ts'
 import { address, isObject, parse } from '../text/fields.ts'
 import { insertContacts, type NewContact, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
+import { type Beginning, beginnings, FRESH } from './erased.ts'
 import { contactProperties } from './fields.ts'
 import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
@@ -42,7 +44,7 @@ export function readItems(body: string): (ContactItem | Refusal)[] {
 }
 
 /** What a call results in: an outcome for each item, and the contacts to create. */
-type Decision = { outcomes: (string | Refusal)[]; fresh: Omit<NewContact, 'topic_ids'>[] }
+type Decision = { outcomes: (string | Refusal)[]; fresh: Omit<NewContact, 'topic_ids' | keyof Beginning>[] }
 
 /** The map that each contact of a call gets: the last one given for it; null when none is. */
 function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNullable<Properties> | null> {
@@ -86,7 +88,7 @@ const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message }
 
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
-  { tx, now }: At,
+  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'sign'> },
   teamId: string,
   items: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {
@@ -100,7 +102,10 @@ export async function upsertContacts(
   const { outcomes, fresh } = decide(items, existing, maps, { room, full })
   if (fresh.length > 0) {
     used.contacts += fresh.length
-    await insertContacts(tx, teamId, fresh, { now, charge: chargeOf(teamId, account) })
+    const identities = fresh.map(({ identity }) => identity)
+    const begun = await beginnings(tx, secrets, teamId, identities)
+    const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? FRESH) }))
+    await insertContacts(tx, teamId, contacts, { now, charge: chargeOf(teamId, account) })
   }
   return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
 }

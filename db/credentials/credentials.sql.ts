@@ -8,24 +8,39 @@ export const SCOPES = ['contacts:read', 'contacts:write', 'emails:send', 'whatsa
 export type Scope = (typeof SCOPES)[number]
 
 const principalRow = object({
+  id: string().defined(),
   team_id: string().defined(),
   scopes: array(string().defined()).defined(),
   domain: string().defined().nullable(),
+  /** The hour of its last use; null for a session, whose use nobody asks for. */
+  last_used_at: string().defined().nullable(),
 })
 
-/** Whom an API key speaks for. Revoked and expired keys are not found. */
+/** Whom an API key speaks for. Revoked and expired keys are not found, nor those of a suspended team. */
 export async function principalByKeyHash(tx: Tx, hash: Buffer, now: Date) {
   return tx.maybeOne(sql.prepared('principal_by_key', principalRow)`
-    select team_id, scopes, domain from api_keys
-    where hash = ${sql.binary(hash)} and revoked_at is null
-      and (expires_at is null or expires_at > ${sql.timestamp(now)})`)
+    select k.id, k.team_id, k.scopes, k.domain, k.last_used_at
+    from api_keys k join teams t on t.id = k.team_id and t.suspended_at is null
+    where k.hash = ${sql.binary(hash)} and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > ${sql.timestamp(now)})`)
 }
 
 /** Whom a session token speaks for: every scope of its team (decisions: session scope). */
 export async function principalBySessionHash(tx: Tx, hash: Buffer, now: Date) {
   return tx.maybeOne(sql.prepared('principal_by_session', principalRow)`
-    select team_id, '{}'::text[] as scopes, null::text as domain from sessions
-    where hash = ${sql.binary(hash)} and revoked_at is null and expires_at > ${sql.timestamp(now)}`)
+    select s.id, s.team_id, '{}'::text[] as scopes, null::text as domain, null::timestamptz as last_used_at
+    from sessions s join teams t on t.id = s.team_id and t.suspended_at is null
+    where s.hash = ${sql.binary(hash)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}`)
+}
+
+/** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
+export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> {
+  await tx.query(sql.prepared('note_key_use', object())`
+    update api_keys set last_used_at = ${sql.timestamp(hour)}
+    where id in (
+      select id from api_keys
+      where id = ${id} and (last_used_at is null or last_used_at < ${sql.timestamp(hour)})
+      for no key update skip locked)`)
 }
 
 export type NewKey = {
@@ -55,13 +70,14 @@ const keyRow = object({
   created_at: string().defined(),
   expires_at: string().defined().nullable(),
   revoked_at: string().defined().nullable(),
+  last_used_at: string().defined().nullable(),
 })
 export type KeyRow = InferType<typeof keyRow>
 
 /** A team's API keys, revoked ones too, oldest first. */
 export async function keysOfTeam(tx: Tx, teamId: string): Promise<readonly KeyRow[]> {
   return tx.any(sql.type(keyRow)`
-    select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at
+    select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at
     from api_keys where team_id = ${teamId} order by id`)
 }
 
@@ -70,7 +86,7 @@ export async function revokeKey(tx: Tx, teamId: string, id: string, now: Date): 
   return tx.maybeOne(sql.type(keyRow)`
     update api_keys set revoked_at = coalesce(revoked_at, ${sql.timestamp(now)})
     where team_id = ${teamId} and id = ${id}
-    returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at`)
+    returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 }
 
 const userRow = object({ id: string().defined() })
@@ -102,4 +118,52 @@ export async function insertSession(
     insert into sessions (id, team_id, user_id, hash, created_at, expires_at)
     values (${session.id}, ${teamId}, ${session.user_id}, ${sql.binary(session.hash)}, ${sql.timestamp(now)},
       ${sql.timestamp(session.expires_at)})`)
+}
+
+const sessionRow = object({
+  id: string().defined(),
+  /** Whose it is; null for a session of the team itself. */
+  user: string().defined().nullable(),
+  created_at: string().defined(),
+  expires_at: string().defined(),
+  revoked_at: string().defined().nullable(),
+})
+export type SessionRow = InferType<typeof sessionRow>
+
+/** A team's session tokens that have not expired, revoked ones too, oldest first. */
+export async function sessionsOfTeam(tx: Tx, teamId: string, now: Date): Promise<readonly SessionRow[]> {
+  return tx.any(sql.type(sessionRow)`
+    select s.id, u.email as user, s.created_at, s.expires_at, s.revoked_at
+    from sessions s left join users u on u.id = s.user_id
+    where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)} order by s.id`)
+}
+
+/** Which of a team's sessions: one, those of a person, or all. */
+export type SessionChoice = { id: string } | { identity: string } | 'all'
+
+const chosen = (choice: SessionChoice) => {
+  if (choice === 'all') return sql.fragment`true`
+  if ('id' in choice) return sql.fragment`s.id = ${choice.id}`
+  return sql.fragment`s.user_id = (select id from users where identity = ${choice.identity})`
+}
+
+/** Ends sessions of a team. @returns those that were still good. */
+export async function revokeSessions(
+  tx: Tx,
+  teamId: string,
+  choice: SessionChoice,
+  now: Date,
+): Promise<readonly SessionRow[]> {
+  return tx.any(sql.type(sessionRow)`
+    update sessions s set revoked_at = ${sql.timestamp(now)}
+    where s.team_id = ${teamId} and ${chosen(choice)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
+    returning s.id, (select email from users u where u.id = s.user_id) as user, s.created_at, s.expires_at, s.revoked_at`)
+}
+
+/** Deletes sessions that expired before `before`, at most `limit`. @returns how many. */
+export async function deleteExpiredSessions(tx: Tx, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.unsafe`
+    delete from sessions where id in (
+      select id from sessions where expires_at < ${sql.timestamp(before)} order by expires_at limit ${limit})`)
+  return rowCount
 }

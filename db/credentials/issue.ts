@@ -3,8 +3,9 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (decisions: key format).
  */
 import { v7 as uuidv7 } from 'uuid'
+import { domainByName } from '../domains/domains.sql.ts'
 import { Refusal } from '../errors.ts'
-import type { At } from '../postgres/pool.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { domainToAscii, parseAddress } from '../text/address.ts'
 import { nameProblem } from '../text/name.ts'
@@ -42,17 +43,28 @@ function checkScopes(given: readonly string[]): Scope[] {
   return scopes
 }
 
+/**
+ * The ASCII form of the domain that a key is bound to: one of the team's, since a key for a mistyped one could never
+ * send. @throws Refusal bad_request.
+ */
+async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
+  const name = domainToAscii(given)
+  if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (await domainByName(tx, teamId, name)) return name
+  throw new Refusal('bad_request', `the team has no domain ${name}: add it first`)
+}
+
 /** @throws Refusal not_found, or bad_request for a field that cannot be. */
 export async function issueKey({ tx, now }: At, teamId: string, request: KeyRequest): Promise<IssuedKey> {
   const problem = nameProblem(request.name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const scopes = checkScopes(request.scopes)
-  const domain = request.domain === null ? null : domainToAscii(request.domain)
-  if (domain === null && request.domain !== null) {
-    throw new Refusal('bad_request', `${JSON.stringify(request.domain)} is not a domain name`)
+  const { name, expires_at } = request
+  if (expires_at !== null && expires_at <= now) {
+    throw new Refusal('bad_request', `the key would have expired already, at ${expires_at.toISOString()}`)
   }
   await teamOrRefusal(tx, teamId)
-  const { name, expires_at } = request
+  const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
   const id = uuidv7()
   const key = makeCredential('key')
   const stored = {
@@ -76,7 +88,7 @@ export async function issueSession(
   { tx, now }: At,
   teamId: string,
   user: string | null,
-): Promise<{ token: string; expires_at: string }> {
+): Promise<{ id: string; token: string; expires_at: string }> {
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
     throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
@@ -88,5 +100,5 @@ export async function issueSession(
   const expires = new Date(now.getTime() + SESSION_LENGTH)
   const session = { id: uuidv7(), user_id: userId, hash: credentialHash(token), expires_at: expires }
   await insertSession(tx, teamId, session, now)
-  return { token, expires_at: expires.toISOString() }
+  return { id: session.id, token, expires_at: expires.toISOString() }
 }

@@ -111,6 +111,17 @@ export async function requeuePicked(
   return refs.map(({ id }) => id)
 }
 
+/** Requeues one message. @throws Refusal not_found, or bad_request when it was handed over. */
+export async function requeueOne<J extends DeliveryJob>(
+  at: Requeueing,
+  channel: Channel<J>,
+  ref: DeliveryRef,
+  force = false,
+): Promise<void> {
+  const requeued = await requeueMessages(at, channel, [ref], force)
+  if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
+}
+
 /** What a requeued message waits for all the same: pauses are not jumped. `reason` null: an operator's. */
 export async function pausesOf(
   { tx, now }: At,

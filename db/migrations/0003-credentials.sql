@@ -10,7 +10,9 @@ create table api_keys (
   domain text,
   created_at timestamptz not null,
   expires_at timestamptz,
-  revoked_at timestamptz
+  revoked_at timestamptz,
+  -- The hour of its last use, written once an hour: a request should not cost a write.
+  last_used_at timestamptz
 );
 create index api_keys_team on api_keys (team_id);
 
@@ -41,3 +43,5 @@ create table sessions (
   expires_at timestamptz not null,
   revoked_at timestamptz
 );
+create index sessions_team on sessions (team_id);
+create index sessions_expiry on sessions (expires_at);

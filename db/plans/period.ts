@@ -3,6 +3,8 @@
  * All in UTC.
  */
 
+const DAY = 86_400_000
+
 /** Half open: `start` is in the period, `end` is not. */
 export type Period = { start: Date; end: Date }
 
@@ -14,12 +16,51 @@ export function calendarMonth(now: Date): Period {
 }
 
 /**
- * A subscription's period as it stands at `now`: once its end has passed without a new invoice it rolls on by its
- * own length. Before its start it has not begun to roll: the first period counts.
+ * A subscription's period as it stands at `now`: once its end has passed without a new invoice it rolls on, by whole
+ * calendar months where it is so many months to the day (Jan 31 → Feb 28 → Mar 31), else by its own length. Before its
+ * start it has not begun to roll: the first period counts.
  */
 export function rolledPeriod(period: Period, now: Date): Period {
-  const length = period.end.getTime() - period.start.getTime()
-  const passed = Math.max(0, Math.floor((now.getTime() - period.start.getTime()) / length))
-  const start = period.start.getTime() + passed * length
-  return { start: new Date(start), end: new Date(start + length) }
+  const months = monthsOf(period)
+  return months === null ? rolledByLength(period, now) : rolledByMonths(period, months, now)
+}
+
+function rolledByLength({ start, end }: Period, now: Date): Period {
+  const length = end.getTime() - start.getTime()
+  const passed = Math.max(0, Math.floor((now.getTime() - start.getTime()) / length))
+  const first = start.getTime() + passed * length
+  return { start: new Date(first), end: new Date(first + length) }
+}
+
+function rolledByMonths(period: Period, months: number, now: Date): Period {
+  const { start, end } = period
+  const day = Math.max(start.getUTCDate(), end.getUTCDate())
+  const startOf = (count: number): Date => inMonth(start, count * months, day)
+  // The month of `now` may begin before the day on which its period does.
+  let passed = Math.max(0, Math.floor(monthsBetween(start, now) / months))
+  if (passed > 0 && startOf(passed) > now) passed -= 1
+  return { start: startOf(passed), end: startOf(passed + 1) }
+}
+
+/**
+ * How many calendar months a period is to the day; null when it is none. The later of its two days is the one that it
+ * keeps: a shorter month ends it earlier, and the next one does not.
+ */
+function monthsOf({ start, end }: Period): number | null {
+  const months = monthsBetween(start, end)
+  const day = Math.max(start.getUTCDate(), end.getUTCDate())
+  const fits =
+    inMonth(start, 0, day).getTime() === start.getTime() &&
+    inMonth(start, months, day).getTime() === end.getTime()
+  return months > 0 && fits ? months : null
+}
+
+const monthsBetween = (from: Date, to: Date): number =>
+  (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()
+
+/** A time of day so many months later, on this day or the month's last. */
+function inMonth(from: Date, months: number, day: number): Date {
+  const first = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months, 1)
+  const last = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months + 1, 0)).getUTCDate()
+  return new Date(first + (Math.min(day, last) - 1) * DAY + (from.getTime() % DAY))
 }

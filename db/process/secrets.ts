@@ -12,7 +12,7 @@ import {
 } from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
-export type Purpose = 'dkim' | 'unsubscribe' | 'verp' | 'csrf' | 'cookie'
+export type Purpose = 'dkim' | 'erasure' | 'unsubscribe' | 'verp' | 'csrf' | 'cookie'
 
 export type Secrets = {
   /** AES-256-GCM: nonce, tag and ciphertext in one buffer. */

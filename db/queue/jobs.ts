@@ -133,6 +133,7 @@ export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
   'forget-upserts': { cron: '*/10 * * * *' },
   'forget-reports': { cron: '7 * * * *' },
+  'forget-sessions': { cron: '37 * * * *' },
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '23 * * * *' },
 } as const

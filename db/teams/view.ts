@@ -5,14 +5,18 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type Account, accountOf, burstOf, type Limits, left, type Used } from './limits.ts'
-import { accountRowOf, type TeamRow, teamById } from './teams.sql.ts'
+import { accountRowOf, type OverridesRow, overridesOf, type TeamRow, teamById } from './teams.sql.ts'
 
 export type TeamView = {
   id: string
   name: string
   plan: string
+  /** null: the team is in good standing. */
+  suspended_at: string | null
   /** null: unlimited. */
   limits: Limits
+  /** The figures that are the team's own; null: the plan's. */
+  overrides: { emails: number | null; contacts: number | null; whatsapp: number | null; rate: number | null }
   used: Used
   left: { emails: number | null; contacts: number | null; whatsapp: number | null }
   bucket: { tokens: number; capacity: number }
@@ -30,13 +34,24 @@ const leftOf = (limit: number | null, used: number): number | null =>
   limit === null ? null : left(limit, used)
 
 /** An account's figures under the team's name. Pure. */
-export function teamView(team: Pick<TeamRow, 'id' | 'name'>, account: Account): TeamView {
+export function teamView(
+  team: Pick<TeamRow, 'id' | 'name' | 'suspended_at'>,
+  account: Account,
+  overrides: OverridesRow,
+): TeamView {
   const { plan, limits, used, bucket, period } = account
   return {
     id: team.id,
     name: team.name,
     plan,
+    suspended_at: team.suspended_at,
     limits,
+    overrides: {
+      emails: overrides.email_limit,
+      contacts: overrides.contact_limit,
+      whatsapp: overrides.whatsapp_limit,
+      rate: overrides.send_rate_per_second,
+    },
     used,
     left: {
       emails: leftOf(limits.emails, used.emails),
@@ -53,5 +68,5 @@ export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
   const team = await teamOrRefusal(tx, teamId)
   const account = await accountRowOf(tx, teamId)
   if (!account) throw new Error(`team ${teamId} has no allowance`)
-  return teamView(team, accountOf(account))
+  return teamView(team, accountOf(account), await overridesOf(tx, teamId))
 }

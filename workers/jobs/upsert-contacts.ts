@@ -15,7 +15,7 @@ type UpsertJob = FetchedJob<'upsert-contacts'>
 async function carryOut(
   job: UpsertJob,
   settle: Batch<'upsert-contacts'>['settle'],
-  { database, clock }: WorkerDeps,
+  { database, secrets, clock }: WorkerDeps,
 ): Promise<void> {
   const { team_id, upsert_id } = job.data
   const done = await database.transaction(async (tx) => {
@@ -24,7 +24,7 @@ async function carryOut(
     if (body === null) return false
     const items = readItems(body)
     const now = clock()
-    const result = await upsertContacts({ tx, now }, team_id, items)
+    const result = await upsertContacts({ tx, now, secrets }, team_id, items)
     await finishUpsert(tx, team_id, upsert_id, result, now)
     return true
   })

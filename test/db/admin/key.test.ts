@@ -1,6 +1,10 @@
 /** The CLI's verbs about API keys and session tokens. */
 import t, { type Test } from 'tap'
-import { principalByKeyHash, principalBySessionHash } from '../../../db/credentials/credentials.sql.ts'
+import {
+  noteKeyUse,
+  principalByKeyHash,
+  principalBySessionHash,
+} from '../../../db/credentials/credentials.sql.ts'
 import { credentialHash, credentialKind } from '../../../db/credentials/token.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -26,12 +30,13 @@ t.test('key create shows the key once and stores its digest alone', async (t) =>
   t.equal(credentialKind(made.key), 'key')
   t.match(await principal(made.key), { team_id: id, scopes: ['emails:send', 'contacts:read'], domain: null })
   const listed = await cli.json(['key', 'list', id])
-  t.match(listed, [{ id: made.id, prefix: made.key.slice(0, 10), revoked_at: null }])
+  t.match(listed, [{ id: made.id, prefix: made.key.slice(0, 10), revoked_at: null, last_used_at: null }])
   t.notMatch(JSON.stringify(listed), made.key)
 })
 
-t.test('key create binds a key to a domain in its ASCII form, and to a time', async (t) => {
-  const { cli, create, principal } = await start(t)
+t.test('key create binds a key to a domain of the team in its ASCII form, and to a time', async (t) => {
+  const { cli, id, create, principal } = await start(t)
+  await cli.json(['domain', 'add', id, 'bücher.example'])
   const flags = ['--domain', 'Bücher.example', '--expires', '2030-01-31T01:00:00+01:00']
   const made = await cli.json([...create, 'emails:send', ...flags])
   t.match(made, { domain: 'xn--bcher-kva.example', expires_at: '2030-01-31T00:00:00.000Z' })
@@ -47,7 +52,15 @@ t.test('key create refuses unknown scopes, naming those there are, and malformed
   )
   t.match(await cli.fault([...create, ' , ']), /a key needs at least one of: contacts:read/)
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /is not a domain name/)
+  t.equal(
+    await cli.fault([...create, 'emails:send', '--domain', 'exmaple.com']),
+    'the team has no domain exmaple.com: add it first',
+  )
   t.match(await cli.fault([...create, 'emails:send', '--expires', 'tomorrow']), /must be a time such as/)
+  t.equal(
+    await cli.fault([...create, 'emails:send', '--expires', '2026-01-31']),
+    'the key would have expired already, at 2026-01-31T00:00:00.000Z',
+  )
   t.match(await cli.fault(create.slice(0, -1)), /required option '--scopes <list>' not specified/)
 })
 
@@ -66,7 +79,7 @@ t.test('session create makes a token of 30 days, of a member when it names one',
   const { database, cli, id } = await start(t)
   const before = Date.now()
   const { token, expires_at, ...rest } = await cli.json(['session', 'create', id])
-  t.strictSame(rest, {})
+  t.strictSame(Object.keys(rest), ['id'])
   t.equal(credentialKind(token), 'session')
   t.ok(Math.abs(Date.parse(expires_at) - before - 30 * 86_400_000) < 60_000)
   t.match(await principalBySessionHash(database, credentialHash(token), new Date()), { team_id: id })
@@ -76,4 +89,54 @@ t.test('session create makes a token of 30 days, of a member when it names one',
   const again = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
   t.not(ada.token, again.token)
   t.match(await cli.fault(['session', 'create', id, '--user', 'nobody']), /"nobody" is not an email address/)
+})
+
+t.test('key list tells the hour of each key’s last use, which many uses note once', async (t) => {
+  const { database, cli, id, create, principal } = await start(t)
+  const made = await cli.json([...create, 'emails:send'])
+  t.match(await principal(made.key), { last_used_at: null })
+  const hour = (at: string) => new Date(`2026-01-31T${at}:00Z`)
+  await noteKeyUse(database, made.id, hour('10:00'))
+  await noteKeyUse(database, made.id, hour('09:00'))
+  t.match(await cli.json(['key', 'list', id]), [{ id: made.id, last_used_at: '2026-01-31T10:00:00.000Z' }])
+})
+
+t.test(
+  'session list tells whose sessions there are, and session revoke ends one, a person’s, or all',
+  async (t) => {
+    const { database, cli, id } = await start(t)
+    const create = async (...user: string[]) => await cli.json(['session', 'create', id, ...user])
+    const bare = await create()
+    const ada = await create('--user', 'Ada@example.com')
+    const bob = await create('--user', 'bob@example.com')
+    const last = await create()
+    t.match(await cli.json(['session', 'list', id]), [
+      { id: bare.id, user: null, expires_at: bare.expires_at, revoked_at: null },
+      { id: ada.id, user: 'Ada@example.com' },
+      { id: bob.id, user: 'bob@example.com' },
+      { id: last.id },
+    ])
+    const ended = async (...wish: string[]) =>
+      (await cli.json(['session', 'revoke', id, ...wish])).map((each: { id: string }) => each.id)
+    t.strictSame(await ended(bare.id), [bare.id])
+    t.strictSame(await ended('--user', 'ada@EXAMPLE.com'), [ada.id])
+    t.strictSame((await ended('--all')).sort(), [bob.id, last.id].sort())
+    t.strictSame(await ended('--all'), [], 'none is left')
+    t.match(await cli.json(['session', 'list', id]), Array(4).fill({ revoked_at: /Z$/ }))
+    t.equal(await principalBySessionHash(database, credentialHash(bob.token), new Date()), null)
+  },
+)
+
+t.test('session revoke wants to know exactly which, and ends nothing of another team', async (t) => {
+  const { cli, id } = await start(t)
+  const revoke = async (...wish: string[]) => await cli.fault(['session', 'revoke', ...wish])
+  const { id: session } = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
+  const other = (await cli.json(['team', 'create', '--name', 'Other'])).id
+  const which = 'say which: the id of a session, --user EMAIL or --all'
+  t.equal(await revoke(id), which)
+  t.equal(await revoke(id, session, '--all'), which)
+  t.equal(await revoke(other, session), `there is no session ${session} of this team to revoke`)
+  t.match(await revoke(id, '--user', 'ada'), /"ada" is not an email address/)
+  t.strictSame(await cli.json(['session', 'revoke', other, '--user', 'ada@example.com']), [])
+  t.match(await cli.json(['session', 'list', id]), [{ revoked_at: null }])
 })

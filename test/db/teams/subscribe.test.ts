@@ -2,8 +2,7 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { removeEmail } from '../../../db/emails/remove.ts'
-import { subscribeTeam } from '../../../db/teams/subscribe.ts'
-import type { SubscriptionChange } from '../../../db/teams/teams.sql.ts'
+import { type SubscriptionChange, subscribeTeam } from '../../../db/teams/subscribe.ts'
 import { usageIn } from '../../../db/teams/usage.sql.ts'
 import { showTeam } from '../../../db/teams/view.ts'
 import { stopClock } from '../../support/clock.ts'
@@ -65,7 +64,7 @@ t.test('a period that moves is counted afresh from the stored emails', async (t)
   )
 })
 
-t.test('a period that has ended rolls on by its own length', async (t) => {
+t.test('a period of a month rolls on by calendar months once it has ended', async (t) => {
   const { store, at } = await storeAt(t, day('2026-01-20'))
   const id = await store.team('pro')
   await at(day('2026-03-01'))
@@ -73,7 +72,7 @@ t.test('a period that has ended rolls on by its own length', async (t) => {
     plan: 'pro',
     period: period('2026-01-31', '2026-02-28'),
   })
-  t.same(view.period, { start: '2026-02-28T00:00:00.000Z', end: '2026-03-28T00:00:00.000Z' })
+  t.same(view.period, { start: '2026-02-28T00:00:00.000Z', end: '2026-03-31T00:00:00.000Z' })
 })
 
 t.test('the bucket is clamped to the new capacity, and refilled at the new rate from then on', async (t) => {
@@ -172,4 +171,22 @@ t.test('figures that the columns cannot hold are refused, and change nothing', a
     }
   }
   t.match(await showTeam(store.database, id), { plan: 'free', limits: { emails: 5000 } })
+})
+
+t.test('another plan drops the team’s own figures, but for those that are given again', async (t) => {
+  const { store } = await storeAt(t, day('2026-02-10'))
+  const id = await store.team('pro')
+  const own = { email_limit: 7, contact_limit: 8, whatsapp_limit: 9, send_rate_per_second: 3 }
+  t.match(await subscribe(store, id, { plan: 'pro', ...own }), {
+    overrides: { emails: 7, contacts: 8, whatsapp: 9, rate: 3 },
+  })
+  t.match(await subscribe(store, id, { plan: 'pro', email_limit: null }), {
+    limits: { emails: 50_000, contacts: 8 },
+    overrides: { emails: null, contacts: 8, whatsapp: 9, rate: 3 },
+  })
+  const down = await subscribe(store, id, { plan: 'free', contact_limit: 20 })
+  t.strictSame(down.limits, { emails: 5_000, contacts: 20, whatsapp: 250, rate: 1 })
+  t.strictSame(down.overrides, { emails: null, contacts: 20, whatsapp: null, rate: null })
+  t.strictSame((await showTeam(store.database, id)).overrides, down.overrides)
+  t.match(await subscribe(store, id, { plan: 'free' }), { overrides: { contacts: 20 } }, 'the same plan')
 })

@@ -1,0 +1,298 @@
+/** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
+import { record } from '../../../db/audit/record.ts'
+import { EMAIL } from '../../../db/delivery/channel.sql.ts'
+import { requeueOne } from '../../../db/delivery/requeue.ts'
+import { acceptEmails } from '../../../db/emails/accept.ts'
+import { removeEmail } from '../../../db/emails/remove.ts'
+import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
+import { status, text, time } from '../cell.ts'
+import { frameHeaders } from '../guard.ts'
+import { LINK_TAG } from '../mail-link.ts'
+import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Form, Section } from '../section.ts'
+import { momentsOf, outcomesOf, waitingAlerts } from '../story.ts'
+
+/** An email to look at. @throws Refusal not_found. */
+const emailOf = async ({ team, params, now }: TeamRequest, deps: PageDeps): Promise<ShownEmail> =>
+  showEmail(
+    { ...deps, tx: deps.database, now, publicUrl: deps.publicUrl ?? undefined },
+    team.id,
+    params.id ?? '',
+  )
+
+const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'emails', params.id ?? '', ...rest)
+
+function facts(email: ShownEmail, { team, now }: TeamRequest): Section {
+  const template = email.template_id
+  return {
+    kind: 'facts',
+    id: 'facts',
+    live: true,
+    facts: [
+      { label: 'Status', cell: status(email.status) },
+      { label: 'From', cell: text(email.from_address) },
+      { label: 'To', cell: text(email.to_emails.join(', ')) },
+      ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
+      { label: 'Accepted', cell: time(email.created_at, now) },
+      ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
+      ...(template
+        ? [
+            {
+              label: 'Template',
+              cell: text(template, { code: true, href: teamPath(team, 'templates', template) }),
+            },
+          ]
+        : []),
+      { label: 'Tags', cell: text(email.tags.join(', ')) },
+      { label: 'Id', cell: text(email.id, { code: true, copy: true }) },
+      { label: 'Your key', cell: text(email.idempotency_key, { code: email.idempotency_key !== null }) },
+      {
+        label: 'Provider’s id',
+        cell: text(email.provider_message_id, { code: email.provider_message_id !== null }),
+      },
+      { label: 'Size', cell: text(`${email.size_kb} kB`) },
+    ],
+  }
+}
+
+function recipients(email: ShownEmail, { team }: TeamRequest): Section {
+  return {
+    kind: 'table',
+    title: 'Recipients',
+    columns: [{ label: 'Address' }, { label: 'What became of it' }, { label: 'In the server’s words' }],
+    rows: outcomesOf(email).map(({ address, outcome, words }) => ({
+      cells: [
+        text(address, { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}` }),
+        status(outcome),
+        text(words),
+      ],
+    })),
+    empty: '',
+  }
+}
+
+const action = (request: TeamRequest, verb: string, form: Partial<Form>): Form => ({
+  action: here(request, verb),
+  method: 'post',
+  fields: [],
+  submit: verb,
+  ...form,
+})
+
+function actions(email: ShownEmail, request: TeamRequest): Section[] {
+  const { team, person } = request
+  if (team.role === 'viewer') return []
+  const forms = [
+    ...(email.status === 'queued' && email.provider_message_id === null
+      ? [action(request, 'requeue', { submit: 'Try again now' })]
+      : []),
+    action(request, 'copy', {
+      submit: 'Send a copy to me',
+      confirm: `Send a copy to ${person.email}?`,
+      tone: 'quiet',
+    }),
+    ...(team.role === 'owner'
+      ? [
+          action(request, 'delete', {
+            submit: 'Delete',
+            confirm: 'Delete this email for good?',
+            tone: 'danger',
+          }),
+        ]
+      : []),
+  ]
+  return [{ kind: 'actions', forms }]
+}
+
+/** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
+const isSecret = ({ tags }: ShownEmail): boolean => tags.includes(LINK_TAG)
+
+const headers = ({ headers: custom }: ShownEmail): Section[] =>
+  custom === null
+    ? []
+    : [
+        {
+          kind: 'facts',
+          title: 'Headers',
+          facts: Object.entries(custom).map(([label, value]) => ({
+            label,
+            cell: text(value, { code: true }),
+          })),
+        },
+      ]
+
+/** What an email holds: its html in a frame of its own, its text, its headers. */
+function content(email: ShownEmail, request: TeamRequest): Section[] {
+  if (isSecret(email)) {
+    const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
+    return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
+  }
+  const pictures = request.query.get('pictures') === 'on'
+  const path = request.path
+  return [
+    {
+      kind: 'frame',
+      title: 'HTML',
+      note: pictures
+        ? 'With pictures from elsewhere.'
+        : 'Pictures from elsewhere are off: asking for them can tell the sender.',
+      links: [
+        pictures
+          ? { href: path, label: 'Without pictures' }
+          : { href: `${path}?pictures=on`, label: 'Show pictures' },
+      ],
+      src: here(request, `preview${pictures ? '-with-pictures' : ''}`),
+    },
+    ...(email.body_text === '' ? [] : [{ kind: 'code' as const, title: 'Text', code: email.body_text }]),
+    ...headers(email),
+  ]
+}
+
+/** An operator who looks into a team's email without being its member leaves a trace. */
+async function noteOpened({ team, person, now }: TeamRequest, deps: PageDeps, id: string): Promise<void> {
+  if (team.member) return
+  const by = { tx: deps.database, now, actor: person.email }
+  await record(by, { team_id: team.id, action: 'email.open', subject: id })
+}
+
+const page: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails/:id',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, now } = request
+    const email = await emailOf(request, deps)
+    const alerts = waitingAlerts(email, now)
+    const link = { href: here(request, 'content'), label: 'Open what it holds' }
+    const body: Section[] = team.member
+      ? content(email, request)
+      : [
+          {
+            kind: 'actions',
+            title: 'Content',
+            note: 'You are no member of this team: the audit trail tells that you looked.',
+            links: [link],
+          },
+        ]
+    return show({
+      title: email.subject,
+      back: { href: teamPath(team, 'emails'), label: 'Emails' },
+      sections: [
+        ...(alerts.length > 0
+          ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
+          : []),
+        facts(email, request),
+        ...actions(email, request),
+        ...(email.to_emails.length > 1 ? [recipients(email, request)] : []),
+        {
+          kind: 'timeline',
+          id: 'timeline',
+          live: true,
+          title: 'What happened',
+          moments: momentsOf(email, now),
+          empty: 'Nothing has happened yet.',
+        },
+        ...body,
+      ],
+    })
+  },
+}
+
+const opened: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails/:id/content',
+  access: 'viewer',
+  async handle(request, deps) {
+    const email = await emailOf(request, deps)
+    await noteOpened(request, deps, email.id)
+    const back = { href: here(request), label: 'Back to the email' }
+    return show({ title: email.subject, back, sections: content(email, request) })
+  },
+}
+
+/** The html alone, for a frame. */
+const preview = (pictures: boolean): TeamPage => ({
+  method: 'GET',
+  path: `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
+  access: 'viewer',
+  async handle(request, deps) {
+    const email = await emailOf(request, deps)
+    if (isSecret(email)) throw new Refusal('not_found', 'this email is not shown')
+    await noteOpened(request, deps, email.id)
+    return raw(frameHeaders(pictures), email.html)
+  },
+})
+
+const requeue: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/emails/:id/requeue',
+  access: 'editor',
+  async handle(request, { database, queue, wake }) {
+    const { team, params, now, person } = request
+    const id = params.id ?? ''
+    await database.transaction(async (tx) => {
+      await requeueOne({ tx, queue, now }, EMAIL, { team_id: team.id, id })
+      await record(
+        { tx, now, actor: person.email },
+        { team_id: team.id, action: 'email.requeue', subject: id },
+      )
+    })
+    wake('deliver-email')
+    return redirect(here(request), 'It is tried again now.')
+  },
+}
+
+const copy: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/emails/:id/copy',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, person } = request
+    const email = await emailOf(request, deps)
+    const from = parseMailbox(email.from_address)
+    if (!from || isSecret(email)) throw new Refusal('bad_request', 'this email cannot be copied')
+    await noteOpened(request, deps, email.id)
+    const item = {
+      path: '',
+      from,
+      to: [person.email],
+      subject: email.subject,
+      html: email.html,
+      template_id: null,
+      variables: null,
+      text: email.body_text === '' ? null : email.body_text,
+      headers: null,
+      reply_to: '',
+      tags: ['copy'],
+      idempotency_key: null,
+    }
+    const [outcome] = await deps.database.transaction((tx) =>
+      acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, [item]),
+    )
+    if (outcome?.kind === 'refused') throw outcome.refusal
+    deps.wake('deliver-email')
+    return redirect(here(request), `A copy is on its way to ${person.email}.`)
+  },
+}
+
+const remove: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/emails/:id/delete',
+  access: 'owner',
+  async handle({ team, params, person, now }, { database }) {
+    const id = params.id ?? ''
+    await database.transaction(async (tx) => {
+      await removeEmail({ tx }, team.id, id)
+      await record(
+        { tx, now, actor: person.email },
+        { team_id: team.id, action: 'email.delete', subject: id },
+      )
+    })
+    return redirect(teamPath(team, 'emails'), 'The email is deleted.')
+  },
+}
+
+export const emailPages = [page, opened, preview(false), preview(true), requeue, copy, remove]

@@ -1,0 +1,246 @@
+/** A team's emails: the list with its filter, as CSV, and what is done with all that match. */
+import { record } from '../../../db/audit/record.ts'
+import { type EmailFilter, findEmails } from '../../../db/emails/find.ts'
+import { countEmails, deleteMatching, requeueMatching } from '../../../db/emails/matching.ts'
+import { EMAIL_LADDER } from '../../../db/emails/status.ts'
+import type { ListedEmail } from '../../../db/emails/view.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { isTooSlow } from '../../../db/postgres/pool.ts'
+import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+import { plural, status, text, time } from '../cell.ts'
+import { csvFile } from '../csv.ts'
+import { addressWith, anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Field, Form, Section } from '../section.ts'
+
+/** How many emails one press changes at most. */
+const MOST = 10_000
+
+const DAY = 86_400_000
+
+function dayOf(query: URLSearchParams, name: string, plus = 0): Date | undefined {
+  const value = given(query, name)
+  if (value === undefined) return undefined
+  const time = Date.parse(`${value}T00:00:00Z`)
+  if (Number.isNaN(time)) throw new Refusal('bad_request', `${name} must be a date, such as 2026-01-31`)
+  return new Date(time + plus)
+}
+
+/** The filter that the address, or a form, holds. @throws Refusal bad_request. */
+export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
+  const template_id = given(query, 'template')
+  if (template_id !== undefined && !isUuid(template_id)) {
+    throw new Refusal('bad_request', 'template must be the id of a template')
+  }
+  return {
+    recipient: given(query, 'recipient'),
+    subject: given(query, 'subject'),
+    id: given(query, 'id'),
+    status: EMAIL_LADDER.find((word) => word === given(query, 'status')),
+    domain: given(query, 'domain'),
+    template_id,
+    tag: given(query, 'tag'),
+    from: dayOf(query, 'from'),
+    // The last day counts whole.
+    to: dayOf(query, 'to', DAY),
+  }
+}
+
+const NAMES = ['recipient', 'subject', 'id', 'status', 'domain', 'template', 'tag', 'from', 'to']
+
+/** The parts of the filter that are set, as the address has them. */
+const chosen = (query: URLSearchParams): URLSearchParams =>
+  new URLSearchParams([...query].filter(([name, value]) => NAMES.includes(name) && value !== ''))
+
+async function filterForm({ team, query }: TeamRequest, { database }: PageDeps): Promise<Section> {
+  const templates = await templatesOfTeam(database, team.id)
+  const fields: Field[] = [
+    { name: 'recipient', label: 'Recipient', type: 'search', placeholder: 'someone@example.com' },
+    { name: 'subject', label: 'Words of the subject', type: 'search' },
+    { name: 'id', label: 'Id (ours, yours, the provider’s)', type: 'search' },
+    { name: 'status', label: 'Status', type: 'select', options: anyOf(EMAIL_LADDER) },
+    { name: 'domain', label: 'From domain', type: 'search' },
+    {
+      name: 'template',
+      label: 'Template',
+      type: 'select',
+      options: [...anyOf([]), ...templates.map(({ id, name }) => ({ value: id, label: name }))],
+    },
+    { name: 'tag', label: 'Tag', type: 'search' },
+    { name: 'from', label: 'From day (UTC)', type: 'date' },
+    { name: 'to', label: 'To day', type: 'date' },
+  ]
+  const search = chosen(query)
+  const here = teamPath(team, 'emails')
+  return {
+    kind: 'filter',
+    action: here,
+    method: 'get',
+    fields: filled(fields, query),
+    submit: 'Find',
+    reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
+    more: [
+      { href: `${here}.csv?${search}`, label: 'CSV' },
+      ...(team.role === 'viewer' ? [] : [{ href: `${here}/all?${search}`, label: 'All that match…' }]),
+    ],
+  }
+}
+
+const recipients = ([first = '', ...others]: readonly string[]): string =>
+  others.length === 0 ? first : `${first} and ${others.length} more`
+
+function rowOf(team: { id: string }, email: ListedEmail, now: Date) {
+  const { id, subject, from_address, to_emails, tags, created_at } = email
+  return {
+    cells: [
+      status(email.status),
+      text(recipients(to_emails)),
+      text(subject, { href: teamPath(team, 'emails', id), detail: `from ${from_address}` }),
+      text(tags.join(', ')),
+      time(created_at, now),
+    ],
+  }
+}
+
+/** The list, or why there is none. */
+async function listSection(request: TeamRequest, deps: PageDeps): Promise<Section> {
+  const { team, query, now } = request
+  const filter = { ...filterOf(query), team_id: team.id }
+  const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
+  try {
+    const found = await findEmails({ ...deps, tx: deps.database }, filter, page)
+    const { rows, next } = pageOf(request, found, ({ id }) => id)
+    const filtered = chosen(query).size > 0
+    return {
+      kind: 'table',
+      id: 'list',
+      live: query.get('before') === null,
+      columns: ['Status', 'To', 'Subject', 'Tags', 'Accepted'].map((label) => ({ label })),
+      rows: rows.map((email) => rowOf(team, email, now)),
+      next,
+      empty: filtered ? 'No email matches.' : 'No emails yet. Send the first one with the API.',
+      ...(filtered ? {} : { start: { href: teamPath(team, 'integration'), label: 'How to send' } }),
+    }
+  } catch (error) {
+    if (!isTooSlow(error)) throw error
+    const text = 'Name a recipient or an id, or choose fewer days.'
+    return {
+      kind: 'alerts',
+      calm: '',
+      alerts: [{ tone: 'warn', title: 'This took too long and was stopped', text }],
+    }
+  }
+}
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails',
+  access: 'viewer',
+  handle: async (request, deps) =>
+    show({ title: 'Emails', sections: [await filterForm(request, deps), await listSection(request, deps)] }),
+}
+
+const HEADER = ['id', 'accepted', 'status', 'from', 'to', 'subject', 'tags', 'template', 'key', 'provider_id']
+
+async function* csvRows({ team, query }: TeamRequest, deps: PageDeps) {
+  const filter = { ...filterOf(query), team_id: team.id }
+  for (let before: string | undefined; ; ) {
+    const found = await findEmails({ ...deps, tx: deps.database }, filter, { before, limit: 500 })
+    for (const email of found) {
+      const { id, created_at, from_address, to_emails, subject, tags } = email
+      yield [id, created_at, email.status, from_address, to_emails.join(' '), subject, tags.join(' ')].concat(
+        email.template_id ?? '',
+        email.idempotency_key ?? '',
+        email.provider_message_id ?? '',
+      )
+    }
+    before = found.at(-1)?.id
+    if (found.length < 500) return
+  }
+}
+
+const csv: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails.csv',
+  access: 'viewer',
+  handle: async (request, deps) => {
+    // Before the first byte, so that a fault is a page.
+    filterOf(request.query)
+    return csvFile('emails', HEADER, csvRows(request, deps))
+  },
+}
+
+/** A button for all that match; the filter goes along. */
+const bulkForm = ({ team, query }: TeamRequest, verb: 'requeue' | 'delete', form: Partial<Form>): Form => ({
+  action: teamPath(team, 'emails', 'all', verb),
+  method: 'post',
+  fields: [...chosen(query)].map(([name, value]) => ({ name, label: '', type: 'hidden' as const, value })),
+  submit: verb,
+  ...form,
+})
+
+const deletion = (request: TeamRequest, many: string): Section => ({
+  kind: 'form',
+  title: 'Delete',
+  note: `Deletes the emails with their timelines, the newest first, ${MOST.toLocaleString('en-US')} at most. This cannot be undone.`,
+  ...bulkForm(request, 'delete', {
+    submit: `Delete ${many}`,
+    tone: 'danger',
+    confirm: `Delete ${many} for good?`,
+  }),
+})
+
+const all: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails/all',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, query } = request
+    const count = await countEmails(deps.database, team.id, filterOf(query), MOST + 1)
+    const many = count > MOST ? `more than ${MOST.toLocaleString('en-US')} emails` : plural(count, 'email')
+    const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
+    const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
+    return show({
+      title: `All that match: ${many}`,
+      lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
+      back: { href: here, label: 'Back to the list' },
+      sections: [
+        {
+          kind: 'form',
+          title: 'Requeue',
+          note: `Tries those again that no provider has taken yet, ${MOST.toLocaleString('en-US')} at most. The others stay as they are.`,
+          ...bulkForm(request, 'requeue', { submit: `Requeue what waits among ${many}` }),
+        },
+        ...(team.role === 'owner' ? [deletion(request, many)] : []),
+      ],
+    })
+  },
+}
+
+/** One of the two, done. */
+const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
+  method: 'POST',
+  path: `/teams/:team/emails/all/${verb}`,
+  access: verb === 'delete' ? 'owner' : 'editor',
+  async handle({ team, form, person, now }, deps) {
+    const { database } = deps
+    const wanted = { filter: filterOf(form), most: MOST }
+    const work = verb === 'requeue' ? requeueMatching : deleteMatching
+    const done = await work({ ...deps, now }, team.id, wanted)
+    await record(
+      { tx: database, now, actor: person.email },
+      {
+        team_id: team.id,
+        action: `email.${verb}`,
+        subject: `${done} emails`,
+        detail: decodeURIComponent(chosen(form).toString()),
+      },
+    )
+    if (verb === 'requeue') deps.wake('deliver-email')
+    const said = `${plural(done, 'email')} ${verb === 'requeue' ? 'requeued' : 'deleted'}.`
+    return redirect(`${teamPath(team, 'emails')}?${chosen(form)}`, said)
+  },
+})
+
+export const emailsPages = [list, csv, all, bulk('requeue'), bulk('delete')]

@@ -1,0 +1,94 @@
+/**
+ * What happened to a message, told in words: its timeline, what became of each recipient, why it waits. Pure.
+ * Promises: the provider's own words are always beside ours.
+ */
+import type { ShownEmail } from '../../db/emails/show.ts'
+import { EMAIL_LADDER, type EmailEventKind } from '../../db/emails/status.ts'
+import { addressIdentity } from '../../db/text/address.ts'
+import { plural, type Tone, time } from './cell.ts'
+import type { Alert, Moment } from './section.ts'
+
+type Told = { title: string; tone: Tone }
+
+const TOLD: Record<EmailEventKind, Told> = {
+  sent: { title: 'The mail server took it', tone: 'busy' },
+  delivered: { title: 'The recipient’s server confirmed it', tone: 'good' },
+  opened: { title: 'It was opened', tone: 'good' },
+  clicked: { title: 'A link in it was followed', tone: 'good' },
+  bounced: { title: 'It came back', tone: 'bad' },
+  complained: { title: 'The recipient reported it as unwanted', tone: 'bad' },
+  deferred: { title: 'The server put it off', tone: 'warn' },
+  held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
+  unknown: { title: 'The server’s answer was lost', tone: 'warn' },
+  delayed: { title: 'A server on the way says that it is late', tone: 'warn' },
+  requeued: { title: 'It was requeued', tone: 'busy' },
+  gave_up: { title: 'It was given up', tone: 'bad' },
+}
+
+const told = (kind: string): Told =>
+  (TOLD as Record<string, Told>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
+
+/** An email's timeline, the latest first. */
+export function momentsOf(
+  { events, created_at }: Pick<ShownEmail, 'events' | 'created_at'>,
+  now: Date,
+): Moment[] {
+  const accepted: Moment = { tone: 'plain', title: 'The API accepted it', at: time(created_at, now) }
+  const happened = events.map(({ kind, recipient, detail, time: at }) => ({
+    ...told(kind),
+    at: time(at, now),
+    ...(recipient === null ? {} : { who: recipient }),
+    ...(detail === '' ? {} : { detail }),
+  }))
+  return [accepted, ...happened].reverse()
+}
+
+type Outcome = { address: string; outcome: string; words: string }
+
+/** What became of each recipient: the highest rung that anything about it tells. */
+export function outcomesOf({ to_emails, events, status }: ShownEmail): Outcome[] {
+  const rung = (kind: string): number => EMAIL_LADDER.findIndex((word) => word === kind)
+  return to_emails.map((address) => {
+    const own = events.filter(
+      ({ recipient }) => recipient !== null && addressIdentity(recipient) === addressIdentity(address),
+    )
+    const highest = own.reduce((best, { kind }) => (rung(kind) > rung(best) ? kind : best), 'queued')
+    const common = events.some(({ recipient, kind }) => recipient === null && kind === 'sent')
+      ? 'sent'
+      : 'queued'
+    const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
+    return { address, outcome, words: own.at(-1)?.detail ?? '' }
+  })
+}
+
+type Pause = { sender: string; until: string; reason: string | null }
+
+const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
+  tone: 'warn',
+  title: `${sender} is paused until ${time(until, now).text}`,
+  text: reason ?? 'It gave no reason.',
+})
+
+/** How the wait of an email is told, but for the pauses in its way. */
+function stateAlert(waiting: NonNullable<ShownEmail['waiting']>, seconds: number, now: Date): Alert {
+  const { state, attempts, last_refusal, next_attempt_at } = waiting
+  const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
+  if (state === 'given_up') return { tone: 'bad', title: 'It was given up', text: last_refusal ?? '' }
+  if (state === 'in_flight') return { tone: 'busy', title: 'It is being sent just now', ...text }
+  if (state === 'put_off') {
+    const tried = attempts === 0 ? 'It was not tried yet' : `Tried ${plural(attempts, 'time')}`
+    return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
+  }
+  const words = 'If that lasts, no worker runs, its queue is paused, or what it goes through is.'
+  const title = state === 'lost' ? 'It has no job just now' : 'No worker has taken it yet'
+  return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
+}
+
+/** Why an email is not gone out yet; nothing when it is. */
+export function waitingAlerts({ waiting, created_at }: ShownEmail, now: Date): Alert[] {
+  if (!waiting) return []
+  const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
+  const attempt = stateAlert(waiting, seconds, now)
+  const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
+  return [attempt, ...pauses.map((pause) => pauseAlert(pause, now))]
+}

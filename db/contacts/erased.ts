@@ -1,0 +1,42 @@
+/**
+ * How a contact begins whose address was erased before: as it ended, so that marketing never mails somebody who had
+ * unsubscribed, bounced or complained. Promises: nothing of an address can be read back without SECRET_KEY; a team
+ * that has erased nobody pays one look at an empty index.
+ */
+import type { Tx } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { ContactStatus } from './contacts.sql.ts'
+import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
+
+/** What a new contact starts with. */
+export type Beginning = { status: ContactStatus; suppression: ErasedRow['suppression'] }
+
+export const FRESH: Beginning = { status: 'subscribed', suppression: null }
+
+/** The hash that stands for an address in a team, by the key of today. */
+export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, identity: string): Buffer =>
+  secrets.sign('erasure', Buffer.from(`${teamId}\0${identity}`), 32)
+
+/** How new contacts of these identities begin: those that are not in the map begin `FRESH`. */
+export async function beginnings(
+  tx: Tx,
+  secrets: Pick<Secrets, 'sign'>,
+  teamId: string,
+  identities: readonly string[],
+): Promise<ReadonlyMap<string, Beginning>> {
+  if (identities.length === 0 || !(await hasErased(tx, teamId))) return new Map()
+  const byHash = new Map(
+    identities.map((identity) => [erasureHash(secrets, teamId, identity).toString('hex'), identity]),
+  )
+  const kept = await erasedByHashes(
+    tx,
+    teamId,
+    [...byHash.keys()].map((hex) => Buffer.from(hex, 'hex')),
+  )
+  return new Map(
+    kept.map(({ hash, status, suppression }) => [
+      byHash.get(hash.toString('hex')) ?? '',
+      { status, suppression },
+    ]),
+  )
+}

@@ -1,0 +1,48 @@
+/** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { type EmailCriteria, fitsCriteria, type Page } from './find.sql.ts'
+
+const idRow = object({ id: string().defined() })
+
+/** The ids of a team's emails that fit, newest first. */
+export async function idsMatching(
+  tx: Tx,
+  teamId: string,
+  criteria: EmailCriteria,
+  { before, limit }: Page,
+): Promise<readonly string[]> {
+  const older = before === undefined ? sql.fragment`true` : sql.fragment`e.id < ${before}`
+  const rows = await tx.any(sql.type(idRow)`
+    select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} and ${older}
+    order by e.id desc limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many of a team's emails fit, counted up to `most`. */
+export async function countMatching(
+  tx: Tx,
+  teamId: string,
+  criteria: EmailCriteria,
+  most: number,
+): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from (
+      select from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} limit ${most}) found`)
+  return count
+}
+
+const deletedRow = object({ created_at: string().defined() })
+
+/** Deletes emails with their events: the rows first, as with everyone. @returns when each was created. */
+export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly string[]) {
+  const these = sql.array(ids, 'uuid')
+  const deleted = await tx.any(sql.type(deletedRow)`
+    delete from emails where team_id = ${teamId} and id = any(${these}) returning created_at`)
+  await tx.query(sql.unsafe`
+    delete from email_events where team_id = ${teamId} and email_id = any(${these})`)
+  return deleted
+}

@@ -1,0 +1,101 @@
+/** The statements that take one person out of a team's emails, their events and the raw reports. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+const foundRow = object({
+  id: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  undelivered: boolean().defined(),
+})
+export type FoundEmail = InferType<typeof foundRow>
+
+const lastRow = object({ last: string().defined().nullable() })
+
+/** The id that a stretch of a team's emails ends with; null when there is none behind `after`. */
+export async function stretchEnd(
+  tx: Tx,
+  teamId: string,
+  after: string,
+  length: number,
+): Promise<string | null> {
+  const { last } = await tx.one(sql.type(lastRow)`
+    select max(id::text) as last from (
+      select id from emails where team_id = ${teamId} and id > ${after} order by id limit ${length}) s`)
+  return last
+}
+
+/** The emails of a stretch whose recipients may name one of these spellings, locked. */
+export async function lockEmailsTo(
+  tx: Tx,
+  teamId: string,
+  { after, last }: { after: string; last: string },
+  spellings: readonly string[],
+): Promise<readonly FoundEmail[]> {
+  return tx.any(sql.type(foundRow)`
+    select id, to_emails, unfinished as undelivered from emails
+    where team_id = ${teamId} and id > ${after} and id <= ${last}
+      and exists (
+        select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)
+        where position(spelling in lower(array_to_string(to_emails, ' '))) > 0)
+    order by id for no key update`)
+}
+
+/** What becomes of an email: its recipients, and whether all that it said goes too. */
+export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean }
+
+/** Rewrites emails without the person, and their events without its address. */
+export async function rewriteEmails(
+  tx: Tx,
+  teamId: string,
+  emails: readonly ErasedEmail[],
+  spellings: readonly string[],
+): Promise<void> {
+  const tuples = emails.map(({ id, to, empty }) => [id, JSON.stringify(to), empty])
+  await tx.query(sql.type(object())`
+    update emails e set
+      to_emails = array(select json_array_elements_text(n.recipients)),
+      pending_recipients = nullif(array(
+        select p from unnest(e.pending_recipients) p where p in (select json_array_elements_text(n.recipients))), '{}'),
+      contact_id = null,
+      subject = case when n.emptied then '' else e.subject end,
+      html = case when n.emptied and e.html is not null then '' else e.html end,
+      body_text = case when n.emptied and e.body_text is not null then '' else e.body_text end,
+      variables = case when n.emptied and e.variables is not null then '{}'::json else e.variables end,
+      headers = case when n.emptied then null else e.headers end
+    from ${sql.unnest(tuples, ['uuid', 'json', 'bool'])} as n (id, recipients, emptied)
+    where e.team_id = ${teamId} and e.id = n.id`)
+  await tx.query(sql.type(object())`
+    update email_events v set
+      recipient = null, detail = '', contact_id = null, effect = null
+    from ${sql.unnest(
+      emails.map(({ id, empty }) => [id, empty]),
+      ['uuid', 'bool'],
+    )} as n (id, emptied)
+    where v.team_id = ${teamId} and v.email_id = n.id and (
+      n.emptied or exists (
+        select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)
+        where position(spelling in lower(coalesce(v.recipient, '') || ' ' || v.detail)) > 0))`)
+}
+
+const countRow = object({ last: string().defined().nullable(), deleted: number().defined() })
+
+/** Deletes those of a stretch of reports that name one of these spellings and are done with. */
+export async function deleteReportsNaming(
+  tx: Tx,
+  after: string,
+  length: number,
+  spellings: readonly string[],
+): Promise<InferType<typeof countRow>> {
+  return tx.one(sql.type(countRow)`
+    with stretch as (
+      select id, state, body from reports where id > ${after} order by id limit ${length}
+    ), gone as (
+      delete from reports where id in (
+        select id from stretch where state <> 'pending' and exists (
+          select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)
+          where position(spelling in lower(encode(body, 'escape'))) > 0))
+      returning 1
+    )
+    select (select max(id::text) from stretch) as last, (select count(*) from gone) as deleted`)
+}

@@ -1,0 +1,166 @@
+/** Emails on the dashboard: found, followed, requeued, deleted; and what they hold kept where it belongs. */
+import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { jobStates, usedBy } from '../../support/rows.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const service = await startService(t, { dashboard: { from: 'login@example.com' } })
+const { call, database } = service
+const team = await makeTeam(service)
+const other = await makeTeam(service, { domain: 'example.net' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const list = `/teams/${team.id}/emails`
+
+const send = async (changes: Record<string, unknown>): Promise<string> =>
+  (await call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
+
+t.test(
+  'an email is found by its recipient, any of its ids, words of its subject, status, tag and day',
+  async (t) => {
+    const id = await send({
+      to: ['Lost@Example.org'],
+      subject: 'Your parcel is on its way',
+      tags: ['parcel'],
+      idempotency_key: 'order-17',
+    })
+    await send({ subject: 'Another' })
+    const today = new Date().toISOString().slice(0, 10)
+    for (const query of [
+      'recipient=lost@example.org',
+      'subject=parcel+way',
+      `id=${id}`,
+      'id=order-17',
+      'tag=parcel',
+      `status=queued&tag=parcel&domain=example.com&from=${today}&to=${today}`,
+    ]) {
+      const { html } = await editor.get(`${list}?${query}`)
+      shows(t, { html }, 'Your parcel is on its way')
+      t.notMatch(html, 'Another', query)
+    }
+    shows(t, await editor.get(`${list}?recipient=nobody@example.org`), 'No email matches.')
+    t.equal((await editor.get(`${list}?from=yesterday`)).status, 400)
+  },
+)
+
+t.test('an email’s page tells who said what, and why it waits', async (t) => {
+  const id = await send({ to: ['gone@example.org'] })
+  const bounce = { recipient: 'gone@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
+  const page = await editor.get(`${list}/${id}`)
+  shows(t, page, /It came back gone@example\.org .* 550 5\.1\.1 no such user/)
+  shows(t, page, 'The API accepted it')
+})
+
+t.test('what a stranger wrote is text, wherever it stands', async (t) => {
+  const evil = '<img src=x onerror=alert(1)>"\'{{this}}'
+  const id = await send({
+    subject: evil,
+    tags: [evil],
+    html: '<script>alert(2)</script>',
+    headers: { 'X-Evil': evil },
+  })
+  for (const path of [
+    list,
+    `${list}/${id}`,
+    `${list}?subject=${encodeURIComponent(evil)}&tag=${encodeURIComponent(evil)}`,
+  ]) {
+    const { html } = await editor.get(path)
+    t.notMatch(html, /<img|<script>/, path)
+    t.ok(textOf(html).includes(evil), path)
+  }
+})
+
+t.test('a preview is shut in: no script, no form, no pictures from elsewhere unless asked', async (t) => {
+  const html = '<script>alert(1)</script><img src="https://example.org/pixel.png">'
+  const id = await send({ html })
+  const shut = await editor.get(`${list}/${id}/preview`)
+  t.equal(shut.html, html)
+  t.match(shut.headers.get('content-security-policy'), /^sandbox; default-src 'none'; .*img-src data:;/)
+  t.notMatch(shut.headers.get('content-security-policy'), /script-src|allow-/)
+  const opened = await editor.get(`${list}/${id}/preview-with-pictures`)
+  t.match(opened.headers.get('content-security-policy'), /img-src data: https: http:;/)
+  t.match((await editor.get(`${list}/${id}`)).html, /<iframe sandbox src="\/dashboard[^"]+\/preview"/)
+})
+
+t.test('the list as CSV holds what matches, and no cell is a formula', async (t) => {
+  await send({ subject: '=HYPERLINK("https://evil.test")', tags: ['csv'] })
+  await send({ subject: 'Plain, "quoted"', tags: ['csv'] })
+  const { html: file, headers } = await editor.get(`${list}.csv?tag=csv`)
+  t.match(headers.get('content-type'), 'text/csv')
+  const lines = file.trim().split('\r\n')
+  t.equal(lines.length, 3)
+  t.match(lines[1], '"Plain, ""quoted"""')
+  t.match(lines[2], '"\'=HYPERLINK(""https://evil.test"")"')
+})
+
+t.test('all that match are counted first, then requeued or deleted, and nothing else', async (t) => {
+  const ids = await Promise.all(['one', 'two', 'three'].map((subject) => send({ subject, tags: ['bulk'] })))
+  const kept = await send({ subject: 'kept' })
+  shows(t, await editor.get(`${list}/all?tag=bulk`), 'All that match: 3 emails')
+  const requeued = await editor.post(`${list}/all/requeue`, { tag: 'bulk' })
+  t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
+  shows(t, await editor.get(list), '3 emails requeued.')
+  for (const id of ids) t.strictSame(await jobStates(service, id), ['created'])
+  t.equal((await editor.post(`${list}/all/delete`, { tag: 'bulk' })).status, 403)
+  const before = (await usedBy(service, team.id)).emails
+  await owner.post(`${list}/all/delete`, { tag: 'bulk' })
+  t.equal((await usedBy(service, team.id)).emails, before - 3)
+  t.equal((await owner.get(`${list}/${ids[0]}`)).status, 404)
+  t.equal((await owner.get(`${list}/${kept}`)).status, 200)
+  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
+  t.match(entry, { actor: owner.email, action: 'email.delete', subject: '3 emails', detail: 'tag=bulk' })
+})
+
+t.test('a copy goes to the one who asks, and a queued email is tried again', async (t) => {
+  const id = await send({ subject: 'Copied' })
+  t.equal((await editor.post(`${list}/${id}/copy`)).status, 303)
+  shows(t, await editor.get(`${list}?recipient=${editor.email}`), 'Copied')
+  t.match(await editor.post(`${list}/${id}/requeue`), { status: 303, location: `${list}/${id}` })
+  t.equal((await owner.post(`${list}/${id}/delete`)).status, 303)
+  t.equal((await owner.get(`${list}/${id}`)).status, 404)
+})
+
+t.test('another team’s email is nobody’s', async (t) => {
+  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
+  const id = await send({})
+  for (const path of [
+    `/teams/${other.id}/emails/${id}`,
+    `/teams/${other.id}/emails/${id}/preview`,
+    `${list}/${id}`,
+  ]) {
+    t.equal((await stranger.get(path)).status, 404, path)
+  }
+  for (const verb of ['requeue', 'delete', 'copy']) {
+    t.equal((await stranger.post(`/teams/${other.id}/emails/${id}/${verb}`)).status, 404, verb)
+  }
+})
+
+t.test('an operator who looks into an email of a team leaves a trace', async (t) => {
+  const operator = await signedIn(service, { operator: true })
+  const id = await send({ html: '<p>private words</p>' })
+  t.notMatch((await operator.get(`${list}/${id}`)).html, /iframe/)
+  const traces = async () =>
+    (await auditEntries(database, { team: team.id, limit: 50 })).filter(
+      ({ action }) => action === 'email.open',
+    )
+  t.equal((await traces()).length, 0)
+  await operator.get(`${list}/${id}/content`)
+  await operator.get(`${list}/${id}/preview`)
+  t.match(await traces(), [
+    { actor: operator.email, subject: id },
+    { actor: operator.email, subject: id },
+  ])
+})
+
+t.test('a sign-in link in an email is shown to nobody', async (t) => {
+  await visitor(service).post('/login', { email: owner.email })
+  const found = await owner.get(`${list}?tag=heliograph:sign-in-link`)
+  const id = /emails\/([0-9a-f-]{36})"/.exec(found.html)?.[1] ?? ''
+  shows(t, await owner.get(`${list}/${id}`), 'it is not shown')
+  t.notMatch((await owner.get(`${list}/${id}`)).html, /\/dashboard\/login\//)
+  t.equal((await owner.get(`${list}/${id}/preview`)).status, 404)
+  t.equal((await owner.post(`${list}/${id}/copy`)).status, 400)
+})

@@ -1,0 +1,146 @@
+/** `contact erase`: what goes, what stays of the others, and how an erased address begins anew. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { array, object, string } from 'yup'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
+import { storeReport } from '../../../db/reports/store.ts'
+import { NOBODY } from '../../../db/retention/erase.ts'
+import { adminCli } from '../../support/admin.ts'
+import { usedBy } from '../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startWorker } from '../../support/worker.ts'
+
+const ANA = 'Ana.Diaz@example.com'
+
+async function start(t: Test) {
+  const service = await startService(t)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  return {
+    service,
+    team: await makeTeam(service),
+    erase: (team: TestTeam, email = ANA) => cli.json(['contact', 'erase', team.id, email]),
+  }
+}
+
+const send = async ({ call }: Service, { key }: TestTeam, to: string[]): Promise<string> =>
+  (await call('POST', '/v1/emails', { key, body: anEmail({ to, text: 'Dear Ana' }) })).body.id
+
+/** Pretends that an email was delivered to its recipients. */
+async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
+  await database.query(
+    sql.unsafe`update emails set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
+  )
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
+    select e.team_id, e.id, md5(r), 'delivered', r, now(), 'taken for ' || r
+    from emails e, unnest(${sql.array(recipients, 'text')}) r where e.id = ${id}`)
+}
+
+const eventsRow = object({
+  recipients: array(string().defined().nullable()).defined(),
+  details: string().defined(),
+})
+
+const eventsOf = ({ database }: Service, id: string) =>
+  database.one(sql.type(eventsRow)`
+    select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
+    from email_events where email_id = ${id}`)
+
+t.test('a person is erased from contacts, emails, events and reports; the others stay', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database, deps } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  const alone = await send(service, team, [ANA.toLowerCase()])
+  await deliver(service, alone, [ANA])
+  const shared = await send(service, team, [ANA, 'ben@example.com'])
+  await deliver(service, shared, [ANA, 'ben@example.com'])
+  const waiting = await send(service, team, [ANA])
+  const sharedWaiting = await send(service, team, ['ben@example.com', ANA])
+  const other = await send(service, team, ['dana.diaz@example.com'])
+  for (const body of ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}']) {
+    const report = { provider: 'ses' as const, event_key: body, body: Buffer.from(body) }
+    await database.transaction((tx) => storeReport({ tx, queue: deps.queue, now: new Date() }, report))
+  }
+  const reports = await reportsByState(database, { limit: 10 })
+  await settleReports(
+    database,
+    reports.map(({ id }) => ({ id, state: 'done' as const, reason: null })),
+  )
+
+  t.strictSame(await erase(team), { contact: true, emails: 3, waiting_emails_deleted: 1, reports: 1 })
+  t.match(await emailById(database, team.id, alone), {
+    to_emails: [NOBODY],
+    subject: '',
+    html: '',
+    body_text: '',
+  })
+  t.match(await eventsOf(service, alone), { recipients: [null], details: '' })
+  t.match(await emailById(database, team.id, shared), {
+    to_emails: [NOBODY, 'ben@example.com'],
+    html: '<p>Hello</p>',
+  })
+  t.match(await eventsOf(service, shared), {
+    recipients: ['ben@example.com', null],
+    details: 'taken for ben@example.com',
+  })
+  t.equal(await emailById(database, team.id, waiting), null)
+  t.strictSame((await emailById(database, team.id, sharedWaiting))?.to_emails, ['ben@example.com'])
+  t.strictSame((await emailById(database, team.id, other))?.to_emails, ['dana.diaz@example.com'])
+  t.match(await usedBy(service, team.id), { emails: 4, contacts: 0 })
+  t.equal((await call('GET', `/v1/contacts/${ANA}`, { key: team.key })).status, 404)
+  t.strictSame(await erase(team), { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 })
+})
+
+t.test(
+  'an erased address that bounced, complained or unsubscribed begins as that when it is created anew',
+  async (t) => {
+    const { service, team, erase } = await start(t)
+    const { call, database } = service
+    await startWorker(t, service)
+    const create = async (key: string, email: string) =>
+      (await call('POST', '/v1/contacts', { key, body: { email } })).body.status
+    for (const status of ['bounced', 'complained', 'unsubscribed']) {
+      for (const [at, email] of [`${status}@example.com`, `${status}.bulk@example.com`].entries()) {
+        await create(team.key, email)
+        const suppression = status === 'unsubscribed' ? null : status
+        await database.query(sql.unsafe`
+        update contacts set status = ${status}, suppression = ${suppression} where email = ${email}`)
+        await erase(team, email)
+        if (at === 0) t.equal(await create(team.key, email.toUpperCase()), status)
+        else await call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email }] } })
+        t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, status)
+      }
+    }
+    const again = await call('POST', '/v1/contacts/bounced@example.com/resubscribe', { key: team.key })
+    t.equal(again.body.error.code, 'contact_suppressed')
+    const other = await makeTeam(service)
+    t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
+  },
+)
+
+t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  await erase(team)
+  t.notOk(await database.exists(sql.unsafe`select 1 from erased_contacts`))
+  t.equal(
+    (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status,
+    'subscribed',
+  )
+})
+
+t.test('what is kept of an erased address is a hash that another key would not give', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  await call('POST', `/v1/contacts/${ANA}/unsubscribe`, { key: team.key })
+  await erase(team)
+  const dump = object({ text: string().defined() })
+  const { text } = await database.one(sql.type(dump)`
+    select (select string_agg(c::text, '') from erased_contacts c) || coalesce((select string_agg(c::text, '') from contacts c), '')
+      as text`)
+  t.match(text, /\\x[0-9a-f]{64}/)
+  t.notMatch(text, /ana|diaz/i)
+})

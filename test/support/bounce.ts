@@ -1,0 +1,17 @@
+/** A hard bounce, as a worker records it from a provider's report. */
+import { applyEmailEvents } from '../../db/emails/apply-events.ts'
+import type { EmailRef } from '../../db/emails/emails.sql.ts'
+import type { Service } from './service.ts'
+
+/** Has an email come back from a recipient for good. `detail`: the server's words. */
+export async function recordBounce(
+  { database }: Pick<Service, 'database'>,
+  ref: EmailRef,
+  { recipient, detail }: { recipient: string; detail: string },
+): Promise<void> {
+  const now = new Date()
+  const what = { kind: 'bounced', effect: 'hard', event_key: `bounce:${recipient}` } as const
+  await database.transaction((tx) =>
+    applyEmailEvents(tx, [{ ...ref, ...what, recipient, detail, occurred_at: now }], now),
+  )
+}

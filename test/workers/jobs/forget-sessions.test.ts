@@ -1,0 +1,25 @@
+/** Cleaning up session tokens. */
+import t from 'tap'
+import { sessionsOfTeam } from '../../../db/credentials/credentials.sql.ts'
+import { issueSession } from '../../../db/credentials/issue.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { forgetSessions } from '../../../workers/jobs/forget-sessions.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+t.test('sessions that have expired are deleted, others stay', async (t) => {
+  const service = await startService(t)
+  const { database, deps } = service
+  const team = await makeTeam(service)
+  const day = 86_400_000
+  const now = new Date()
+  const later = (days: number) => new Date(now.getTime() + days * day)
+  const old = await issueSession({ tx: database, now }, team.id, null)
+  const young = await issueSession({ tx: database, now: later(10) }, team.id, null)
+  const forget = async (days: number) => {
+    await forgetSessions({ ...deps, clock: () => later(days) } as unknown as WorkerDeps)
+    return (await sessionsOfTeam(database, team.id, now)).map(({ id }) => id)
+  }
+  t.strictSame(await forget(29), [old.id, young.id])
+  t.strictSame(await forget(31), [young.id])
+  t.strictSame(await forget(41), [])
+})
