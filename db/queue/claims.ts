@@ -61,7 +61,7 @@ export function openClaims<J extends JobName>(job: J, { boss, on, told }: ClaimD
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()
   const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
-  let woken = Promise.withResolvers<void>()
+  const idlers = new Set<() => void>()
   let closed = false
   let beating = 0
 
@@ -83,6 +83,9 @@ export function openClaims<J extends JobName>(job: J, { boss, on, told }: ClaimD
     }
   }
   const timer = setInterval(beat, HEARTBEAT)
+  const wake = (): void => {
+    for (const end of [...idlers]) end()
+  }
 
   return {
     async fetch(limit) {
@@ -104,17 +107,20 @@ export function openClaims<J extends JobName>(job: J, { boss, on, told }: ClaimD
     },
     async idle() {
       if (closed) return
-      const poll = setTimeout(() => woken.resolve(), POLL)
-      await woken.promise
-      clearTimeout(poll)
+      await new Promise<void>((resolve) => {
+        const end = (): void => {
+          clearTimeout(poll)
+          idlers.delete(end)
+          resolve()
+        }
+        const poll = setTimeout(end, POLL)
+        idlers.add(end)
+      })
     },
-    wake() {
-      woken.resolve()
-      woken = Promise.withResolvers()
-    },
+    wake,
     close() {
       closed = true
-      woken.resolve()
+      wake()
     },
     isClosed: () => closed,
     end: () => clearInterval(timer),

@@ -20,12 +20,16 @@ async function carryOut(
   const { team_id, upsert_id } = job.data
   const done = await database.transaction(async (tx) => {
     const body = await lockUpsert(tx, team_id, upsert_id)
-    await settle(tx, new Map([[job, { end: 'completed' }]]))
-    if (body === null) return false
+    const ended = new Map([[job, { end: 'completed' as const }]])
+    if (body === null) {
+      await settle(tx, ended)
+      return false
+    }
     const items = readItems(body)
     const now = clock()
     const result = await upsertContacts({ tx, now, secrets }, team_id, items)
     await finishUpsert(tx, team_id, upsert_id, result, now)
+    await settle(tx, ended)
     return true
   })
   // A hint: whoever waits looks by itself too.
