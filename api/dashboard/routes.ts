@@ -1,10 +1,19 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 import type { Page } from './page.ts'
 import { accountPages } from './pages/account.ts'
+import { contactPages } from './pages/contact.ts'
+import { contactsPages } from './pages/contacts.ts'
+import { domainsPages } from './pages/domains.ts'
 import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
+import { integrationPages } from './pages/integration.ts'
+import { keysPages } from './pages/keys.ts'
 import { loginPages } from './pages/login.ts'
 import { overviewPages } from './pages/overview.ts'
+import { peoplePages } from './pages/people.ts'
+import { templatePages } from './pages/template.ts'
+import { templatesPages } from './pages/templates.ts'
+import { topicsPages } from './pages/topics.ts'
 
 export const PAGES: readonly Page[] = [
   ...loginPages,
@@ -12,4 +21,13 @@ export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...emailsPages,
   ...emailPages,
+  ...contactsPages,
+  ...contactPages,
+  ...topicsPages,
+  ...templatesPages,
+  ...templatePages,
+  ...domainsPages,
+  ...keysPages,
+  ...peoplePages,
+  ...integrationPages,
 ]

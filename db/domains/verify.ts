@@ -104,6 +104,15 @@ async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<Re
   ])
 }
 
+/** What DNS has of a domain's records; changes nothing. @throws as `verifyDomain`. */
+export async function checkDomain(
+  { database, lookupTxt }: { database: Database; lookupTxt: TxtLookup },
+  teamId: string,
+  name: string,
+): Promise<{ records: RecordCheck[] }> {
+  return { records: await checkRecords(await domainOrRefusal(database, teamId, name), lookupTxt) }
+}
+
 /**
  * Looks the domain's records up and marks it verified when our key is published.
  * @throws Refusal not_found; unavailable when DNS gives no answer.
