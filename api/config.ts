@@ -60,6 +60,22 @@ export type ApiSettings = Readonly<InferType<typeof apiSettings>>
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSettings(apiSettings, env)
 
+// Those that have no default: they switch something on, and only whether they are set may be shown.
+const SWITCHES = [
+  'PUBLIC_URL',
+  'SMTP_REPORT_TOKEN',
+  'SNS_TOPIC_ARNS',
+  'WHATSAPP_APP_SECRET',
+  'METRICS_TOKEN',
+  'HIREFIRE_TOKEN',
+  'DASHBOARD_FROM',
+  'OIDC_ISSUER',
+] as const
+
+/** Which optional settings this process has; never their values. */
+export const switchesOf = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
+  SWITCHES.map((name) => ({ name, isSet: settings[name] !== undefined }))
+
 /** What the hooks need of the settings. */
 export const hookSettings = (settings: ApiSettings): HookSettings => ({
   smtp_report_token: settings.SMTP_REPORT_TOKEN ?? null,

@@ -8,9 +8,9 @@
 import { contactByIdentity } from '../db/contacts/contacts.sql.ts'
 import { unsubscribe } from '../db/contacts/subscription.ts'
 import { addresseesOfEmail } from '../db/emails/emails.sql.ts'
+import { recipientIdentity } from '../db/emails/recipients.ts'
 import { readUnsubscribeToken } from '../db/emails/unsubscribe-token.ts'
 import { Refusal } from '../db/errors.ts'
-import { addressIdentity } from '../db/text/address.ts'
 import { escapeHtml } from '../db/text/slots.ts'
 import type { Answer } from './errors.ts'
 import { type Deps, type PublicRoute, publicRoute, type Request } from './route.ts'
@@ -56,7 +56,7 @@ async function recipientOf({ params }: Request, { database, secrets }: Deps) {
   const email = ref && (await addresseesOfEmail(database, ref.team_id, ref.email_id))
   const [address] = email?.to_emails ?? []
   if (!email || email.contact_id === null || address === undefined) throw unknown()
-  const identity = addressIdentity(address)
+  const identity = recipientIdentity(address)
   const contact = await contactByIdentity(database, ref.team_id, identity)
   if (!contact) throw unknown()
   return { team_id: ref.team_id, identity, shown: `<strong>${escapeHtml(contact.email)}</strong>` }

@@ -43,6 +43,13 @@ const serverRow = object({
   synchronous_commit: string().defined(),
 })
 
+const clockRow = object({ version: string().defined(), at: string().defined() })
+
+/** The server's version and its clock. */
+export const serverClock = async (tx: Tx): Promise<InferType<typeof clockRow>> =>
+  tx.one(sql.type(clockRow)`
+    select current_setting('server_version') as version, clock_timestamp() as at`)
+
 /** The server's settings that matter to us. */
 export const serverSettings = async (tx: Tx): Promise<InferType<typeof serverRow>> =>
   tx.one(sql.type(serverRow)`

@@ -33,7 +33,7 @@ t.test(
     await startWorker(t, service, { smtp_url: postfix.url, return_domain })
 
     const ids: string[] = []
-    for (const to of ['gone@example.org', 'ana@example.org']) {
+    for (const to of ['gone@example.org', 'ana@example.org', 'eve@arrives.test']) {
       await storeContact(service, team.id, to)
       const { body } = await service.call('POST', '/v1/emails', {
         key: team.key,
@@ -41,7 +41,7 @@ t.test(
       })
       ids.push(body.id)
     }
-    const [gone = '', fine = ''] = ids
+    const [gone = '', fine = '', arrived = ''] = ids
     const status = () => emailStatus(service, gone)
     await until('it is bounced', async () => (await status()) === 'bounced', 30).catch(async (error) => {
       throw new Error(`${String(error)}\n${await postfix.log()}`)
@@ -54,7 +54,15 @@ t.test(
       (await eventsOf(service, gone)).find(({ kind }) => kind === 'bounced'),
       { recipient: 'gone@example.org', detail: /550 5\.1\.1 There is no such mailbox/ },
     )
-    t.match(await storedReports(service), [{ provider: 'smtp', state: 'done', reason: null }])
+    await until(
+      'the other is delivered',
+      async () => (await emailStatus(service, arrived)) === 'delivered',
+      30,
+    )
+    await until('its relaying is told', async () => (await storedReports(service)).length === 3, 30)
+    await until('all is read', async () =>
+      (await storedReports(service)).every(({ state, reason }) => state === 'done' && reason === null),
+    )
     t.match(world.messages()[0]?.rcpt_to, ['ana@example.org'], 'the other mail went through')
     t.equal(await emailStatus(service, fine), 'sent')
     t.match(await contactState(service, team.id, 'ana@example.org'), { status: 'subscribed' })

@@ -45,7 +45,10 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     email,
     whatsapp,
     slots,
-    readers: createReaders({ secrets }),
+    readers: createReaders({
+      secrets,
+      business_account: settings.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null,
+    }),
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,

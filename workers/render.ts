@@ -4,6 +4,7 @@
  */
 import { emailContent } from '../db/emails/content.ts'
 import type { EmailRow } from '../db/emails/emails.sql.ts'
+import { bareRecipients, distinctRecipients } from '../db/emails/recipients.ts'
 import type { CompiledVersion } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
@@ -11,9 +12,9 @@ import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
 /** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
 type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
 
-/** The recipients that are still to be tried. The same address twice is one recipient of the envelope. */
+/** The recipients that are still to be tried: bare addresses, one for all spellings of it. */
 export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
-  ...new Set(pending_recipients ?? to_emails),
+  ...bareRecipients(pending_recipients ?? to_emails).values(),
 ]
 
 /**
@@ -33,7 +34,7 @@ export function renderEmail(
     email_id: row.id,
     message_id: `${row.id}@${from.domain}`,
     from: row.from_address,
-    to: row.to_emails,
+    to: distinctRecipients(row.to_emails),
     recipients: recipientsOf(row),
     return_path: returnPathAt(from.domain) ?? from.address,
     subject: row.subject,

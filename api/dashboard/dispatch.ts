@@ -89,7 +89,7 @@ async function readForm({ ctx, request, person }: Visit, { secrets }: PageDeps):
   const foreign = () =>
     new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
-  const form = new URLSearchParams((await readBytes(ctx.req, FORM_LIMIT)).toString())
+  const form = new URLSearchParams((await readBytes(ctx.req, { limit: FORM_LIMIT })).toString())
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) throw foreign()
   for (const value of form.values()) {
     if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')

@@ -6,7 +6,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../db/domains/domains.sql.ts'
-import { acceptEmails, type EmailItem } from '../../db/emails/accept.ts'
+import { acceptEmails } from '../../db/emails/accept.ts'
+import type { EmailItem } from '../../db/emails/call.ts'
 import { requestLink } from '../../db/people/sign-in.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { escapeHtml } from '../../db/text/slots.ts'

@@ -20,7 +20,13 @@ const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[
 ]
 
 /** The operator's pages: path after /operator. */
-const OPERATOR_PAGES: readonly (readonly [path: string, label: string])[] = []
+const OPERATOR_PAGES: readonly (readonly [path: string, label: string])[] = [
+  ['health', 'Health'],
+  ['reports', 'Reports'],
+  ['teams', 'Teams'],
+  ['plans', 'Plans'],
+  ['audit', 'Audit'],
+]
 
 const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`)
 

@@ -43,6 +43,8 @@ export type DashboardDeps = {
   /** Who sign-in links by mail come from; null: there are none. */
   from: string | null
   openid: OpenId | null
+  /** Which optional settings this process has; never their values. */
+  switches: readonly { name: string; isSet: boolean }[]
 }
 
 export type PageDeps = Omit<Deps, 'database' | 'dashboard'> & DashboardDeps

@@ -9,6 +9,11 @@ import { emailsPages } from './pages/emails.ts'
 import { integrationPages } from './pages/integration.ts'
 import { keysPages } from './pages/keys.ts'
 import { loginPages } from './pages/login.ts'
+import { auditPages } from './pages/operator/audit.ts'
+import { healthPages } from './pages/operator/health.ts'
+import { planPages } from './pages/operator/plans.ts'
+import { reportPages } from './pages/operator/reports.ts'
+import { teamPages } from './pages/operator/teams.ts'
 import { overviewPages } from './pages/overview.ts'
 import { peoplePages } from './pages/people.ts'
 import { templatePages } from './pages/template.ts'
@@ -30,4 +35,9 @@ export const PAGES: readonly Page[] = [
   ...keysPages,
   ...peoplePages,
   ...integrationPages,
+  ...healthPages,
+  ...reportPages,
+  ...teamPages,
+  ...planPages,
+  ...auditPages,
 ]

@@ -3,7 +3,8 @@
  * refusals that need nothing but the body; the rest is db/emails/accept.ts, for one item and for a hundred alike.
  */
 import { array, type InferType, object } from 'yup'
-import { acceptEmails, type EmailItem, type EmailOutcome } from '../../db/emails/accept.ts'
+import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
+import type { EmailItem } from '../../db/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
@@ -88,13 +89,18 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
   }
 }
 
-/** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
-  const { database, queue, versions, wake, metrics } = deps
-  const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
+/** Counts what is committed, and wakes a worker for it. */
+function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
   countSends(metrics, 'email', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
+}
+
+/** Accepts a batch in a transaction of its own. */
+async function acceptBatch(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
+  const { database, queue, versions } = deps
+  const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
+  return committed(deps, outcomes)
 }
 
 async function storedRow({ database }: Deps, principal: Principal, outcome: EmailOutcome): Promise<EmailRow> {
@@ -118,7 +124,7 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
     async handle({ body, principal }, deps) {
-      const [outcome] = await accept(deps, principal, [body])
+      const [outcome] = committed(deps, await deps.accepts.email({ sender: principal, items: [body] }))
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
@@ -130,7 +136,7 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
-      const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
+      const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
       return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),

@@ -56,13 +56,17 @@ function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
   }
 }
 
-/** Accepts items in one transaction and wakes a worker once they are committed. */
-async function accept(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
-  const { database, queue, wake, metrics } = deps
-  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items))
+/** Counts what is committed, and wakes a worker for it. */
+function committed({ wake, metrics }: Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {
   countSends(metrics, 'whatsapp', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
+}
+
+/** Accepts a batch in a transaction of its own. */
+async function acceptBatch(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
+  const { database, queue } = deps
+  return committed(deps, await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items)))
 }
 
 async function rowsOf(
@@ -85,7 +89,8 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, toWhatsappItem),
     async handle({ body, principal }, deps) {
-      const [outcome] = await accept(deps, principal, [body])
+      const { team_id } = principal
+      const [outcome] = committed(deps, await deps.accepts.whatsapp({ team_id, items: [body] }))
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
@@ -97,7 +102,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     access: keyOnly('whatsapp:send'),
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
     async handle({ body, principal }, deps) {
-      const items = await acceptEach(body, (valid) => accept(deps, principal, valid), batchItemOf)
+      const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
       return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),

@@ -88,9 +88,11 @@ export async function settleSoftBounces(
           where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'),
         (select max(v.occurred_at) from emails e
           join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
-          where e.team_id = r.team_id and e.contact_id = r.id and e.status = 'sent'
-            and v.occurred_at < ${sql.timestamp(undisputed)})) as at
+            and (e.contact_id = r.id or lower(v.recipient) = c.identity)
+          where e.team_id = r.team_id and recipient_identities(e.to_emails) && array[lower(c.email), c.identity]
+            and e.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
       from ${tuplesOf(refs)} as r (team_id, id, cause)
+        join contacts c on c.team_id = r.team_id and c.id = r.id
     ), judged as (
       select d.team_id, d.id, d.cause, (
         select count(*) from email_events s

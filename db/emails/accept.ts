@@ -1,41 +1,22 @@
 /**
- * Accepts emails for a team: checks them, charges the allowance, stores rows and enqueues delivery, all or nothing.
- * Promises: one path for a single send and a batch, in the same seven round trips (begin, references, lock, replays,
- * rows with their charge, jobs, commit; one more for template versions that this process has not met), whatever the
- * number of items; the quota is never exceeded, a key never gets
- * a second row. Never talks to a provider. Contract §4.2, §8; decisions: Email, Plans.
+ * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
+ * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
+ * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
+ * more for a template version that is new here, or a look at the line), whatever the number of items; the quota is
+ * never exceeded, a key never gets a second row. Never talks to a provider. Contract §4.2, §8; decisions: Email, Plans.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { type Account, chargeOf, left, lockAccount, secondsUntilToken } from '../teams/limits.ts'
-import type { CompiledVersion, Versions } from '../templates/versions.ts'
-import { addressIdentity, formatMailbox, type Mailbox, parseMailbox } from '../text/address.ts'
+import { placesAfter } from '../queue/line.ts'
+import { type Account, chargesOf, left, lockAccounts, secondsUntilToken } from '../teams/limits.ts'
+import type { Versions } from '../templates/versions.ts'
+import { formatMailbox, parseMailbox } from '../text/address.ts'
 import { idsAt } from '../text/ids.ts'
-import { missingSlots } from '../text/slots.ts'
-import { LARGEST_PART } from '../text/strings.ts'
-import { partTooLarge, sizeKb } from './content.ts'
-import { type EmailRow, emailReferences, emailsByKeys, insertEmails } from './emails.sql.ts'
-
-/** Who sends: the team, and the domain its key is bound to (null when it is not). */
-export type EmailSender = { team_id: string; domain: string | null }
-
-/** An email whose fields are valid by themselves. `html` counts only without a template. */
-export type EmailItem = {
-  /** Where it lies in the call, such as `emails[3].`, for messages that name its fields; '' for a single send. */
-  path: string
-  from: Mailbox
-  to: readonly string[]
-  subject: string
-  html: string | null
-  template_id: string | null
-  variables: Readonly<Record<string, string>> | null
-  text: string | null
-  headers: Record<string, string> | null
-  reply_to: string
-  tags: readonly string[]
-  idempotency_key: string | null
-}
+import type { EmailCall, EmailItem, EmailSender } from './call.ts'
+import { sizeKb } from './content.ts'
+import { type EmailRow, emailsByKeys, insertEmails } from './emails.sql.ts'
+import { domainNotAllowed, findReferences, type References, refusalOf, soleRecipient } from './references.ts'
 
 /** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
 export type EmailOutcome =
@@ -43,100 +24,37 @@ export type EmailOutcome =
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
-type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
-
-type References = {
-  domains: ReadonlyMap<string, string>
-  templates: ReadonlyMap<string, Template>
-  contacts: ReadonlyMap<string, string>
+/** What accepting works with. */
+export type AcceptDeps = {
+  tx: Tx
+  queue: Pick<Producer, 'enqueue' | 'reached'>
+  versions: Versions
 }
+
+/** A team while its calls are taken: its account is locked. */
+type Desk = {
+  account: Account
+  references: References
+  /** What each idempotency key is stored under, in this transaction too. */
+  stored: Map<string, StoredKey>
+  nextId: () => string
+}
+
+type StoredKey = { id: string; domain: string | null }
 
 const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
-
-const soleRecipient = (item: EmailItem): string | null => {
-  const [only, ...others] = item.to
-  return only !== undefined && others.length === 0 ? addressIdentity(only) : null
-}
-
-async function findReferences(
-  { tx, versions }: { tx: Tx; versions: Versions },
-  teamId: string,
-  items: readonly EmailItem[],
-): Promise<References> {
-  const distinct = (values: readonly (string | null)[]) =>
-    [...new Set(values)].filter((value) => value !== null)
-  const rows = await emailReferences(tx, teamId, {
-    domains: distinct(items.map((item) => item.from.domain)),
-    templates: distinct(items.map((item) => item.template_id)),
-    contacts: distinct(items.map(soleRecipient)),
-  })
-  const of = (kind: string) => rows.filter((row) => row.kind === kind)
-  const known = of('template').map((row) => ({
-    key: row.key,
-    version_id: row.version_id ?? '',
-    slots: row.slots ?? [],
-  }))
-  const compiled = await versions(
-    tx,
-    known.map(({ version_id: id }) => ({ team_id: teamId, id })),
-  )
-  return {
-    domains: new Map(of('domain').map((row) => [row.key, row.id])),
-    templates: new Map(
-      known.map(({ key, ...template }) => [
-        key,
-        { ...template, compiled: compiled.get(template.version_id) },
-      ]),
-    ),
-    contacts: new Map(of('contact').map((row) => [row.key, row.id])),
-  }
-}
-
-/** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
-function refusalOf(item: EmailItem, sender: EmailSender, { domains, templates }: References): Refusal | null {
-  const { path } = item
-  const { domain } = item.from
-  if (!domains.has(domain)) {
-    return new Refusal(
-      'from_domain_not_verified',
-      `${path}from: ${domain} is not a verified domain of this team`,
-    )
-  }
-  if (sender.domain !== null && sender.domain !== domain) {
-    return new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
-  }
-  if (item.template_id === null) return null
-  const template = templates.get(item.template_id)
-  if (!template)
-    return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
-  const missing = missingSlots(template.slots, item.variables)
-  if (missing.length > 0) {
-    return new Refusal(
-      'bad_request',
-      `${path}variables must fill the template's slots: ${missing.join(', ')} missing`,
-    )
-  }
-  const large = template.compiled && partTooLarge(template.compiled, item.variables ?? {}, item.text)
-  if (!large) return null
-  return new Refusal('bad_request', `${path}variables must leave the ${large} at most ${LARGEST_PART} bytes`)
-}
 
 /** Only what the template takes: a surplus variable is ignored, and not stored. */
 function slotValues(slots: readonly string[], variables: Readonly<Record<string, string>> | null) {
   return Object.fromEntries(slots.map((slot) => [slot, variables?.[slot] ?? '']))
 }
 
-function rowOf(
-  item: EmailItem,
-  sender: EmailSender,
-  references: References,
-  { id, at }: { id: string; at: Date },
-): EmailRow {
+function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: Desk): EmailRow {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
   return {
     team_id: sender.team_id,
-    id,
+    id: nextId(),
     domain_id: references.domains.get(item.from.domain) ?? '',
     template_id: item.template_id,
     template_version_id: template?.version_id ?? null,
@@ -149,7 +67,7 @@ function rowOf(
     tags: [...item.tags],
     status: 'queued',
     idempotency_key: item.idempotency_key,
-    created_at: at.toISOString(),
+    created_at: account.now.toISOString(),
     requeued_at: null,
     provider_message_id: null,
     broadcast_id: null,
@@ -161,36 +79,39 @@ function rowOf(
   }
 }
 
-type StoredKey = { id: string; domain: string | null }
-
-async function storedKeys(
-  tx: Tx,
-  teamId: string,
-  items: readonly EmailItem[],
-): Promise<Map<string, StoredKey>> {
-  const keys = [...new Set(items.map((item) => item.idempotency_key))].filter((key) => key !== null)
-  if (keys.length === 0) return new Map()
-  const rows = await emailsByKeys(tx, teamId, keys)
-  return new Map(
-    rows.map((row) => [
-      row.idempotency_key,
-      { id: row.id, domain: parseMailbox(row.from_address)?.domain ?? null },
-    ]),
+async function openDesks(
+  { tx, versions }: Pick<AcceptDeps, 'tx' | 'versions'>,
+  calls: readonly EmailCall[],
+  lock: 'wait' | 'skip',
+): Promise<Map<string, Desk>> {
+  const references = await findReferences({ tx, versions }, calls)
+  const accounts = await lockAccounts(
+    tx,
+    calls.map(({ sender }) => sender.team_id),
+    lock,
   )
+  const desks = new Map<string, Desk>()
+  for (const [teamId, account] of accounts) {
+    const own = references.get(teamId)
+    if (own) desks.set(teamId, { account, references: own, stored: new Map(), nextId: idsAt(account.now) })
+  }
+  const keys = calls.flatMap(({ sender: { team_id }, items }) =>
+    desks.has(team_id)
+      ? items.flatMap(({ idempotency_key: key }) => (key === null ? [] : [{ team_id, key }]))
+      : [],
+  )
+  for (const row of keys.length === 0 ? [] : await emailsByKeys(tx, keys)) {
+    const domain = parseMailbox(row.from_address)?.domain ?? null
+    desks.get(row.team_id)?.stored.set(row.idempotency_key, { id: row.id, domain })
+  }
+  return desks
 }
 
-function replayOf(
-  item: EmailItem,
-  sender: EmailSender,
-  stored: ReadonlyMap<string, StoredKey>,
-): EmailOutcome | null {
+function replayOf(item: EmailItem, sender: EmailSender, { stored }: Desk): EmailOutcome | null {
   const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
   if (!original) return null
-  if (sender.domain !== null && sender.domain !== original.domain) {
-    return refused(
-      new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`),
-    )
-  }
+  if (sender.domain !== null && sender.domain !== original.domain)
+    return refused(domainNotAllowed(item, sender))
   return { kind: 'replayed', id: original.id }
 }
 
@@ -201,69 +122,95 @@ function rowsWanted(items: readonly EmailItem[], settled: readonly (EmailOutcome
   return keys.filter((key) => key === null).length + new Set(keys.filter((key) => key !== null)).size
 }
 
-/** Gives each item left a row while tokens last, in order; a key met again gets the row it has just made. */
-function store(
-  items: readonly EmailItem[],
-  settled: readonly (EmailOutcome | null)[],
-  account: Account,
-  toRow: (item: EmailItem) => EmailRow,
-): EmailOutcome[] {
-  const made = new Map<string, string>()
-  return items.map((item, index) => {
-    const known = settled[index]
-    if (known) return known
-    const twin = item.idempotency_key === null ? undefined : made.get(item.idempotency_key)
-    if (twin) return { kind: 'replayed', id: twin }
-    if (account.bucket.tokens < 1) {
-      const wait = secondsUntilToken(account)
-      return refused(new Refusal('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait))
-    }
-    account.bucket.tokens -= 1
-    account.used.emails += 1
-    const row = toRow(item)
-    if (row.idempotency_key !== null) made.set(row.idempotency_key, row.id)
-    return { kind: 'stored', row }
+/** Gives an item its row while tokens last. */
+function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
+  const { account } = desk
+  if (account.bucket.tokens < 1) {
+    const wait = secondsUntilToken(account)
+    return refused(new Refusal('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait))
+  }
+  account.bucket.tokens -= 1
+  account.used.emails += 1
+  const row = rowOf(item, sender, desk)
+  if (item.idempotency_key !== null)
+    desk.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
+  return { kind: 'stored', row }
+}
+
+/** Takes a call's items in order; a key met again gets the row it has just made. The refusal is of the whole call. */
+function take({ sender, items }: EmailCall, desk: Desk): EmailOutcome[] | Refusal {
+  const settled = items.map((item): EmailOutcome | null => {
+    const replay = replayOf(item, sender, desk)
+    if (replay) return replay
+    const refusal = refusalOf(item, sender, desk.references)
+    return refusal && refused(refusal)
   })
+  const { limits, used } = desk.account
+  if (rowsWanted(items, settled) > left(limits.emails, used.emails)) {
+    return new Refusal(
+      'quota_exceeded',
+      `the allowance of ${limits.emails} emails for this period is reached`,
+    )
+  }
+  return items.map(
+    (item, index) => settled[index] ?? replayOf(item, sender, desk) ?? store(item, sender, desk),
+  )
+}
+
+/** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
+async function commit(
+  { tx, queue }: AcceptDeps,
+  rows: readonly EmailRow[],
+  desks: ReadonlyMap<string, Desk>,
+): Promise<void> {
+  const reached = await queue.reached(tx, 'deliver-email')
+  const charged = new Map<string, Account>()
+  const places: number[] = []
+  for (const { team_id } of rows) {
+    const account = desks.get(team_id)?.account
+    if (!account) throw new Error(`the account of ${team_id} is not locked`)
+    const [place = 0] = placesAfter(account.places.email, reached, 1)
+    account.places.email = place
+    places.push(place)
+    charged.set(team_id, account)
+  }
+  await insertEmails(tx, rows, chargesOf(charged))
+  const refs = rows.map(({ team_id, id }) => ({ team_id, email_id: id }))
+  const jobs = await queue.enqueue(tx, 'deliver-email', refs, places)
+  if (jobs !== rows.length) throw new Error(`stored ${rows.length} emails but ${jobs} jobs`)
 }
 
 /**
- * Accepts items in order; each has its own outcome. Enqueues `deliver-email` for each new row.
- * @throws Refusal quota_exceeded when the new rows would not all fit the allowance: then nothing is stored.
+ * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues `deliver-email` for each
+ * new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
+ * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
+ * then nothing of it is stored; null when it was passed over.
  */
+export async function acceptEmailCalls(
+  deps: AcceptDeps,
+  calls: readonly EmailCall[],
+  lock: 'wait' | 'skip',
+): Promise<(EmailOutcome[] | Refusal | null)[]> {
+  const desks = await openDesks(deps, calls, lock)
+  const ends = calls.map((call) => {
+    const desk = desks.get(call.sender.team_id)
+    return desk ? take(call, desk) : null
+  })
+  const rows = ends.flatMap((end) =>
+    Array.isArray(end) ? end.flatMap((one) => (one.kind === 'stored' ? [one.row] : [])) : [],
+  )
+  if (rows.length > 0) await commit(deps, rows, desks)
+  return ends
+}
+
+/** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptEmails(
-  { tx, queue, versions }: { tx: Tx; queue: Pick<Producer, 'enqueue'>; versions: Versions },
+  deps: AcceptDeps,
   sender: EmailSender,
   items: readonly EmailItem[],
 ): Promise<EmailOutcome[]> {
-  const teamId = sender.team_id
-  const references = await findReferences({ tx, versions }, teamId, items)
-  const account = await lockAccount(tx, teamId)
-  const stored = await storedKeys(tx, teamId, items)
-  const settled = items.map((item): EmailOutcome | null => {
-    const replay = replayOf(item, sender, stored)
-    if (replay) return replay
-    const refusal = refusalOf(item, sender, references)
-    return refusal && refused(refusal)
-  })
-  if (rowsWanted(items, settled) > left(account.limits.emails, account.used.emails)) {
-    throw new Refusal(
-      'quota_exceeded',
-      `the allowance of ${account.limits.emails} emails for this period is reached`,
-    )
-  }
-  const at = account.now
-  const nextId = idsAt(at)
-  const outcomes = store(items, settled, account, (item) =>
-    rowOf(item, sender, references, { id: nextId(), at }),
-  )
-  const rows = outcomes.flatMap((outcome) => (outcome.kind === 'stored' ? [outcome.row] : []))
-  if (rows.length === 0) return outcomes
-  await insertEmails(tx, rows, chargeOf(teamId, account))
-  const jobs = await queue.enqueue(
-    tx,
-    'deliver-email',
-    rows.map((row) => ({ team_id: teamId, email_id: row.id })),
-  )
-  if (jobs !== rows.length) throw new Error(`stored ${rows.length} emails but ${jobs} jobs`)
-  return outcomes
+  const [end] = await acceptEmailCalls(deps, [{ sender, items }], 'wait')
+  if (!end) throw new Error('a call that waits is not passed over')
+  if (end instanceof Refusal) throw end
+  return end
 }

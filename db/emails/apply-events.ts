@@ -11,7 +11,6 @@ import type { ContactEffect } from '../contacts/effect.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'
-import { parseAddress } from '../text/address.ts'
 import {
   changeEmails,
   type EmailChange,
@@ -21,10 +20,11 @@ import {
 } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, insertEmailEvents } from './events.sql.ts'
+import { bareRecipients, recipientIdentity } from './recipients.ts'
 import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
-type AppliedEvent = EmailEvent & { provider_message_id?: string | null }
+type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_id' | 'by_mail'>>
 
 /** Something that happened to an email, or to one recipient of it, as a report tells it. */
 export type ReportedEmail = {
@@ -40,6 +40,8 @@ export type ReportedEmail = {
   effect: ContactEffect
   /** The stored report that tells of it. */
   report_id?: string
+  /** Anyone who got the email can have sent it: each recipient sees the signed return address that proves it. */
+  by_mail?: boolean
   /** Given by a provider that takes a message whole, for a row that lost its answer; null when the report has none. */
   provider_message_id: string | null
 }
@@ -69,13 +71,13 @@ export async function applyEmailEvents(
 ): Promise<Fate[]> {
   if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
-  const recipients = new Map(rows.map((row) => [keyOf(row), spellings(row.to_emails)]))
+  const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
   const fates: Fate[] = []
   const placed: AppliedEvent[] = []
   for (const event of events) {
     const own = recipients.get(keyOf(event))
     const recipient = own && recipientOf(event, own)
-    if (recipient !== undefined) placed.push({ ...event, recipient })
+    if (recipient !== undefined) placed.push({ ...event, recipient, effect: effectOn(event, own) })
     if (!own) fates.push(UNKNOWN)
     else fates.push(recipient === undefined ? ignored(FOREIGN_RECIPIENT) : APPLIED)
   }
@@ -93,18 +95,16 @@ export async function applyEmailEvents(
   return fates
 }
 
-const identityOf = (address: string): string => parseAddress(address)?.identity ?? address.toLowerCase()
-
-/** A row's recipients, by what their spellings share. */
-const spellings = (to: readonly string[]): Map<string, string> =>
-  new Map(to.map((address) => [identityOf(address), address]))
+/** Mail about an email with several recipients moves no contact (decisions: delivery reports). */
+const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string> | undefined): ContactEffect =>
+  event.by_mail && own !== undefined && own.size > 1 ? 'none' : (event.effect ?? 'none')
 
 /**
  * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
  * is about the sole recipient; about nobody (null) when there are several.
  */
 function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>): string | null | undefined {
-  if (recipient !== null) return own.get(identityOf(recipient))
+  if (recipient !== null) return own.get(recipientIdentity(recipient))
   const [only, ...others] = own.values()
   return only !== undefined && others.length === 0 ? only : null
 }

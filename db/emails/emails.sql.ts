@@ -80,7 +80,7 @@ const newValues = commas(
   ),
 )
 
-/** Stores new rows and charges for them (limits.ts, chargeOf), in one statement. */
+/** Stores new rows and charges for them (limits.ts, chargesOf), in one statement. */
 export async function insertEmails(
   tx: Tx,
   rows: readonly EmailRow[],
@@ -97,6 +97,7 @@ export async function insertEmails(
 }
 
 const referenceRow = object({
+  team_id: string().defined(),
   kind: string().oneOf(['domain', 'template', 'contact']).defined(),
   key: string().defined(),
   id: string().defined(),
@@ -104,37 +105,52 @@ const referenceRow = object({
   slots: array(string().defined()).defined().nullable(),
 })
 
+/** A name that a team's email refers to something by. */
+export type Reference = { team_id: string; key: string }
+
+const referenceTuples = (references: readonly Reference[], type: 'text' | 'uuid') =>
+  sql.unnest(
+    references.map(({ team_id, key }) => [team_id, key]),
+    ['uuid', type],
+  )
+
 /** What emails refer to: verified domains by name, templates by id, contacts by identity. One statement for all. */
 export async function emailReferences(
   tx: Tx,
-  teamId: string,
-  wanted: { domains: readonly string[]; templates: readonly string[]; contacts: readonly string[] },
+  wanted: {
+    domains: readonly Reference[]
+    templates: readonly Reference[]
+    contacts: readonly Reference[]
+  },
 ) {
   return tx.any(sql.prepared('email_references', referenceRow)`
-    select 'domain' as kind, name as key, id, null::uuid as version_id, null::text[] as slots
-    from domains
-    where team_id = ${teamId} and name = any(${sql.array(wanted.domains, 'text')}) and status = 'verified'
+    select d.team_id, 'domain' as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
+    from ${referenceTuples(wanted.domains, 'text')} as w (team_id, key)
+      join domains d on d.team_id = w.team_id and d.name = w.key and d.status = 'verified'
     union all
-    select 'template', t.id::text, t.id, v.id, v.slots
-    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
-    where t.team_id = ${teamId} and t.id = any(${sql.array(wanted.templates, 'uuid')})
+    select t.team_id, 'template', t.id::text, t.id, v.id, v.slots
+    from ${referenceTuples(wanted.templates, 'uuid')} as w (team_id, key)
+      join templates t on t.team_id = w.team_id and t.id = w.key
+      join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     union all
-    select 'contact', identity, id, null, null
-    from contacts
-    where team_id = ${teamId} and identity = any(${sql.array(wanted.contacts, 'text')})`)
+    select c.team_id, 'contact', c.identity, c.id, null, null
+    from ${referenceTuples(wanted.contacts, 'text')} as w (team_id, key)
+      join contacts c on c.team_id = w.team_id and c.identity = w.key`)
 }
 
 const storedKeyRow = object({
+  team_id: string().defined(),
   idempotency_key: string().defined(),
   id: string().defined(),
   from_address: string().defined(),
 })
 
-/** The emails that a team has stored under these keys. */
-export async function emailsByKeys(tx: Tx, teamId: string, keys: readonly string[]) {
+/** The emails that teams have stored under these keys. */
+export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
   return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
-    select idempotency_key, id, from_address from emails
-    where team_id = ${teamId} and idempotency_key = any(${sql.array(keys, 'text')})`)
+    select e.team_id, e.idempotency_key, e.id, e.from_address
+    from ${referenceTuples(keys, 'text')} as w (team_id, key)
+      join emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
 }
 
 /** The email of this id, or null without one. */

@@ -33,5 +33,12 @@ create table allowances (
   whatsapp_used integer not null default 0 check (whatsapp_used >= 0),
   contacts_used integer not null default 0 check (contacts_used >= 0),
   bucket_tokens double precision not null,
-  refilled_at timestamptz not null
+  refilled_at timestamptz not null,
+  -- The places of the team's last jobs in the lines before the delivery queues (db/queue/line.ts).
+  email_place bigint not null default 0,
+  whatsapp_place bigint not null default 0
 ) with (fillfactor = 50);
+
+-- The highest place that was given in each line.
+create sequence "deliver-email-places" minvalue 0 start 0;
+create sequence "deliver-whatsapp-places" minvalue 0 start 0;

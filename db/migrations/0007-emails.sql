@@ -36,8 +36,6 @@ create table emails (
 create unique index emails_idempotency_key on emails (team_id, idempotency_key) where idempotency_key is not null;
 -- What the sweep looks through, few rows at any time: a half-sent email is unfinished too.
 create index emails_unfinished on emails (created_at) where status = 'queued' or pending_recipients is not null;
--- What went to a contact: whether soft bounces are still in a row, and what its page shows.
-create index emails_contact on emails (team_id, contact_id, id) where contact_id is not null;
 -- For reports that carry nothing but the provider's id.
 create index emails_provider_message_id on emails (provider_message_id) where provider_message_id is not null;
 

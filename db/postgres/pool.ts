@@ -129,6 +129,14 @@ export function isTooSlow(error: unknown): boolean {
   return false
 }
 
+/** Whether the server cancelled a statement that waited for somebody else's lock: its transaction left nothing. */
+export function isLockTimeout(error: unknown): boolean {
+  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
+    if ((fault as { code?: unknown }).code === '55P03') return true
+  }
+  return false
+}
+
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 

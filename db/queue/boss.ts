@@ -20,6 +20,7 @@ import {
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
+import { comebacks, createLines, isShared, type Lines, priorityOf, type SharedJob } from './line.ts'
 
 const SCHEMA = 'pgboss'
 
@@ -44,9 +45,17 @@ export const putOff = (id: string): Settlement => ({ id, status: 'completed', pu
 export type Producer = {
   /**
    * Stores jobs in the caller's transaction. A row whose job is still stored keeps that one.
+   * @param places each job's place in a line that teams share; behind what the line has reached when left out.
    * @returns how many jobs were stored.
    */
-  enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
+  enqueue<J extends JobName>(
+    tx: Tx,
+    job: J,
+    payloads: readonly Payload<J>[],
+    places?: readonly number[],
+  ): Promise<number>
+  /** What the queue's line has reached (line.ts). */
+  reached(tx: Tx, job: SharedJob): Promise<number>
   /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** Moves a queue's dead letters back, a hundred at a time, each lot in one transaction with `moved`. */
@@ -97,26 +106,35 @@ const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
   payloads.map((payload) => jobId(job, payload))
 
+/** pg-boss, and the lines before the queues that teams share. */
+type Queues = { boss: PgBoss; lines: Lines }
+
 async function insertJobs<J extends JobName>(
-  boss: PgBoss,
+  { boss, lines }: Queues,
   tx: Tx,
   job: J,
   payloads: readonly Payload<J>[],
-  startAfter?: number,
+  { places, startAfter }: { places?: readonly number[] | undefined; startAfter?: number } = {},
 ): Promise<number> {
   if (payloads.length === 0) return 0
-  const delay = startAfter === undefined ? {} : { startAfter }
-  const jobs = payloads.map((data) => ({ id: jobId(job, data), data, ...delay }))
+  const priorities = (places ?? (await comebacks(lines, tx, job, payloads))).map(priorityOf)
+  const jobs = payloads.map((data, index) => ({
+    id: jobId(job, data),
+    data,
+    priority: priorities[index] ?? 0,
+    ...(startAfter === undefined ? {} : { startAfter }),
+  }))
   const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
   return ids?.length ?? 0
 }
 
 async function redrive<J extends JobName>(
-  boss: PgBoss,
+  queues: Queues,
   database: Database,
   job: J,
   moved: (tx: Tx, payloads: Payload<J>[]) => Promise<void> = async () => {},
 ): Promise<number> {
+  const { boss } = queues
   const dead = deadLetterOf(job)
   let total = 0
   for (;;) {
@@ -126,21 +144,25 @@ async function redrive<J extends JobName>(
     await database.transaction(async (tx) => {
       await deleteEndedJobs(tx, job, jobIds(job, payloads))
       await moved(tx, payloads)
-      await insertJobs(boss, tx, job, payloads)
+      await insertJobs(queues, tx, job, payloads)
       await boss.complete(dead, jobs, null, on(tx))
     })
     total += jobs.length
   }
 }
 
-const createProducer = (boss: PgBoss): Omit<Producer, 'stop'> => ({
-  enqueue: (tx, job, payloads) => insertJobs(boss, tx, job, payloads),
+const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
+  enqueue: (tx, job, payloads, places) => {
+    if (places && isShared(job)) queues.lines[job].given(Math.max(...places))
+    return insertJobs(queues, tx, job, payloads, { places })
+  },
+  reached: (tx, job) => queues.lines[job].reached(tx),
   reenqueue: async (tx, job, payloads) => {
     if (payloads.length === 0) return 0
     await deleteIdleJobs(tx, job, jobIds(job, payloads))
-    return insertJobs(boss, tx, job, payloads)
+    return insertJobs(queues, tx, job, payloads)
   },
-  redrive: (database, job, moved) => redrive(boss, database, job, moved),
+  redrive: (database, job, moved) => redrive(queues, database, job, moved),
 })
 
 /** How long the same fault is not told again, in milliseconds: every poll of a lost database says it. */
@@ -181,7 +203,7 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
 /** Opens the queue for producing: no polling, no upkeep, two connections at most. */
 export async function openProducer(url: string, onError: (error: Error) => void): Promise<Producer> {
   const boss = await start(url, { max: 2, supervise: false, schedule: false }, onError)
-  return { ...createProducer(boss), stop: () => boss.stop({ graceful: false }) }
+  return { ...createProducer({ boss, lines: createLines() }), stop: () => boss.stop({ graceful: false }) }
 }
 
 /** So many loops of a queue look for work every second; the others are for when these are busy, and are woken. */
@@ -209,9 +231,10 @@ export async function openConsumer(
     },
     onError,
   )
+  const queues = { boss, lines: createLines() }
   const loops = new Map<string, Loop[]>()
   return {
-    ...createProducer(boss),
+    ...createProducer(queues),
     async work(job, { batchSize, concurrency }, handler) {
       const own: Loop[] = []
       loops.set(job, own)
@@ -248,7 +271,7 @@ export async function openConsumer(
     async snooze(tx, job, jobs, seconds) {
       const ours = settledIds(await boss.deleteJob(job, [...jobs], on(tx)))
       const payloads = jobs.filter(({ id }) => ours.has(id)).map(({ data }) => data)
-      await insertJobs(boss, tx, job, payloads, seconds)
+      await insertJobs(queues, tx, job, payloads, { startAfter: seconds })
     },
     wake(job) {
       const own = loops.get(job) ?? []

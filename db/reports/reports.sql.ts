@@ -151,6 +151,41 @@ function parked({ ids, provider, reason, before }: ParkedFilter) {
   return sql.join(conditions, sql.fragment` and `)
 }
 
+/** A page of parked reports without their bodies, newest first, after the report `after`. */
+export async function parkedReports(
+  tx: Tx,
+  { after, limit, ...filter }: ParkedFilter & { after?: string | undefined; limit: number },
+): Promise<readonly ReportRow[]> {
+  const older = after === undefined ? sql.fragment`true` : sql.fragment`id < ${after}`
+  return tx.any(sql.type(reportRow)`
+    select ${reportColumns} from reports where ${parked(filter)} and ${older} order by id desc limit ${limit}`)
+}
+
+const reasonRow = object({ reason: string().defined(), reports: number().defined() })
+
+/** How many reports are parked for which reason, most first. */
+export async function parkedByReason(
+  tx: Tx,
+  filter: ParkedFilter,
+): Promise<readonly InferType<typeof reasonRow>[]> {
+  return tx.any(sql.type(reasonRow)`
+    select coalesce(reason, '') as reason, count(*) as reports from reports where ${parked(filter)}
+    group by 1 order by 2 desc, 1 limit 50`)
+}
+
+const heardRow = object({
+  provider: string().oneOf(PROVIDERS).defined(),
+  heard_at: string().defined().nullable(),
+})
+
+/** When each provider last reported anything that was kept. */
+export async function lastHeard(tx: Tx): Promise<readonly InferType<typeof heardRow>[]> {
+  return tx.any(sql.type(heardRow)`
+    select p.provider, (
+      select received_at from reports r where r.provider = p.provider order by received_at desc limit 1) as heard_at
+    from unnest(${sql.array([...PROVIDERS], 'text')}) as p (provider) order by 1`)
+}
+
 /** Deletes parked reports. @returns how many. */
 export async function deleteParkedReports(tx: Tx, filter: ParkedFilter): Promise<number> {
   const { deleted } = await tx.one(sql.type(deletedRow)`

@@ -13,8 +13,9 @@ import {
   type AccountRow,
   type AllowanceFigures,
   lockAccountRow,
+  lockFreeAccountRows,
   saveAllowance,
-  savingAllowance,
+  savingAllowances,
 } from './teams.sql.ts'
 
 /** null means no limit. `rate` is in sends per second. */
@@ -34,6 +35,8 @@ export type Account = {
   period: Period
   used: Used
   bucket: Bucket
+  /** Where the team's last jobs stand in line (db/queue/line.ts). */
+  places: { email: number; whatsapp: number }
   /** The database's time, but never before the period: what is stored at this time counts in this period. */
   now: Date
 }
@@ -76,6 +79,7 @@ export function accountOf(row: AccountRow): Account {
       contacts: row.contacts_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
+    places: { email: row.email_place, whatsapp: row.whatsapp_place },
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -84,37 +88,67 @@ export function accountOf(row: AccountRow): Account {
 export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
   accountOf(await lockAccountRow(tx, teamId))
 
+/**
+ * Locks the accounts of several teams, in one order for everyone, until the transaction ends. `skip` leaves out those
+ * that somebody else has locked.
+ */
+export async function lockAccounts(
+  tx: Tx,
+  teamIds: readonly string[],
+  lock: 'wait' | 'skip',
+): Promise<Map<string, Account>> {
+  const wanted = [...new Set(teamIds)].toSorted()
+  if (lock === 'skip') {
+    const rows = await lockFreeAccountRows(tx, wanted)
+    return new Map(rows.map((row) => [row.team_id, accountOf(row)]))
+  }
+  const accounts = new Map<string, Account>()
+  for (const teamId of wanted) accounts.set(teamId, await lockAccount(tx, teamId))
+  return accounts
+}
+
 const figuresOf = (account: Account): AllowanceFigures => ({
-  period_start: account.period.start,
-  period_end: account.period.end,
+  period_start: account.period.start.toISOString(),
+  period_end: account.period.end.toISOString(),
   emails_used: account.used.emails,
   whatsapp_used: account.used.whatsapp,
   contacts_used: account.used.contacts,
   bucket_tokens: account.bucket.tokens,
-  refilled_at: account.bucket.refilled_at,
+  refilled_at: account.bucket.refilled_at.toISOString(),
+  email_place: account.places.email,
+  whatsapp_place: account.places.whatsapp,
 })
 
 /** Stores a locked account. */
 export const saveAccount = async (tx: Tx, teamId: string, account: Account): Promise<void> =>
   await saveAllowance(tx, teamId, figuresOf(account))
 
-/** A part of a statement that stores a locked account: what is paid for and its price in one round trip. */
-export const chargeOf = (teamId: string, account: Account) => savingAllowance(teamId, figuresOf(account))
+/** A part of a statement that stores locked accounts: what is paid for and its price in one round trip. */
+export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
+  savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
+
+/** The same, for one account. */
+export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
 
 /** How much of a limit is left; Infinity without one. */
 export const left = (limit: number | null, used: number): number =>
   limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
 
 /** A new team's allowance row. */
-export const firstAllowance = (plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>, now: Date) => {
+export const firstAllowance = (
+  plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>,
+  now: Date,
+): AllowanceFigures => {
   const period = calendarMonth(now)
   return {
-    period_start: period.start,
-    period_end: period.end,
+    period_start: period.start.toISOString(),
+    period_end: period.end.toISOString(),
     emails_used: 0,
     whatsapp_used: 0,
     contacts_used: 0,
     bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
-    refilled_at: now,
+    refilled_at: now.toISOString(),
+    email_place: 0,
+    whatsapp_place: 0,
   }
 }

@@ -3,12 +3,12 @@
  * Promises: an allowance row is written whole, and only by who has locked it. Must not know what a figure that
  * nobody has set means (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
  */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Period } from '../plans/period.ts'
 import type { Tx } from '../postgres/pool.ts'
 
-const teamRow = object({
+export const teamRow = object({
   id: string().defined(),
   name: string().defined(),
   plan: string().defined(),
@@ -18,7 +18,8 @@ const teamRow = object({
 })
 export type TeamRow = InferType<typeof teamRow>
 
-const accountRow = object({
+export const accountRow = object({
+  team_id: string().defined(),
   plan: string().defined(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']).defined(),
   email_limit: number().defined().nullable(),
@@ -34,14 +35,16 @@ const accountRow = object({
   contacts_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
+  email_place: number().defined(),
+  whatsapp_place: number().defined(),
   /** The database's time: no process's clock counts for rate, quota or period. */
   now: string().defined(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
 // What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
-const accountColumns = sql.fragment`
-  p.key as plan, p.kind as plan_kind,
+export const accountColumns = sql.fragment`
+  a.team_id, p.key as plan, p.kind as plan_kind,
   coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
     as email_limit,
   coalesce(s.contact_limit, p.contact_limit) as contact_limit,
@@ -49,15 +52,25 @@ const accountColumns = sql.fragment`
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   s.period_start as subscription_start, s.period_end as subscription_end,
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
-  service_time() as now`
+  a.email_place, a.whatsapp_place, service_time() as now`
 
-const accountTables = sql.fragment`
+export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
 /** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */
 export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow> {
   return tx.one(sql.prepared('lock_account', accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId} for update of a`)
+}
+
+/** As `lockAccountRow`, for several teams in one order; those that somebody else has locked are left out. */
+export async function lockFreeAccountRows(
+  tx: Tx,
+  teamIds: readonly string[],
+): Promise<readonly AccountRow[]> {
+  return tx.any(sql.prepared('lock_free_accounts', accountRow)`
+    select ${accountColumns} from ${accountTables} where a.team_id = any(${sql.array(teamIds, 'uuid')})
+    order by a.team_id for update of a skip locked`)
 }
 
 /** As `lockAccountRow`, to look at only. */
@@ -74,28 +87,46 @@ export async function serviceTime(tx: Tx): Promise<Date> {
   return new Date(now)
 }
 
-export type AllowanceFigures = {
-  period_start: Date
-  period_end: Date
-  emails_used: number
-  whatsapp_used: number
-  contacts_used: number
-  bucket_tokens: number
-  refilled_at: Date
-}
+/** What is written of an allowance row, each with its type on the way. */
+const FIGURES = {
+  period_start: 'timestamptz',
+  period_end: 'timestamptz',
+  emails_used: 'int4',
+  whatsapp_used: 'int4',
+  contacts_used: 'int4',
+  bucket_tokens: 'float8',
+  refilled_at: 'timestamptz',
+  email_place: 'int8',
+  whatsapp_place: 'int8',
+} as const
 
-/** The statement that writes a locked allowance row whole, to stand alone or beside what it pays for. */
-export const savingAllowance = (teamId: string, figures: AllowanceFigures) => sql.fragment`
-    update allowances set
-      period_start = ${sql.timestamp(figures.period_start)}, period_end = ${sql.timestamp(figures.period_end)},
-      emails_used = ${figures.emails_used}, whatsapp_used = ${figures.whatsapp_used},
-      contacts_used = ${figures.contacts_used}, bucket_tokens = ${figures.bucket_tokens},
-      refilled_at = ${sql.timestamp(figures.refilled_at)}
-    where team_id = ${teamId}`
+export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
+
+const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
+const figureNames = sql.join(
+  figureColumns.map((column) => sql.identifier([column])),
+  sql.fragment`, `,
+)
+const figureTypes = ['uuid', ...Object.values(FIGURES)]
+
+/** The statement that writes locked allowance rows whole, to stand alone or beside what it pays for. */
+export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
+  const tuples = [...figuresByTeam].map(([teamId, figures]) => [
+    teamId,
+    ...figureColumns.map((column) => figures[column]),
+  ])
+  return sql.fragment`
+    update allowances a set (${figureNames}) = (select ${sql.join(
+      figureColumns.map((column) => sql.identifier(['f', column])),
+      sql.fragment`, `,
+    )})
+    from ${sql.unnest(tuples, figureTypes)} as f (team_id, ${figureNames})
+    where a.team_id = f.team_id`
+}
 
 /** Writes a locked allowance row whole. */
 export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFigures): Promise<void> {
-  await tx.query(sql.prepared('save_allowance', object())`${savingAllowance(teamId, figures)}`)
+  await tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
 }
 
 /** Stores a team with its subscription and its allowance. */
@@ -110,8 +141,7 @@ export async function insertTeam(
   await tx.query(sql.unsafe`insert into subscriptions (team_id, plan_key) values (${team.id}, ${team.plan})`)
   await tx.query(sql.unsafe`
     insert into allowances (team_id, period_start, period_end, bucket_tokens, refilled_at)
-    values (${team.id}, ${sql.timestamp(figures.period_start)}, ${sql.timestamp(figures.period_end)},
-      ${figures.bucket_tokens}, ${sql.timestamp(figures.refilled_at)})`)
+    values (${team.id}, ${figures.period_start}, ${figures.period_end}, ${figures.bucket_tokens}, ${figures.refilled_at})`)
 }
 
 /** The team with the key of its plan, or null without one. */

@@ -1,14 +1,15 @@
 /**
- * Accepts WhatsApp sends for a team: checks them, charges the allowance, stores one row per recipient and enqueues
- * delivery, all or nothing. Promises: one path for a single send and a batch, in the same round trips (begin,
- * templates, lock, replays, rows with their charge, jobs, commit), whatever the number of recipients; the allowance is
- * never exceeded, a key never gets a second request; an item is taken whole or not at all. Never talks to a provider.
- * Contract §4.3, §8; decisions: WhatsApp.
+ * Accepts WhatsApp sends: checks them, charges each team's allowance, stores one row per recipient and enqueues
+ * delivery, all or nothing. Promises: one path for a single send, a batch, and single sends of many teams that are
+ * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges, jobs,
+ * commit), whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an
+ * item is taken whole or not at all. Never talks to a provider. Contract §4.3, §8; decisions: WhatsApp.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { type Account, chargeOf, left, lockAccount } from '../teams/limits.ts'
+import { placesAfter } from '../queue/line.ts'
+import { type Account, chargesOf, left, lockAccounts } from '../teams/limits.ts'
 import { idsAt } from '../text/ids.ts'
 import type { Phone } from '../text/phone.ts'
 import {
@@ -40,7 +41,13 @@ export type WhatsappOutcome =
   | { kind: 'replayed'; first_id: string; request_id: string }
   | { kind: 'refused'; refusal: Refusal }
 
-type Decision = WhatsappOutcome | { kind: 'new'; item: WhatsappItem }
+type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
+
+/** One call: a single send has one item, a batch up to a hundred. */
+export type WhatsappCall = { team_id: string; items: readonly WhatsappItem[] }
+
+/** What accepting works with. */
+type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reached'> }
 
 /** Why the template can't be sent with these parameters, in the order that decisions.md gives; null when it can. */
 function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
@@ -62,32 +69,38 @@ function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
 
 type Templates = ReadonlyMap<string, SendableTemplate>
 
-async function findTemplates(tx: Tx, teamId: string, items: readonly WhatsappItem[]): Promise<Templates> {
-  const ids = [...new Set(items.map((item) => item.template_id))]
-  const rows = await templatesByIds(tx, teamId, ids)
-  return new Map(rows.map((row) => [row.id, row]))
+/** A team while its calls are taken: its account is locked. */
+type Desk = {
+  account: Account
+  templates: Map<string, SendableTemplate>
+  /** What each idempotency key is stored under, in this transaction too. */
+  stored: Map<string, { first_id: string; request_id: string }>
+  place: Place
 }
 
-async function storedKeys(tx: Tx, teamId: string, items: readonly WhatsappItem[]) {
-  const keys = [...new Set(items.map((item) => item.idempotency_key))].filter((key) => key !== null)
-  const rows = keys.length === 0 ? [] : await requestsByKeys(tx, teamId, keys)
-  return new Map(rows.map((row) => [row.idempotency_key, row]))
-}
-
-/** Each item's fate as far as it needs no room: a replay, a refusal, or new. The account must be locked. */
-async function decide(
+async function openDesks(
   tx: Tx,
-  teamId: string,
-  items: readonly WhatsappItem[],
-  templates: Templates,
-): Promise<Decision[]> {
-  const stored = await storedKeys(tx, teamId, items)
-  return items.map((item): Decision => {
-    const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
-    if (original) return { kind: 'replayed', ...original }
-    const refusal = refusalOf(item, templates)
-    return refusal ? { kind: 'refused', refusal } : { kind: 'new', item }
-  })
+  calls: readonly WhatsappCall[],
+  lock: 'wait' | 'skip',
+): Promise<Map<string, Desk>> {
+  const named = calls.flatMap(({ team_id, items }) =>
+    items.map(({ template_id: id, idempotency_key: key }) => ({ team_id, id, key })),
+  )
+  const templates = await templatesByIds(tx, named)
+  const teams = calls.map(({ team_id }) => team_id)
+  const desks = new Map<string, Desk>()
+  for (const [teamId, account] of await lockAccounts(tx, teams, lock)) {
+    desks.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
+  }
+  for (const row of templates) desks.get(row.team_id)?.templates.set(row.id, row)
+  const keys = named.flatMap(({ team_id, key }) =>
+    key !== null && desks.has(team_id) ? [{ team_id, key }] : [],
+  )
+  for (const row of keys.length === 0 ? [] : await requestsByKeys(tx, keys)) {
+    const { request_id, first_id } = row
+    desks.get(row.team_id)?.stored.set(row.idempotency_key, { request_id, first_id })
+  }
+  return desks
 }
 
 /** Where and when rows are stored. */
@@ -117,21 +130,30 @@ const placeOf = (team_id: string, { now }: Account): Place => ({
   nextId: idsAt(now),
 })
 
-/** Gives each new item its rows, in order; a key met again gets those it has just made. */
-function buildAll(place: Place, decisions: readonly Decision[]) {
-  const made = new Map<string, Stored>()
-  const stored: Stored[] = []
-  const outcomes = decisions.map((decision): WhatsappOutcome => {
-    if (decision.kind !== 'new') return decision
-    const { idempotency_key: key } = decision.item
-    const twin = key === null ? undefined : made.get(key)
+/** An item's fate as far as it needs no room: a replay, a refusal, or null. */
+function fateOf(item: WhatsappItem, { stored, templates }: Desk): WhatsappOutcome | null {
+  const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
+  if (original) return { kind: 'replayed', ...original }
+  const refusal = refusalOf(item, templates)
+  return refusal && { kind: 'refused', refusal }
+}
+
+/** Gives each new item its rows, in order; a key met again gets those it has just made. Nothing is charged yet. */
+function buildAll(items: readonly WhatsappItem[], desk: Desk) {
+  const made: Stored[] = []
+  const keys = new Map<string, Stored>()
+  const outcomes = items.map((item): WhatsappOutcome => {
+    const { idempotency_key: key } = item
+    const twin = key === null ? undefined : keys.get(key)
+    const fate = fateOf(item, desk)
+    if (fate) return fate
     if (twin) return { kind: 'replayed', first_id: firstOf(twin), request_id: twin.request.id }
-    const built = build(place, decision.item)
-    stored.push(built)
-    if (key !== null) made.set(key, built)
+    const built = build(desk.place, item)
+    made.push(built)
+    if (key !== null) keys.set(key, built)
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
   })
-  return { stored, outcomes }
+  return { made, outcomes }
 }
 
 function firstOf({ messages }: Stored): string {
@@ -140,35 +162,76 @@ function firstOf({ messages }: Stored): string {
   return first.id
 }
 
-/** Charges the rows to the account. @throws Refusal quota_exceeded when they don't all fit. */
-function charge(account: Account, rows: number): void {
-  if (rows > left(account.limits.whatsapp, account.used.whatsapp)) {
-    const told = `the allowance of ${account.limits.whatsapp} WhatsApp messages for this period is reached`
-    throw new Refusal('quota_exceeded', told)
+/** Takes a call's items in order. The refusal is of the whole call: its rows don't all fit the allowance. */
+function take({ items }: WhatsappCall, desk: Desk): Taken | Refusal {
+  const { limits, used } = desk.account
+  const { made, outcomes } = buildAll(items, desk)
+  const rows = made.flatMap(({ messages }) => messages).length
+  if (rows > left(limits.whatsapp, used.whatsapp)) {
+    const told = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
+    return new Refusal('quota_exceeded', told)
   }
-  account.used.whatsapp += rows
+  used.whatsapp += rows
+  for (const stored of made) {
+    const { id: request_id, idempotency_key: key } = stored.request
+    if (key !== null) desk.stored.set(key, { request_id, first_id: firstOf(stored) })
+  }
+  return { made, outcomes }
+}
+
+/** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
+async function commit(
+  { tx, queue }: AcceptDeps,
+  made: readonly Stored[],
+  desks: ReadonlyMap<string, Desk>,
+): Promise<void> {
+  const reached = await queue.reached(tx, 'deliver-whatsapp')
+  const messages = made.flatMap((one) => one.messages)
+  const charged = new Map<string, Account>()
+  const places: number[] = []
+  for (const { team_id } of messages) {
+    const account = desks.get(team_id)?.account
+    if (!account) throw new Error(`the account of ${team_id} is not locked`)
+    const [place = 0] = placesAfter(account.places.whatsapp, reached, 1)
+    account.places.whatsapp = place
+    places.push(place)
+    charged.set(team_id, account)
+  }
+  await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, chargesOf(charged))
+  const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
+  const jobs = await queue.enqueue(tx, 'deliver-whatsapp', refs, places)
+  if (jobs !== messages.length) throw new Error(`stored ${messages.length} messages but ${jobs} jobs`)
 }
 
 /**
- * Accepts items in order; each has its own outcome. Enqueues `deliver-whatsapp` for each new row.
- * @throws Refusal quota_exceeded when the new rows would not all fit the allowance: then nothing is stored.
+ * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues `deliver-whatsapp` for
+ * each new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
+ * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
+ * then nothing of it is stored; null when it was passed over.
  */
+export async function acceptWhatsappCalls(
+  deps: AcceptDeps,
+  calls: readonly WhatsappCall[],
+  lock: 'wait' | 'skip',
+): Promise<(WhatsappOutcome[] | Refusal | null)[]> {
+  const desks = await openDesks(deps.tx, calls, lock)
+  const ends = calls.map((call) => {
+    const desk = desks.get(call.team_id)
+    return desk ? take(call, desk) : null
+  })
+  const made = ends.flatMap((end) => (end === null || end instanceof Refusal ? [] : end.made))
+  if (made.length > 0) await commit(deps, made, desks)
+  return ends.map((end) => (end === null || end instanceof Refusal ? end : end.outcomes))
+}
+
+/** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptWhatsapp(
-  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  deps: AcceptDeps,
   teamId: string,
   items: readonly WhatsappItem[],
 ): Promise<WhatsappOutcome[]> {
-  const templates = await findTemplates(tx, teamId, items)
-  const account = await lockAccount(tx, teamId)
-  const decisions = await decide(tx, teamId, items, templates)
-  const { stored, outcomes } = buildAll(placeOf(teamId, account), decisions)
-  const messages = stored.flatMap((one) => one.messages)
-  if (messages.length === 0) return outcomes
-  charge(account, messages.length)
-  const requests = stored.map(({ request }) => request)
-  await insertRequests(tx, { requests, messages }, chargeOf(teamId, account))
-  const refs = messages.map(({ id }) => ({ team_id: teamId, message_id: id }))
-  const jobs = await queue.enqueue(tx, 'deliver-whatsapp', refs)
-  if (jobs !== messages.length) throw new Error(`stored ${messages.length} messages but ${jobs} jobs`)
-  return outcomes
+  const [end] = await acceptWhatsappCalls(deps, [{ team_id: teamId, items }], 'wait')
+  if (!end) throw new Error('a call that waits is not passed over')
+  if (end instanceof Refusal) throw end
+  return end
 }

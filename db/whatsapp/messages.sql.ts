@@ -27,7 +27,7 @@ export type NewMessage = {
   created_at: string
 }
 
-/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargeOf), in one statement. */
+/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargesOf), in one statement. */
 export async function insertRequests(
   tx: Tx,
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
@@ -63,18 +63,20 @@ export async function insertRequests(
 }
 
 const storedKeyRow = object({
+  team_id: string().defined(),
   idempotency_key: string().defined(),
   request_id: string().defined(),
   first_id: string().defined(),
 })
 
-/** The requests that a team has stored under these keys, each with the id of its first message. */
-export async function requestsByKeys(tx: Tx, teamId: string, keys: readonly string[]) {
+/** The requests that teams have stored under these keys, each with the id of its first message. */
+export async function requestsByKeys(tx: Tx, keys: readonly { team_id: string; key: string }[]) {
+  const wanted = keys.map(({ team_id, key }) => [team_id, key])
   return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
-    select r.idempotency_key, r.id as request_id, m.id as first_id
-    from whatsapp_requests r
-      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id and m.position = 0
-    where r.team_id = ${teamId} and r.idempotency_key = any(${sql.array(keys, 'text')})`)
+    select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
+    from ${sql.unnest(wanted, ['uuid', 'text'])} as w (team_id, key)
+      join whatsapp_requests r on r.team_id = w.team_id and r.idempotency_key = w.key
+      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id and m.position = 0`)
 }
 
 const status = () => string().oneOf(WHATSAPP_LADDER).defined()

@@ -79,6 +79,7 @@ export async function setTemplateStatus(
 }
 
 const sendableRow = object({
+  team_id: string().defined(),
   id: string().defined(),
   status: stateField(),
   slots: array(string().defined()).defined(),
@@ -86,15 +87,16 @@ const sendableRow = object({
 })
 export type SendableTemplate = InferType<typeof sendableRow>
 
-/** What accepting needs to know of templates, by id. */
+/** What accepting needs to know of teams' templates. */
 export async function templatesByIds(
   tx: Tx,
-  teamId: string,
-  ids: readonly string[],
+  refs: readonly { team_id: string; id: string }[],
 ): Promise<readonly SendableTemplate[]> {
+  const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, [team_id, id]]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
-    select id, status, slots, unsupported from whatsapp_templates
-    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})`)
+    select t.team_id, t.id, t.status, t.slots, t.unsupported
+    from ${sql.unnest([...wanted.values()], ['uuid', 'uuid'])} as w (team_id, id)
+      join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
 }
 
 /** What a delivery found wrong with a template; a state is set only when the provider named one. */

@@ -1,6 +1,7 @@
 /**
  * A real Postfix of the test's own: it takes mail on a free port, hands everything to one relay, and pipes what comes
  * to the return domain to the service's hook, with the very lines that README shows.
+ * Mail to arrives.test is delivered, as far as anybody is told.
  * Promises: nothing of the machine's own Postfix is read or changed; it stops and is removed with the test.
  */
 import { execFile } from 'node:child_process'
@@ -42,7 +43,7 @@ const service = (name: string, program: string): string => `${name} unix - - n -
 const masterCf = (port: number, pipe: string): string =>
   [
     `127.0.0.1:${port} inet n - n - - smtpd`,
-    ...['rewrite:trivial-rewrite', 'bounce', 'defer:bounce', 'trace:bounce', 'smtp', 'error']
+    ...['rewrite:trivial-rewrite', 'bounce', 'defer:bounce', 'trace:bounce', 'smtp', 'error', 'discard']
       .map((pair) => pair.split(':'))
       .map(([name = '', program = name]) => service(name, program)),
     'cleanup unix n - n - 0 cleanup',
@@ -73,7 +74,7 @@ default_transport = smtp:[127.0.0.1]:${relay_port}
 heliograph_destination_recipient_limit = 1
 relay_domains = ${return_domain}
 relay_recipient_maps = regexp:{ {/^b-[0-9a-z]{62}@/ OK} }
-transport_maps = inline:{ ${return_domain}=heliograph: }
+transport_maps = inline:{ ${return_domain}=heliograph:, arrives.test=discard: }
 `
 
 type PostfixOptions = {

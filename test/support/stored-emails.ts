@@ -1,7 +1,8 @@
 /** Emails stored as the API stores them: what tests of the domain and the CLI begin with. */
 import type { Test } from 'tap'
 import { addDomain } from '../../db/domains/add.ts'
-import { acceptEmails, type EmailItem } from '../../db/emails/accept.ts'
+import { acceptEmails } from '../../db/emails/accept.ts'
+import type { EmailItem } from '../../db/emails/call.ts'
 import type { EmailRow } from '../../db/emails/emails.sql.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'

@@ -10,7 +10,6 @@ import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
 import type { DkimKey, OutgoingEmail } from './provider.ts'
-import { wireAddress } from './recipients.ts'
 
 /** The part of an email that its message is made of. */
 type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
@@ -41,28 +40,47 @@ export async function composeMessage(email: MessageParts): Promise<Buffer> {
 }
 
 const composerOptions = (email: MessageParts): MailComposerOptions => ({
-  to: email.to.map(wireAddress).flatMap((address) => (address === null ? [] : [{ name: '', address }])),
+  to: email.to.flatMap(wireMailbox),
   ...(email.reply_to === '' ? {} : { replyTo: { name: '', address: toWireAddress(email.reply_to) } }),
   ...subjectOptions(email.subject),
   messageId: `<${email.message_id}>`,
   date: email.date,
-  html: crlf(email.html),
-  text: crlf(email.text),
+  ...bodyOptions(email),
   disableFileAccess: true,
   disableUrlAccess: true,
 })
+
+/** A recipient as the To header shows it; nothing where the string is anything but one mailbox. */
+function wireMailbox(recipient: string): { name: string; address: string }[] {
+  const mailbox = parseMailbox(recipient)
+  return mailbox === null ? [] : [{ name: mailbox.name ?? '', address: toWireAddress(mailbox.address) }]
+}
+
+/**
+ * Checkers of DKIM differ over a body of blanks alone (RFC 6376 §3.4.3 and §3.4.4 count it as empty or not): it travels
+ * in base64, so that there is something to hash. An empty one becomes a line break.
+ */
+function bodyOptions({ html, text }: MessageParts): MailComposerOptions {
+  if (text !== '' || /[^ \t\r\n]/.test(html)) return { html: crlf(html), text: crlf(text) }
+  return { html: { content: crlf(html) || '\r\n', contentTransferEncoding: 'base64' } }
+}
 
 /** A 7bit part is signed as it stands here but travels with CRLF: make them the same beforehand. */
 const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
 /**
- * Nodemailer encodes a subject beyond ASCII. Encoded here is what it would let through damaged: a word too long
- * to be folded, blanks that folding or trimming would change, and text that only looks like an encoded word.
+ * Printable ASCII travels as it is: nodemailer would encode a quotation mark too. Encoded is what goes beyond it, and
+ * what would arrive damaged: a word too long to be folded, blanks that folding or trimming would change, and text
+ * that only looks like an encoded word.
  */
 function subjectOptions(subject: string): MailComposerOptions {
-  if (!/=\?|\S{900}|\s{20}|^\s|\s$/.test(subject)) return { subject }
-  return { headers: { Subject: { prepared: true, foldLines: true, value: encodeText(subject) } } }
+  const plain = /^[ -~]*$/.test(subject)
+  if (!plain && !DAMAGED.test(subject)) return { subject }
+  const value = plain && !DAMAGED.test(subject) ? subject : encodeText(subject)
+  return { headers: { Subject: { prepared: true, foldLines: true, value } } }
 }
+
+const DAMAGED = /=\?|\S{900}|\s{20}|^\s|\s$/
 
 const encodeText = (text: string): string => encodeWord(text, /^[ -~]*$/.test(text) ? 'Q' : 'B', ENCODED_WORD)
 

@@ -35,7 +35,7 @@ const FEEDBACK_TYPES = ['message/feedback-report']
 const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
 
 /** One event of a report before it is tied to its message. */
-type Told = Omit<ReportedEmail, 'ref' | 'provider_message_id'>
+type Told = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'>
 
 /** Makes the reader of reports about mail that went out through SMTP. */
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
@@ -53,6 +53,7 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
       channel: 'email',
       ref,
       ...event,
+      by_mail: true,
       provider_message_id: null,
     }))
   }
@@ -184,8 +185,8 @@ function meaningOf(action: string, status: string): Meaning {
   }
 }
 
-/** Size, content, policy and a full mailbox say nothing of the address. */
-const NOT_THE_ADDRESS = /^5\.(?:2\.2|3\.4|6\.\d+|7\.\d+)$/
+/** Size, content, policy, a full mailbox and the sender's own address say nothing of the recipient's. */
+const NOT_THE_ADDRESS = /^5\.(?:1\.[78]|2\.2|3\.4|6\.\d+|7\.\d+)$/
 
 /** decisions: DSN classes. */
 function effectOfFailure(status: string): ContactEffect {

@@ -141,6 +141,7 @@ async function attemptTo(
       attempt,
       raw: await composeMessage(email),
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
+      dsn: wantedReports(to),
       signal: limit.signal,
     }
     const info = await transport.sendMail(mail)
@@ -154,6 +155,16 @@ async function attemptTo(
     clearTimeout(timer)
   }
 }
+
+/**
+ * What to be told about, by a server that offers reports (RFC 3461): without SUCCESS nobody tells of deliveries. The
+ * client names one original recipient for all, so there is none where there are several.
+ */
+const wantedReports = (to: readonly string[]) => ({
+  notify: 'SUCCESS,FAILURE,DELAY',
+  ret: 'HDRS' as const,
+  ...(to.length === 1 ? { orcpt: `rfc822;${to[0]}` } : {}),
+})
 
 const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
   left.length === right.length && left.every((item, at) => item === right[at])

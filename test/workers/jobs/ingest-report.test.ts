@@ -114,6 +114,29 @@ t.test('only recipients that are on the row count', async (t) => {
   t.same(await eventsOf(service, first), [])
 })
 
+t.test('mail about an email with several recipients moves the email and no contact', async (t) => {
+  const { service, team, about } = await begin(t)
+  await storeContact(service, team, 'mallory@example.org')
+  const to = ['mallory@example.org', 'Ana <ana@example.org>']
+  const [id = ''] = await storeEmails(service, team, [to])
+  await startWorker(t, service)
+  // Mallory has seen the return address of the mail that both got.
+  const forged = [
+    deliveryStatus(about(id), [{ recipient: 'ana@example.org', ...FAILED }]),
+    feedbackReport(about(id)),
+  ]
+  for (const body of forged) t.equal(await post(service, body), 200)
+  await until('they are read', () => settled(service))
+  t.equal(await emailStatus(service, id), 'complained')
+  t.match((await eventsOf(service, id)).map(({ kind, recipient }) => [kind, recipient]).toSorted(), [
+    ['bounced', 'ana@example.org'],
+    ['complained', 'ana@example.org'],
+  ])
+  for (const address of ['ana@example.org', 'mallory@example.org']) {
+    t.same(await contactState(service, team, address), { status: 'subscribed', suppression: null })
+  }
+})
+
 t.test('another team’s contact of the same address is left alone', async (t) => {
   const { service, first, status } = await begin(t)
   const other = await storeTeam(service)

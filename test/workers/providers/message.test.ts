@@ -262,3 +262,37 @@ t.test('an email whose DKIM key cannot sign waits instead of going out unsigned'
   }
   t.equal(sink.messages().length, 0)
 })
+
+t.test('an ASCII subject travels as it is, quotation marks too', async (t) => {
+  const { deliver } = await start(t)
+  for (const subject of ['Order "A-17" is ready', 'a\\b, <c> (d); "e', `"${'words '.repeat(40)}"`]) {
+    const message = await deliver({ subject })
+    t.equal(field(message, 'Subject')?.replace(/\r\n/g, ''), subject)
+    t.equal((await message.parsed()).subject, subject)
+  }
+})
+
+t.test('a body without text leaves something on the wire for every DKIM checker to hash', async (t) => {
+  const { deliver } = await start(t)
+  for (const html of ['', ' ', '\n\n', '\t \r\n']) {
+    const message = await deliver({ html, text: '', dkim })
+    const body = message.raw.toString('latin1').split('\r\n\r\n').slice(1).join('\r\n\r\n')
+    t.match(body, /^[A-Za-z0-9+/=]+\r\n/, JSON.stringify(html))
+    t.ok(await verifyDkim(message.raw, public_key), JSON.stringify(html))
+    const parsed = await message.parsed()
+    t.equal((parsed.html ?? '').replace(/\r\n|\n$/g, '').trim(), '', 'and it is still blank')
+  }
+})
+
+t.test('recipients with a name are shown with it; what is no mailbox is not shown', async (t) => {
+  const { deliver } = await start(t)
+  const to = [
+    'Ann <ann@example.com>',
+    '"Smith, Jörg" <j@example.com>',
+    'bob@example.com',
+    'x@y.test, evil@x.test',
+  ]
+  const message = await deliver({ to, recipients: ['ann@example.com'] })
+  t.match(field(message, 'To'), /^Ann <ann@example\.com>, =\?UTF-8\?.* <j@example\.com>, bob@example\.com$/)
+  t.same(message.rcpt_to, ['ann@example.com'])
+})

@@ -76,7 +76,8 @@ t.test('what a status class means for the email and the contact', async (t) => {
     [{ action: 'failed', status: '5.6.1' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.7.1' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.7.26' }, 'bounced', 'none'],
-    [{ action: 'failed', status: '5.1.8' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '5.1.7' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.1.8' }, 'bounced', 'none'],
     [{ action: 'failed', status: '4.4.7' }, 'bounced', 'soft'],
     [{ action: 'failed', status: '4.2.2' }, 'bounced', 'soft'],
     // A policy that the relay has blurred is still a policy.

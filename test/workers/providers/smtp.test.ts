@@ -367,3 +367,22 @@ t.test('a URL that is not an SMTP server’s is a fault at the start, told witho
   }
   t.end()
 })
+
+t.test('where the server offers reports, deliveries, failures and delays are asked for', async (t) => {
+  const offering = await startSmtpScript(t, (step) =>
+    step === 'ehlo' ? '250-scripted\r\n250 DSN' : undefined,
+  )
+  const provider = provide(t, { url: offering.url })
+  await provider.send(outgoingEmail({ to: ['ana+news@example.com'] }))
+  await provider.send(outgoingEmail({ to: ['ana@example.com', 'bob@example.com'] }))
+  t.match(
+    offering.lines.filter((line) => /^(?:MAIL|RCPT)/.test(line)),
+    [
+      /^MAIL FROM:<[^>]*> RET=HDRS$/,
+      'RCPT TO:<ana+news@example.com> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;ana+2Bnews@example.com',
+      /^MAIL FROM:<[^>]*> RET=HDRS$/,
+      'RCPT TO:<ana@example.com> NOTIFY=SUCCESS,FAILURE,DELAY',
+      'RCPT TO:<bob@example.com> NOTIFY=SUCCESS,FAILURE,DELAY',
+    ],
+  )
+})

@@ -1,0 +1,45 @@
+/**
+ * Accepting single sends: those of all teams that arrive while a transaction is under way share the next one.
+ * Promises: each send keeps its own outcome and its own refusal, and is answered after the commit alone; a team whose
+ * account somebody else has locked holds up nobody but itself.
+ */
+import { acceptEmailCalls, type EmailOutcome } from '../db/emails/accept.ts'
+import type { EmailCall } from '../db/emails/call.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '../db/postgres/pool.ts'
+import { createGather, type Gather } from '../db/process/gather.ts'
+import { acceptWhatsappCalls, type WhatsappCall, type WhatsappOutcome } from '../db/whatsapp/accept.ts'
+import type { Deps } from './route.ts'
+
+/** One call at a time for each, as the handlers see it. */
+export type Accepts = {
+  email: Gather<EmailCall, EmailOutcome[]>
+  whatsapp: Gather<WhatsappCall, WhatsappOutcome[]>
+}
+
+/** What nobody waits for twice: after a lost connection nobody knows whether the lot was stored. */
+const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isLockTimeout(error)
+
+const lengthOf = (text: string | null): number => text?.length ?? 0
+
+/** @param database whole: what is gathered belongs to many teams, and takes no team's turn. */
+export const createAccepts = ({
+  database,
+  queue,
+  versions,
+}: Pick<Deps, 'database' | 'queue' | 'versions'>): Accepts => ({
+  email: createGather({
+    work: (calls, alone) =>
+      database.transaction((tx) => acceptEmailCalls({ tx, queue, versions }, calls, alone ? 'wait' : 'skip')),
+    keyOf: ({ sender }) => sender.team_id,
+    weightOf: ({ items }) =>
+      items.reduce((sum, { html, text }) => sum + 1_000 + lengthOf(html) + lengthOf(text), 0),
+    isSafe,
+  }),
+  whatsapp: createGather({
+    work: (calls, alone) =>
+      database.transaction((tx) => acceptWhatsappCalls({ tx, queue }, calls, alone ? 'wait' : 'skip')),
+    keyOf: ({ team_id }) => team_id,
+    weightOf: ({ items }) => items.reduce((sum, { to }) => sum + 1_000 * to.length, 0),
+    isSafe,
+  }),
+})

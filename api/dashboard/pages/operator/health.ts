@@ -1,0 +1,133 @@
+/** Whether the service can work: database, processes, providers' reports, settings. Looked at afresh each time. */
+import { liveProcesses, type ProcessRow } from '../../../../db/fleet/fleet.sql.ts'
+import { FORGOTTEN, SILENCE } from '../../../../db/fleet/fleet.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
+import { lastHeard } from '../../../../db/reports/reports.sql.ts'
+import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
+import { databaseFault } from '../../../../db/start.ts'
+import { type Cell, status, text, time } from '../../cell.ts'
+import { type PersonPage, show } from '../../page.ts'
+import type { Alert, Section } from '../../section.ts'
+
+const PATH = '/operator/health'
+/** How far this process's clock may be from the database's before it is worth a word, in seconds. */
+const CLOCK_APART = 2
+
+const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
+
+async function databaseFacts(tx: Tx, now: Date) {
+  const { version, at } = await serverClock(tx)
+  const settings = await serverSettings(tx)
+  const fault = await databaseFault(tx)
+  const apart = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
+  const off = DANGEROUS.filter((name) => settings[name] === 'off')
+  const alerts: Alert[] = [
+    ...(fault === null
+      ? []
+      : [{ tone: 'bad' as const, title: 'The database cannot be worked with', text: fault }]),
+    ...off.map(
+      (name): Alert => ({
+        tone: 'bad',
+        title: `${name} is off`,
+        text: 'A crash of the database can lose what was accepted.',
+      }),
+    ),
+    ...(apart > CLOCK_APART
+      ? [{ tone: 'warn' as const, title: `This process’s clock is ${apart} seconds from the database’s` }]
+      : []),
+  ]
+  const facts = [
+    { label: 'PostgreSQL', cell: text(version) },
+    { label: 'Its clock', cell: { ...time(at, now), age: `${apart} s from this process’s` } },
+    ...DANGEROUS.map((name) => ({
+      label: name,
+      cell: status(settings[name], { tone: off.includes(name) ? 'bad' : 'good' }),
+    })),
+  ]
+  return { alerts, facts }
+}
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
+
+function processCells(
+  { kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow,
+  now: Date,
+): Cell[] {
+  const silent = silent_seconds > SILENCE
+  return [
+    text(kind, { detail: `${host}, ${pid}` }),
+    text(queues.join(', ') || null),
+    text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
+    text(megabytes(gauges.resident_memory_bytes), { number: true }),
+    text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
+    { ...time(seen_at, now), ...(silent ? { tone: 'bad' as const } : {}) },
+  ]
+}
+
+function processAlerts(processes: readonly ProcessRow[]): Alert[] {
+  const workers = processes.filter(
+    ({ kind, silent_seconds }) => kind === 'worker' && silent_seconds <= SILENCE,
+  )
+  if (workers.length > 0) return []
+  return [
+    {
+      tone: 'bad',
+      title: 'No worker is running',
+      text: 'Nothing is sent, and no report is taken in. Start one: the Procfile’s worker line.',
+    },
+  ]
+}
+
+const health: PersonPage = {
+  method: 'GET',
+  path: PATH,
+  access: 'operator',
+  async handle({ now }, { database, switches }) {
+    const { alerts, facts } = await databaseFacts(database, now)
+    const processes = await liveProcesses(database, FORGOTTEN)
+    const heard = await lastHeard(database)
+    const sections: Section[] = [
+      {
+        kind: 'alerts',
+        alerts: [...alerts, ...processAlerts(processes)],
+        calm: 'Everything looked at is well.',
+      },
+      {
+        kind: 'actions',
+        forms: [{ action: PATH, method: 'get', fields: [], submit: 'Check now', tone: 'quiet' }],
+      },
+      { kind: 'facts', title: 'Database', facts },
+      {
+        kind: 'table',
+        title: 'Processes',
+        live: true,
+        columns: [
+          { label: 'Process' },
+          { label: 'Queues' },
+          { label: 'Busy', number: true },
+          { label: 'Memory', number: true },
+          { label: 'Late by', number: true },
+          { label: 'Last sign of life' },
+        ],
+        rows: processes.map((process) => ({ cells: processCells(process, now) })),
+        empty: 'No process has given a sign of life within an hour.',
+      },
+      {
+        kind: 'facts',
+        title: 'Hooks last heard from',
+        facts: heard.map(({ provider, heard_at }) => ({ label: provider, cell: time(heard_at, now) })),
+      },
+      {
+        kind: 'facts',
+        title: 'Settings of this web process',
+        facts: switches.map(({ name, isSet }) => ({
+          label: name,
+          cell: status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
+        })),
+      },
+    ]
+    return show({ title: 'Health', sections })
+  },
+}
+
+export const healthPages = [health]

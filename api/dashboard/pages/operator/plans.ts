@@ -1,0 +1,100 @@
+/** The plan catalog: a table to read, and the whole of it as JSON to change. */
+import { record } from '../../../../db/audit/record.ts'
+import { Refusal } from '../../../../db/errors.ts'
+import { loadCatalog, printCatalog } from '../../../../db/plans/catalog.ts'
+import { allPlans } from '../../../../db/plans/plans.sql.ts'
+import { number, plural, text } from '../../cell.ts'
+import { type PersonPage, redirect, show } from '../../page.ts'
+
+const PATH = '/operator/plans'
+
+/** A figure of a plan; nothing set means no limit, or the service's default. */
+const figure = (value: number | null) => (value === null ? text(null, { number: true }) : number(value))
+
+const plans: PersonPage = {
+  method: 'GET',
+  path: PATH,
+  access: 'operator',
+  async handle(_request, { database }) {
+    const rows = await allPlans(database)
+    const catalog = JSON.stringify(await printCatalog(database), null, 2)
+    return show({
+      title: 'Plans',
+      lead: 'What GET /v1/plans shows, and what teams are held to. A change shows within a minute.',
+      sections: [
+        {
+          kind: 'table',
+          columns: [
+            { label: 'Plan' },
+            { label: 'Kind' },
+            { label: 'Emails', number: true },
+            { label: 'Contacts', number: true },
+            { label: 'WhatsApp', number: true },
+            { label: 'Domains', number: true },
+            { label: 'Per second', number: true },
+          ],
+          rows: rows.map((plan) => ({
+            cells: [
+              text(plan.name.en, { detail: plan.key }),
+              text(plan.product === 'marketing' ? 'marketing' : plan.kind),
+              figure(plan.email_limit),
+              figure(plan.contact_limit),
+              figure(plan.whatsapp_limit),
+              figure(plan.domains_limit),
+              figure(plan.send_rate_per_second),
+            ],
+          })),
+          empty: 'The catalog is empty: paste one below, or run “plan load FILE”.',
+        },
+        {
+          kind: 'form',
+          title: 'Change the catalog',
+          note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
+          action: PATH,
+          method: 'post',
+          folded: true,
+          fields: [
+            {
+              name: 'catalog',
+              label: 'Catalog as JSON',
+              type: 'textarea',
+              value: catalog,
+              rows: 24,
+              code: true,
+            },
+          ],
+          submit: 'Replace the catalog',
+          confirm: 'Replace the whole catalog?',
+        },
+      ],
+    })
+  },
+}
+
+/** @throws Refusal bad_request saying where the JSON breaks. */
+function readCatalog(source: string): unknown {
+  try {
+    return JSON.parse(source)
+  } catch (error) {
+    throw new Refusal('bad_request', `the catalog is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
+const replace: PersonPage = {
+  method: 'POST',
+  path: PATH,
+  access: 'operator',
+  async handle({ form, person, now }, { database }) {
+    const content = readCatalog(form.get('catalog') ?? '')
+    const count = await database.transaction(async (tx) => {
+      await loadCatalog(tx, content)
+      const { length } = await allPlans(tx)
+      const at = { tx, now, actor: person.email }
+      await record(at, { team_id: null, action: 'plan.load', subject: plural(length, 'plan') })
+      return length
+    })
+    return redirect(PATH, `The catalog has ${plural(count, 'plan')} now.`)
+  },
+}
+
+export const planPages = [plans, replace]

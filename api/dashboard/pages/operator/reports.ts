@@ -1,0 +1,197 @@
+/** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
+import { record } from '../../../../db/audit/record.ts'
+import { Refusal } from '../../../../db/errors.ts'
+import { dropParked, replayParked, showReport } from '../../../../db/reports/replay.ts'
+import {
+  type ParkedFilter,
+  PROVIDERS,
+  type Provider,
+  parkedByReason,
+  parkedReports,
+} from '../../../../db/reports/reports.sql.ts'
+import { isUuid } from '../../../../db/text/strings.ts'
+import { number, plural, status, text, time } from '../../cell.ts'
+import { anyOf, filled, given, PAGE_SIZE, pageOf } from '../../list.ts'
+import { type PersonPage, redirect, show } from '../../page.ts'
+import type { Field, Form } from '../../section.ts'
+
+const PATH = '/operator/reports'
+/** A body is shown to this length; the CLI prints the whole. */
+const SHOWN = 20_000
+
+const fields: readonly Field[] = [
+  { name: 'provider', label: 'From', type: 'select', options: anyOf(PROVIDERS) },
+  { name: 'reason', label: 'Reason holds', type: 'search' },
+]
+
+/** The reports that an address or a form means. @throws Refusal bad_request for an unknown provider. */
+function filterOf(asked: URLSearchParams): ParkedFilter {
+  const provider = given(asked, 'provider')
+  if (provider !== undefined && !PROVIDERS.includes(provider as Provider))
+    throw new Refusal('bad_request', `From must be one of ${PROVIDERS.join(', ')}`)
+  return { provider: provider as Provider | undefined, reason: given(asked, 'reason') }
+}
+
+/** A button that does something to all parked reports that the filter fits. */
+const onAll = (verb: 'replay' | 'drop', query: URLSearchParams, total: number): Form => ({
+  action: `${PATH}/${verb}`,
+  method: 'post',
+  fields: ['provider', 'reason'].map((name) => ({
+    name,
+    label: name,
+    type: 'hidden',
+    value: given(query, name) ?? '',
+  })),
+  submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(total, 'report')}`,
+  confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(total, 'report')}?`,
+  ...(verb === 'drop' ? { tone: 'danger' as const } : {}),
+})
+
+const reports: PersonPage = {
+  method: 'GET',
+  path: PATH,
+  access: 'operator',
+  async handle(request, { database }) {
+    const { query, now } = request
+    const filter = filterOf(query)
+    const before = given(query, 'before')
+    const found = await parkedReports(database, {
+      ...filter,
+      after: before !== undefined && isUuid(before) ? before : undefined,
+      limit: PAGE_SIZE + 1,
+    })
+    const { rows, next } = pageOf(request, found, ({ id }) => id)
+    const reasons = await parkedByReason(database, filter)
+    const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
+    return show({
+      title: 'Parked reports',
+      lead: 'Reports of providers that could not be read, or whose message was not found within an hour. They are forgotten after 30 days.',
+      sections: [
+        {
+          kind: 'filter',
+          action: PATH,
+          method: 'get',
+          fields: filled(fields, query),
+          submit: 'Filter',
+          reset: query.size > 0 ? { href: PATH, label: 'All' } : null,
+        },
+        {
+          kind: 'table',
+          title: 'Reasons',
+          columns: [{ label: 'Reason' }, { label: 'Reports', number: true }],
+          rows: reasons.map(({ reason, reports: count }) => ({ cells: [text(reason), number(count)] })),
+          empty: 'No report is parked: every report found its message.',
+        },
+        ...(total === 0
+          ? []
+          : [
+              {
+                kind: 'actions' as const,
+                forms: [onAll('replay', query, total), onAll('drop', query, total)],
+              },
+              {
+                kind: 'table' as const,
+                title: 'Reports',
+                columns: [
+                  { label: 'Received' },
+                  { label: 'From' },
+                  { label: 'Reason' },
+                  { label: 'Bytes', number: true },
+                ],
+                rows: rows.map(({ id, received_at, provider, reason, bytes }) => ({
+                  cells: [
+                    { ...time(received_at, now), href: `${PATH}/${id}` },
+                    text(provider),
+                    text(reason),
+                    number(bytes),
+                  ],
+                })),
+                empty: '',
+                next,
+              },
+            ]),
+      ],
+    })
+  },
+}
+
+const report: PersonPage = {
+  method: 'GET',
+  path: `${PATH}/:report_id`,
+  access: 'operator',
+  async handle({ params, person, now }, { database }) {
+    const found = await database.transaction(async (tx) => {
+      const shown = await showReport(tx, params.report_id ?? '')
+      const deed = { team_id: null, action: 'report.read', subject: shown.id }
+      await record({ tx, now, actor: person.email }, deed)
+      return shown
+    })
+    const { id, provider, received_at, state, reason, body } = found
+    const one = (verb: 'replay' | 'drop'): Form => ({
+      action: `${PATH}/${verb}`,
+      method: 'post',
+      fields: [{ name: 'id', label: 'id', type: 'hidden', value: id }],
+      submit: verb === 'replay' ? 'Try again' : 'Drop',
+      ...(verb === 'drop' ? { tone: 'danger' as const, confirm: 'Drop this report?' } : {}),
+    })
+    return show({
+      title: 'Report',
+      back: { href: PATH, label: 'Parked reports' },
+      sections: [
+        {
+          kind: 'facts',
+          facts: [
+            { label: 'From', cell: text(provider) },
+            { label: 'Received', cell: time(received_at, now) },
+            { label: 'State', cell: status(state, state === 'parked' ? { tone: 'warn' } : {}) },
+            { label: 'Reason', cell: text(reason) },
+            { label: 'Id', cell: text(id, { code: true, copy: true }) },
+          ],
+        },
+        ...(state === 'parked' ? [{ kind: 'actions' as const, forms: [one('replay'), one('drop')] }] : []),
+        { kind: 'code', title: 'As it came', code: body.slice(0, SHOWN) },
+      ],
+    })
+  },
+}
+
+/** What a form means: the one report it names, or all that its filter fits. */
+const meantBy = (form: URLSearchParams): ParkedFilter => {
+  const id = given(form, 'id')
+  return id === undefined ? filterOf(form) : { ids: isUuid(id) ? [id] : [] }
+}
+
+const words = ({ ids, provider, reason }: ParkedFilter): string =>
+  ids?.[0] ?? ['all', provider, reason].filter((word) => word !== undefined).join(' ')
+
+const replay: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/replay`,
+  access: 'operator',
+  async handle({ form, person, now }, { database, queue }) {
+    const filter = meantBy(form)
+    const { replayed } = await database.transaction(async (tx) => {
+      const deed = { team_id: null, action: 'report.replay', subject: words(filter) }
+      await record({ tx, now, actor: person.email }, deed)
+      return replayParked({ tx, now }, queue, filter)
+    })
+    return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
+  },
+}
+
+const drop: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/drop`,
+  access: 'operator',
+  async handle({ form, person, now }, { database }) {
+    const filter = meantBy(form)
+    const { dropped } = await database.transaction(async (tx) => {
+      const deed = { team_id: null, action: 'report.drop', subject: words(filter) }
+      await record({ tx, now, actor: person.email }, deed)
+      return dropParked(tx, filter)
+    })
+    return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
+  },
+}
+
+export const reportPages = [reports, report, replay, drop]

@@ -1,0 +1,25 @@
+/** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
+import type { Mailbox } from '../text/address.ts'
+
+/** Who sends: the team, and the domain its key is bound to (null when it is not). */
+export type EmailSender = { team_id: string; domain: string | null }
+
+/** An email whose fields are valid by themselves. `html` counts only without a template. */
+export type EmailItem = {
+  /** Where it lies in the call, such as `emails[3].`, for messages that name its fields; '' for a single send. */
+  path: string
+  from: Mailbox
+  to: readonly string[]
+  subject: string
+  html: string | null
+  template_id: string | null
+  variables: Readonly<Record<string, string>> | null
+  text: string | null
+  headers: Record<string, string> | null
+  reply_to: string
+  tags: readonly string[]
+  idempotency_key: string | null
+}
+
+/** One call: a single send has one item, a batch up to a hundred. */
+export type EmailCall = { sender: EmailSender; items: readonly EmailItem[] }

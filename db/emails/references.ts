@@ -1,0 +1,106 @@
+/**
+ * What emails refer to (domains, templates, contacts), found for many teams at once, and the refusals that follow.
+ * Must not know what an account is. Contract §4.2; decisions: order of refusals.
+ */
+import { Refusal } from '../errors.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { CompiledVersion, Versions } from '../templates/versions.ts'
+import { missingSlots } from '../text/slots.ts'
+import { LARGEST_PART } from '../text/strings.ts'
+import type { EmailCall, EmailItem, EmailSender } from './call.ts'
+import { partTooLarge } from './content.ts'
+import { emailReferences, type Reference } from './emails.sql.ts'
+import { bareRecipients } from './recipients.ts'
+
+type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
+
+/** One team's, by the names that emails use. */
+export type References = {
+  domains: Map<string, string>
+  templates: Map<string, Template>
+  contacts: Map<string, string>
+}
+
+/** The identity of an email's only recipient; null when it has several. */
+export const soleRecipient = (item: EmailItem): string | null => {
+  const [only, ...others] = bareRecipients(item.to).keys()
+  return only !== undefined && others.length === 0 ? only : null
+}
+
+/** What the calls' items name, each once for a team. */
+function named(calls: readonly EmailCall[], nameOf: (item: EmailItem) => string | null): Reference[] {
+  const found = new Map<string, Reference>()
+  for (const { sender, items } of calls) {
+    for (const item of items) {
+      const key = nameOf(item)
+      if (key !== null) found.set(`${sender.team_id}/${key}`, { team_id: sender.team_id, key })
+    }
+  }
+  return [...found.values()]
+}
+
+/** The references of each team that calls, in one statement. */
+export async function findReferences(
+  { tx, versions }: { tx: Tx; versions: Versions },
+  calls: readonly EmailCall[],
+): Promise<Map<string, References>> {
+  const rows = await emailReferences(tx, {
+    domains: named(calls, (item) => item.from.domain),
+    templates: named(calls, (item) => item.template_id),
+    contacts: named(calls, soleRecipient),
+  })
+  const templates = rows.filter((row) => row.kind === 'template')
+  const compiled = await versions(
+    tx,
+    templates.map((row) => ({ team_id: row.team_id, id: row.version_id ?? '' })),
+  )
+  const byTeam = new Map<string, References>()
+  for (const { sender } of calls) {
+    byTeam.set(sender.team_id, { domains: new Map(), templates: new Map(), contacts: new Map() })
+  }
+  for (const row of rows) {
+    const known = byTeam.get(row.team_id)
+    if (row.kind === 'domain') known?.domains.set(row.key, row.id)
+    if (row.kind === 'contact') known?.contacts.set(row.key, row.id)
+    if (row.kind === 'template') {
+      const { version_id, slots } = { version_id: row.version_id ?? '', slots: row.slots ?? [] }
+      known?.templates.set(row.key, { version_id, slots, compiled: compiled.get(version_id) })
+    }
+  }
+  return byTeam
+}
+
+/** Refused to a key that is bound to another domain. */
+export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal =>
+  new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
+
+/** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
+export function refusalOf(
+  item: EmailItem,
+  sender: EmailSender,
+  { domains, templates }: References,
+): Refusal | null {
+  const { path } = item
+  const { domain } = item.from
+  if (!domains.has(domain)) {
+    return new Refusal(
+      'from_domain_not_verified',
+      `${path}from: ${domain} is not a verified domain of this team`,
+    )
+  }
+  if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
+  if (item.template_id === null) return null
+  const template = templates.get(item.template_id)
+  if (!template)
+    return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
+  const missing = missingSlots(template.slots, item.variables)
+  if (missing.length > 0) {
+    return new Refusal(
+      'bad_request',
+      `${path}variables must fill the template's slots: ${missing.join(', ')} missing`,
+    )
+  }
+  const large = template.compiled && partTooLarge(template.compiled, item.variables ?? {}, item.text)
+  if (!large) return null
+  return new Refusal('bad_request', `${path}variables must leave the ${large} at most ${LARGEST_PART} bytes`)
+}

@@ -1,0 +1,131 @@
+/**
+ * Group commit: calls that arrive while work is under way go into the next lot together.
+ * Promises: nobody waits for company, only for work under way; each call keeps its own end, in order of arrival within
+ * its key; calls of a key that somebody else holds never hold up the others; when a lot fails, each of its calls is
+ * tried alone; a call that could not begin in time never begins. Must not know what the calls are about.
+ */
+import { Refusal } from '../errors.ts'
+
+/** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
+export type CallEnd<O> = O | Refusal | null
+
+export type Gather<C, O> = (call: C) => Promise<O>
+
+export type Gathering<C, O> = {
+  /** Does a lot of calls, all or nothing. `alone`: all of one key, and null is no answer: wait for it. */
+  work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
+  /** Whose calls go one lot after another. */
+  keyOf(call: C): string
+  /** What a call weighs, in bytes; a lot ends where it would pass LARGEST. */
+  weightOf(call: C): number
+  /** Whether a lot that failed so has surely left nothing behind, and its calls may be tried one by one. */
+  isSafe(error: unknown): boolean
+}
+
+type Waiting<C, O> = { call: C; key: string; since: number } & PromiseWithResolvers<O>
+
+/** Lots under way at once, those of single keys apart. */
+const LOTS = 2
+/** Keys that are gone through alone at once: they may wait for locks, each with a connection. */
+const ALONE = 3
+const MOST = 100
+const LARGEST = 4 * 1024 * 1024
+/** How long a call waits for its turn, in milliseconds. */
+const PATIENCE = 10_000
+
+export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<C, O>): Gather<C, O> {
+  type Lot = readonly Waiting<C, O>[]
+  let pending: Waiting<C, O>[] = []
+  const busy = new Set<string>()
+  /** Lots of one key each, for calls that can only go alone. */
+  const apart: Lot[] = []
+  const running = { lots: 0, alone: 0 }
+  let scheduled = false
+
+  /** The next calls whose key is not under way; those that have waited for too long are refused. */
+  function nextLot(): Lot {
+    const lot: Waiting<C, O>[] = []
+    const left: Waiting<C, O>[] = []
+    const now = performance.now()
+    let weight = 0
+    for (const each of pending) {
+      const full = lot.length === MOST || (lot.length > 0 && weight + weightOf(each.call) > LARGEST)
+      if (busy.has(each.key) || full) left.push(each)
+      else if (now - each.since > PATIENCE) each.reject(late())
+      else {
+        lot.push(each)
+        weight += weightOf(each.call)
+      }
+    }
+    pending = left
+    for (const { key } of lot) busy.add(key)
+    return lot
+  }
+
+  /** Ends what can be ended. @returns the calls that have to be done alone. */
+  async function attempt(lot: Lot, alone: boolean): Promise<Lot> {
+    try {
+      const ends = await work(
+        lot.map(({ call }) => call),
+        alone,
+      )
+      return lot.filter((each, index) => !settle(each, ends[index] ?? null, alone))
+    } catch (error) {
+      if (lot.length > 1 && isSafe(error)) return lot
+      for (const each of lot) each.reject(error)
+      return []
+    }
+  }
+
+  async function runLot(lot: Lot): Promise<void> {
+    running.lots += 1
+    const left = await attempt(lot, false)
+    running.lots -= 1
+    const leftKeys = new Set(left.map(({ key }) => key))
+    for (const { key } of lot) if (!leftKeys.has(key)) busy.delete(key)
+    apart.push(...Map.groupBy(left, ({ key }) => key).values())
+    start()
+  }
+
+  async function runAlone(lot: Lot): Promise<void> {
+    running.alone += 1
+    const failed = await attempt(lot, true)
+    for (const each of failed) await attempt([each], true)
+    running.alone -= 1
+    for (const { key } of lot) busy.delete(key)
+    start()
+  }
+
+  function start(): void {
+    scheduled = false
+    while (running.alone < ALONE) {
+      const lot = apart.shift()
+      if (!lot) break
+      void runAlone(lot)
+    }
+    while (running.lots < LOTS) {
+      const lot = nextLot()
+      if (lot.length === 0) break
+      void runLot(lot)
+    }
+  }
+
+  return (call) => {
+    const waiting = { call, key: keyOf(call), since: performance.now(), ...Promise.withResolvers<O>() }
+    pending.push(waiting)
+    // After what else has arrived in this turn of the event loop.
+    if (!scheduled) setImmediate(start)
+    scheduled = true
+    return waiting.promise
+  }
+}
+
+const late = () => new Refusal('unavailable', 'too many requests wait for each other; please retry', 1)
+
+/** @returns whether the call is over. */
+function settle<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
+  if (end instanceof Refusal) reject(end)
+  else if (end !== null) resolve(end)
+  else if (alone) reject(late())
+  return end !== null || alone
+}

@@ -1,0 +1,23 @@
+/** What a queue's line looks like: pg-boss's rows and the sequence of places, as far as line.ts needs them. */
+import { sql } from 'slonik'
+import { number, object } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import type { SharedJob } from './line.ts'
+
+const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
+
+/**
+ * The place of the job that goes next (null: none is due), and the highest place that was given; raises the latter to
+ * `given`. It is a sequence, so that nobody waits for it; a place that is lost in a race costs nothing.
+ */
+export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
+  const places = sql.identifier([`${job}-places`])
+  return tx.one(sql.prepared(`look_at_line_${job}`, lineRow)`
+    select (
+        select -priority from pgboss.job
+        where name = ${job} and state < 'active' and not blocked and start_after <= now()
+        order by priority desc, created_on limit 1
+      ) as head,
+      setval(${`"${job}-places"`}, greatest(last_value, ${given}::bigint)) as top
+    from ${places}`)
+}

@@ -1,0 +1,94 @@
+/**
+ * The line before a queue that teams share: start-time fair queueing. Each job has a place, lower ones go first.
+ * Promises: a team's next job stands behind its own last one, and never before what the line has reached; so a team
+ * that is new in line stands beside the first jobs of those who flood it, whatever they have queued. Costs a statement
+ * every quarter of a second, not one per message. Places become pg-boss's priorities (issue 13: measured to cost
+ * nothing when fetching).
+ */
+import type { Tx } from '../postgres/pool.ts'
+import type { JobName } from './jobs.ts'
+import { lookAtLine } from './line.sql.ts'
+
+/** The queues before which teams stand in line. */
+export type SharedJob = 'deliver-email' | 'deliver-whatsapp'
+
+export const isShared = (job: JobName): job is SharedJob =>
+  job === 'deliver-email' || job === 'deliver-whatsapp'
+
+/** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
+export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
+
+export type Line = {
+  /** The place that the queue has reached, as far as this process knows. */
+  reached(tx: Tx): Promise<number>
+  /** Says that places up to this one are given. */
+  given(place: number): void
+  /** Places for jobs that come back, or come again: each behind its team's others that did. */
+  comeback(tx: Tx, teams: readonly string[]): Promise<number[]>
+}
+
+/** How long a look at the line is good for, in milliseconds. */
+const FRESH = 250
+/** Teams of whom the last comeback is remembered. */
+const REMEMBERED = 10_000
+
+/** The places of `count` more jobs of a team whose last one stands at `last`. Pure. */
+export function placesAfter(last: number, reached: number, count: number): number[] {
+  const first = Math.max(last, reached) + 1
+  return Array.from({ length: count }, (_, index) => first + index)
+}
+
+/** One queue's line, as this process sees it. */
+export function createLine(job: SharedJob): Line {
+  let reached = 0
+  let top = 0
+  let looked = Number.NEGATIVE_INFINITY
+  const last = new Map<string, number>()
+
+  const look = async (tx: Tx): Promise<number> => {
+    if (performance.now() - looked < FRESH) return reached
+    looked = performance.now()
+    const seen = await lookAtLine(tx, job, top)
+    top = seen.top
+    reached = Math.max(reached, seen.head ?? seen.top)
+    return reached
+  }
+
+  return {
+    reached: look,
+    given(place) {
+      top = Math.max(top, place)
+    },
+    async comeback(tx, teams) {
+      const from = await look(tx)
+      if (last.size > REMEMBERED) last.clear()
+      return teams.map((team) => {
+        const [place = 0] = placesAfter(last.get(team) ?? 0, from, 1)
+        last.set(team, place)
+        return place
+      })
+    },
+  }
+}
+
+export type Lines = Readonly<Record<SharedJob, Line>>
+
+/** The lines of a process. */
+export const createLines = (): Lines => ({
+  'deliver-email': createLine('deliver-email'),
+  'deliver-whatsapp': createLine('deliver-whatsapp'),
+})
+
+/** Places for jobs of any queue that come back; none where nobody stands in line. */
+export async function comebacks(
+  lines: Lines,
+  tx: Tx,
+  job: JobName,
+  payloads: readonly object[],
+): Promise<number[]> {
+  if (!isShared(job)) return []
+  return lines[job].comeback(
+    tx,
+    payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : '')),
+  )
+}

@@ -1,0 +1,105 @@
+/** The operator's pages: health, parked reports, teams, plans, audit. */
+import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { insertReport, settleReports } from '../../../db/reports/reports.sql.ts'
+import { showTeam } from '../../../db/teams/view.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const service = await startService(t)
+const { database } = service
+const operator = await signedIn(service, { operator: true, email: 'operator@example.com' })
+
+/** Parks a report. @returns its id. */
+async function park(reason: string, body = 'From: nobody'): Promise<string> {
+  const id = uuidv7()
+  const now = new Date()
+  await insertReport(database, {
+    id,
+    provider: 'smtp',
+    event_key: id,
+    body: Buffer.from(body),
+    received_at: now,
+    retry_until: now,
+  })
+  await settleReports(database, [{ id, state: 'parked', reason }])
+  return id
+}
+
+t.test('health names the database, its processes, the hooks and which settings are set', async (t) => {
+  const page = await operator.get('/operator/health')
+  shows(t, page, /PostgreSQL \d+/)
+  shows(t, page, /No worker is running/)
+  shows(t, page, /smtp never/)
+  shows(t, page, /METRICS_TOKEN set/)
+})
+
+t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {
+  const made = await operator.post('/operator/teams', { name: 'Wile & Sons', plan: 'free' })
+  const id = /^\/teams\/([^/]+)$/.exec(made.location ?? '')?.[1] ?? ''
+  shows(t, await operator.get('/operator/teams?name=wile'), /Wile & Sons/)
+  t.notMatch((await operator.get('/operator/teams?name=nobody')).html, /Wile/)
+  await operator.post(`/operator/teams/${id}/plan`, { plan: 'pro', email_limit: '7' })
+  t.match(await showTeam(database, id), { plan: 'pro', limits: { emails: 7 } })
+  await operator.post(`/operator/teams/${id}/plan`, { plan: 'pro', email_limit: 'plan' })
+  t.match(await showTeam(database, id), { limits: { emails: 50_000 } })
+  const refused = await operator.post(`/operator/teams/${id}/plan`, { plan: 'pro', email_limit: 'many' })
+  t.equal(refused.status, 400)
+  shows(t, refused, /Emails per period must be a number/)
+})
+
+t.test('a suspended team’s key answers 401 until it may go on', async (t) => {
+  const team = await makeTeam(service)
+  const send = async () =>
+    (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).status
+  t.equal(await send(), 201)
+  await operator.post(`/operator/teams/${team.id}/suspend`)
+  t.equal(await send(), 401)
+  shows(t, await operator.get(`/operator/teams/${team.id}/plan`), /its credentials are refused/)
+  await operator.post(`/operator/teams/${team.id}/resume`)
+  t.equal(await send(), 201)
+})
+
+t.test('the catalog is replaced whole, or not at all', async (t) => {
+  const { html } = await operator.get('/operator/plans')
+  const catalog = /<textarea[^>]*>([^<]*)<\/textarea>/.exec(html)?.[1]?.replaceAll('&quot;', '"') ?? ''
+  const { plans } = JSON.parse(
+    catalog.replaceAll('&#x27;', "'").replaceAll('&amp;', '&').replaceAll('&#x3D;', '='),
+  )
+  const loaded = await operator.post('/operator/plans', { catalog: JSON.stringify({ plans }) })
+  t.equal(loaded.status, 303)
+  const broken = await operator.post('/operator/plans', { catalog: '{"plans": [' })
+  t.equal(broken.status, 400)
+  shows(t, broken, /not valid JSON/)
+  const lacking = await operator.post('/operator/plans', { catalog: '{"plans": []}' })
+  t.equal(lacking.status, 400)
+  shows(t, lacking, /lacks the plan \w+, which \d+ teams have/)
+})
+
+t.test('parked reports are shown by reason, tried again and dropped, one or many', async (t) => {
+  const one = await park('no message of ours <script>')
+  const others = [await park('unreadable'), await park('unreadable')]
+  const list = await operator.get('/operator/reports')
+  shows(t, list, /unreadable 2/)
+  t.notMatch(list.html, /<script>/)
+  shows(t, await operator.get(`/operator/reports/${one}`), /From: nobody/)
+  await operator.post('/operator/reports/drop', { reason: 'unreadable' })
+  for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)
+  await operator.post('/operator/reports/replay', { id: one })
+  shows(t, await operator.get(`/operator/reports/${one}`), /State pending/)
+})
+
+t.test('what an operator changes is in the audit trail, with who did it', async (t) => {
+  const page = await operator.get('/operator/audit')
+  for (const action of [
+    'team.create',
+    'team.plan',
+    'team.suspend',
+    'plan.load',
+    'report.drop',
+    'report.read',
+  ])
+    shows(t, page, new RegExp(`operator@example.com ${action}`))
+  const none = await operator.get(`/operator/audit?team=${uuidv7()}`)
+  t.notMatch(none.html, /team\.create/)
+})

@@ -1,0 +1,94 @@
+/** Gathering calls into lots: who goes with whom, and what becomes of each. */
+import t from 'tap'
+import { Refusal } from '../../../db/errors.ts'
+import { type CallEnd, createGather, type Gather } from '../../../db/process/gather.ts'
+
+type Lot = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>
+
+/** A gather whose lots a test ends by hand; a call's key is its first letter. */
+function gathering() {
+  const lots: Lot[] = []
+  const gather: Gather<string, string> = createGather({
+    work(calls, alone) {
+      const lot = { calls, alone, ...Promise.withResolvers<CallEnd<string>[]>() }
+      lots.push(lot)
+      return lot.promise
+    },
+    keyOf: (call) => call[0] ?? '',
+    weightOf: () => 1,
+    isSafe: (error) => error instanceof Error && error.message === 'safe',
+  })
+  return { lots, gather }
+}
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+const done = async (lot: Lot | undefined) => {
+  lot?.resolve(lot.calls.map((call) => `${call}!`))
+  await turn()
+}
+const shown = (lots: readonly Lot[]) => lots.map(({ calls, alone }) => `${alone ? 'alone ' : ''}${calls}`)
+
+t.test(
+  'what arrives together goes together, at once; what arrives later goes into the next lot',
+  async (t) => {
+    const { lots, gather } = gathering()
+    const ends = ['a1', 'b1', 'a2'].map(gather)
+    await turn()
+    t.strictSame(shown(lots), ['a1,b1,a2'])
+    ends.push(gather('a3'), gather('b2'))
+    await turn()
+    t.equal(lots.length, 1, 'their keys are under way')
+    await done(lots[0])
+    t.strictSame(shown(lots), ['a1,b1,a2', 'a3,b2'])
+    await done(lots[1])
+    t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
+  },
+)
+
+t.test('a key that somebody else holds goes alone, with its later calls behind it', async (t) => {
+  const { lots, gather } = gathering()
+  const ends = ['a1', 'b1', 'a2'].map(gather)
+  await turn()
+  lots[0]?.resolve([null, 'b1!', null])
+  await turn()
+  t.strictSame(shown(lots), ['a1,b1,a2', 'alone a1,a2'])
+  ends.push(gather('a3'), gather('b2'))
+  await turn()
+  t.strictSame(shown(lots).slice(2), ['b2'])
+  await done(lots[1])
+  t.strictSame(shown(lots).slice(3), ['a3'])
+  await done(lots[2])
+  await done(lots[3])
+  t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
+})
+
+t.test('calls of a lot that failed and left nothing are tried one by one', async (t) => {
+  const { lots, gather } = gathering()
+  const ends = ['a1', 'b1'].map(gather)
+  await turn()
+  lots[0]?.reject(new Error('safe'))
+  await turn()
+  t.strictSame(shown(lots).slice(1), ['alone a1', 'alone b1'])
+  const settled = Promise.allSettled(ends)
+  lots[1]?.reject(new Error('safe'))
+  await done(lots[2])
+  t.match(await settled, [{ reason: { message: 'safe' } }, { value: 'b1!' }])
+})
+
+t.test('calls of a lot that may have been stored are not tried again', async (t) => {
+  const { lots, gather } = gathering()
+  const ends = ['a1', 'b1'].map(gather)
+  await turn()
+  const settled = Promise.allSettled(ends)
+  lots[0]?.reject(new Error('who knows'))
+  t.match(await settled, [{ reason: { message: 'who knows' } }, { reason: { message: 'who knows' } }])
+  t.equal(lots.length, 1)
+})
+
+t.test('a refusal is of its call alone', async (t) => {
+  const { lots, gather } = gathering()
+  const ends = ['a1', 'a2'].map(gather)
+  await turn()
+  const settled = Promise.allSettled(ends)
+  lots[0]?.resolve([new Refusal('quota_exceeded', 'full'), 'a2!'])
+  t.match(await settled, [{ reason: { code: 'quota_exceeded' } }, { value: 'a2!' }])
+})
