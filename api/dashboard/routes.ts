@@ -6,6 +6,7 @@ import { contactsPages } from './pages/contacts.ts'
 import { domainsPages } from './pages/domains.ts'
 import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
+import { importPages } from './pages/import.ts'
 import { integrationPages } from './pages/integration.ts'
 import { keysPages } from './pages/keys.ts'
 import { loginPages } from './pages/login.ts'
@@ -35,6 +36,7 @@ export const PAGES: readonly Page[] = [
   ...keysPages,
   ...peoplePages,
   ...integrationPages,
+  ...importPages,
   ...healthPages,
   ...reportPages,
   ...teamPages,
