@@ -28,6 +28,8 @@ export const PAGES: readonly Page[] = [
   ...emailsPages,
   ...emailPages,
   ...contactsPages,
+  // Before the contacts' own pages: `import` is no address.
+  ...importPages,
   ...contactPages,
   ...topicsPages,
   ...templatesPages,
@@ -36,7 +38,6 @@ export const PAGES: readonly Page[] = [
   ...keysPages,
   ...peoplePages,
   ...integrationPages,
-  ...importPages,
   ...healthPages,
   ...reportPages,
   ...teamPages,

@@ -115,7 +115,9 @@ export async function checkDomain(
   teamId: string,
   name: string,
 ): Promise<{ records: RecordCheck[] }> {
-  return { records: await checkRecords(await domainOrRefusal(database, teamId, name), lookupTxt) }
+  const domain = await domainOrRefusal(database, teamId, name)
+  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  return { records: [current, ...(next ? [next] : []), ...hints] }
 }
 
 /**

@@ -33,6 +33,7 @@ function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
     fields: filled(fields, query),
     submit: 'Find',
     reset: isSet ? { href: here, label: 'Clear' } : null,
+    more: team.role === 'viewer' ? [] : [{ href: `${here}/import`, label: 'Import from CSV' }],
   }
 }
 

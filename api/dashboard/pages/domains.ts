@@ -1,6 +1,7 @@
 /** Sending domains: the DNS records to publish, what DNS has in their place, and whether mail may be sent from them. */
 import { addDomain, domainOrRefusal, domainView, removeDomain } from '../../../db/domains/add.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { rekeyDomain } from '../../../db/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { act, inTeam } from '../act.ts'
@@ -56,33 +57,30 @@ const list: TeamPage = {
   },
 }
 
-const PURPOSE = [
-  'DKIM: proves that the mail is yours',
-  'SPF: who may send for the domain',
-  'DMARC: what to do otherwise',
-]
+/** What a record is for. */
+function purposeOf({ name }: { name: string }): string {
+  if (name.includes('._domainkey.')) return 'DKIM: proves that the mail is yours'
+  return name.startsWith('_dmarc.')
+    ? 'DMARC: what to do with mail that is not'
+    : 'SPF: who may send for the domain'
+}
 
-function recordSection(record: RecordCheck, index: number): Section[] {
+function recordSection(record: RecordCheck): Section {
   const need = record.required ? 'needed' : 'recommended'
   const found = record.published.length > 0 ? record.published.join('\n') : 'nothing'
-  return [
-    {
-      kind: 'facts',
-      title: `${PURPOSE[index] ?? record.type} (${need})`,
-      facts: [
-        {
-          label: 'In DNS',
-          cell: status(
-            record.state,
-            record.state === 'different' ? { text: `different: found ${found}` } : {},
-          ),
-        },
-        { label: 'Type', cell: text(record.type, { code: true }) },
-        { label: 'Name', cell: text(record.name, { code: true, copy: true }) },
-        { label: 'Value', cell: text(record.value, { code: true, copy: true }) },
-      ],
-    },
-  ]
+  return {
+    kind: 'facts',
+    title: `${purposeOf(record)} (${need})`,
+    facts: [
+      {
+        label: 'In DNS',
+        cell: status(record.state, record.state === 'different' ? { text: `different: found ${found}` } : {}),
+      },
+      { label: 'Type', cell: text(record.type, { code: true }) },
+      { label: 'Name', cell: text(record.name, { code: true, copy: true }) },
+      { label: 'Value', cell: text(record.value, { code: true, copy: true }) },
+    ],
+  }
 }
 
 /** What DNS has just now; without an answer, what to publish. */
@@ -93,7 +91,7 @@ async function recordSections(
 ): Promise<Section[]> {
   try {
     const { records } = await checkDomain({ database, lookupTxt }, team.id, name)
-    return records.flatMap(recordSection)
+    return records.map(recordSection)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'unavailable') throw error
     const domain = await domainOrRefusal(database, team.id, name)
@@ -141,6 +139,13 @@ const page: TeamPage = {
                 kind: 'actions' as const,
                 forms: [
                   { action: press('verify'), method: 'post' as const, fields: [], submit: 'Verify now' },
+                  {
+                    action: press('rekey'),
+                    method: 'post' as const,
+                    fields: [],
+                    submit: 'Rotate the DKIM key',
+                    tone: 'quiet' as const,
+                  },
                   {
                     action: press('delete'),
                     method: 'post' as const,
@@ -190,6 +195,21 @@ const verify: TeamPage = {
   },
 }
 
+const rekey: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/domains/:name/rekey',
+  access: 'owner',
+  async handle(request, deps) {
+    const { team, params } = request
+    const name = params.name ?? ''
+    await act(request, deps, inTeam(request, 'domain.rekey', name), ({ tx }) =>
+      rekeyDomain({ tx, secrets: deps.secrets }, team.id, name),
+    )
+    const words = 'A new key is made: publish its record, then verify. Until then the old one signs.'
+    return redirect(teamPath(team, 'domains', name), words)
+  },
+}
+
 const remove: TeamPage = {
   method: 'POST',
   path: '/teams/:team/domains/:name/delete',
@@ -204,4 +224,4 @@ const remove: TeamPage = {
   },
 }
 
-export const domainsPages = [list, page, add, verify, remove]
+export const domainsPages = [list, page, add, verify, rekey, remove]
