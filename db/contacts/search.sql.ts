@@ -1,4 +1,4 @@
-/** The query behind the dashboard's list of contacts: filtered, newest first, a page by key; and what was sent to one. */
+/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one, subscribers of topics. */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
