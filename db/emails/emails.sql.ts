@@ -114,7 +114,7 @@ const referenceTuples = (references: readonly Reference[], type: 'text' | 'uuid'
     ['uuid', type],
   )
 
-/** What emails refer to: domains by name (verified, or pending), templates by id, contacts by identity. One statement for all. */
+/** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
 export async function emailReferences(
   tx: Tx,
   wanted: {
