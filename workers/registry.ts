@@ -3,6 +3,7 @@
 import type { FetchedJob, Settlement } from '../db/queue/boss.ts'
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { WorkerDeps } from './deps.ts'
+import { countFiguresJob } from './jobs/count-figures.ts'
 import { deliverEmails } from './jobs/deliver-email.ts'
 import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
@@ -33,6 +34,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
+  'count-figures': countFiguresJob,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
   'forget-sessions': forgetSessions,
