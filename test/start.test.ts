@@ -6,7 +6,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -133,6 +133,20 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
     html: /<h1>It works/,
     text: /It works/,
   })
+})
+
+t.test('it listens to this machine alone, and draws its secrets itself', async (t) => {
+  const { port: taken } = new URL(origin(service))
+  const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
+  for (const { address } of others.filter(({ internal, family }) => !internal && family === 'IPv4'))
+    await t.rejects(fetch(`http://${address}:${taken}/health`), address)
+  for (const name of ['secret-key', 'whatsapp-app-secret', 'whatsapp-verify-token', 'smtp-report-token'])
+    t.match(await readFile(join(DATA, name), 'utf8'), /^[\w-]{43}\n$/, name)
+  t.match(
+    await readFile(join(ROOT, '.gitignore'), 'utf8'),
+    /^\.env$/m,
+    'what it is set with stays out of git',
+  )
 })
 
 t.test('a taken port ends it with one clear line', async (t) => {

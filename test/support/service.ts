@@ -9,8 +9,10 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
+import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
+import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
@@ -114,6 +116,7 @@ export async function startService(
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
+  const parser = createParser()
   const metrics = createMetrics()
   const fleet = joinFleet(
     { database, metrics, log: silentLog },
@@ -123,7 +126,8 @@ export async function startService(
   const versions = createVersions()
   const deps: Deps = {
     database,
-    turns: createTurns(5),
+    turns: { transactions: createTurns(5), statements: createTurns(3) },
+    bodies: createBodies(parser),
     queue,
     secrets: createSecrets(SECRET_KEY),
     versions,
@@ -157,6 +161,7 @@ export async function startService(
   }
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
+    await parser.close()
     await fleet.leave()
     await replies.close()
     await queue.stop()

@@ -5,12 +5,19 @@ import type { Provider } from '../../db/reports/reports.sql.ts'
 import type { ReportReader } from './report.ts'
 import { readSesReport } from './ses-reports.ts'
 import { createSmtpReportReader } from './smtp-reports.ts'
-import { readWhatsappReport } from './whatsapp-reports.ts'
+import { createWhatsappReportReader } from './whatsapp-reports.ts'
 
 export type Readers = Readonly<Record<Provider, ReportReader>>
 
-export const createReaders = ({ secrets }: { secrets: Secrets }): Readers => ({
+/** `business_account`: the WhatsApp account that is ours, where one is named. */
+export const createReaders = ({
+  secrets,
+  business_account = null,
+}: {
+  secrets: Secrets
+  business_account?: string | null
+}): Readers => ({
   smtp: createSmtpReportReader(secrets),
   ses: readSesReport,
-  whatsapp: readWhatsappReport,
+  whatsapp: createWhatsappReportReader(business_account),
 })

@@ -26,7 +26,7 @@ const FOR_NOW = new Set([1, 2, 131000, 131016, 131057, 133004])
 /** The recipient, the window, the content, an experiment: no second try changes it. */
 const FOR_GOOD = new Set([
   ...[100, 130472, 130497, 131005, 131008, 131009, 131021, 131026],
-  ...[131047, 131049, 131051, 131052, 131053, 135000],
+  ...[131047, 131049, 131050, 131051, 131052, 131053, 135000],
 ])
 const TEMPLATE_PAUSED = 132015
 const TEMPLATE_DISABLED = 132016

@@ -24,7 +24,7 @@ const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'rea
 
 /** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */
 const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
-  ...{ APPROVED: 'approved', REINSTATED: 'approved' },
+  ...{ APPROVED: 'approved', REINSTATED: 'approved', UNARCHIVED: 'approved' },
   ...{ PENDING: 'pending', IN_APPEAL: 'pending', REJECTED: 'rejected', PAUSED: 'paused' },
   ...{ DISABLED: 'disabled', LOCKED: 'disabled', ARCHIVED: 'disabled' },
   ...{ DELETED: 'disabled', PENDING_DELETION: 'disabled' },
@@ -103,8 +103,12 @@ const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Da
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 
+/** A lock is told with its reason, and its end as a lock, too. */
+const isUnlocked = ({ event, other_info }: Json): boolean =>
+  event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
+
 function templateEvent(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
-  const status = templateStateOf(given.event)
+  const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!status || !name || !language) return []
@@ -112,17 +116,25 @@ function templateEvent(given: Json, time: unknown, received_at: Date): ReportedE
   return [{ channel: 'whatsapp-template', name, language, status, occurred_at }]
 }
 
-/** The events of one webhook. @throws Error when it is no JSON object. */
-export const readWhatsappReport: ReportReader = async ({ body, received_at }: RawReport) => {
-  const report: unknown = JSON.parse(body.toString())
-  if (!isObject(report)) throw new Error('the report is not an object')
-  return objects(report.entry).flatMap((entry) =>
-    objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
-      if (!isObject(value)) return []
-      if (field === 'message_template_status_update') return templateEvent(value, entry.time, received_at)
-      if (field !== 'messages') return []
-      const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
-      return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))
-    }),
-  )
-}
+/**
+ * Makes the reader of webhooks. @param account the business account whose templates are ours; null: any, since an app
+ * may have several.
+ */
+export const createWhatsappReportReader =
+  (account: string | null): ReportReader =>
+  async ({ body, received_at }: RawReport) => {
+    const report: unknown = JSON.parse(body.toString())
+    if (!isObject(report)) throw new Error('the report is not an object')
+    return objects(report.entry).flatMap((entry) =>
+      objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
+        if (!isObject(value)) return []
+        if (field === 'message_template_status_update') {
+          const foreign = account !== null && entry.id !== account
+          return foreign ? [] : templateEvent(value, entry.time, received_at)
+        }
+        if (field !== 'messages') return []
+        const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
+        return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))
+      }),
+    )
+  }

@@ -2,15 +2,15 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { readWhatsappReport } from '../../../workers/providers/whatsapp-reports.ts'
+import { createWhatsappReportReader } from '../../../workers/providers/whatsapp-reports.ts'
 import { statusWebhook } from '../../sandbox/whatsapp.ts'
 
 const TEAM = '0190a000-0000-7000-8000-00000000000a'
 const MESSAGE = '0190a000-0000-7000-8000-00000000000b'
 const RECEIVED = new Date('2026-03-01T12:00:00Z')
 
-const read = async (body: unknown) =>
-  await readWhatsappReport({
+const read = async (body: unknown, account: string | null = null) =>
+  await createWhatsappReportReader(account)({
     body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     received_at: RECEIVED,
   })
@@ -116,28 +116,30 @@ t.test(
   },
 )
 
-t.test('a template’s new state is read, in our words', async (t) => {
-  const update = (event: string) => ({
-    object: 'whatsapp_business_account',
-    entry: [
-      {
-        id: '1',
-        time: 1_750_000_000,
-        changes: [
-          {
-            field: 'message_template_status_update',
-            value: {
-              event,
-              message_template_id: 5,
-              message_template_name: 'order_ready',
-              message_template_language: 'en-US',
-              reason: 'NONE',
-            },
+const update = (event: string, title?: string) => ({
+  object: 'whatsapp_business_account',
+  entry: [
+    {
+      id: '1',
+      time: 1_750_000_000,
+      changes: [
+        {
+          field: 'message_template_status_update',
+          value: {
+            event,
+            message_template_id: 5,
+            message_template_name: 'order_ready',
+            message_template_language: 'en-US',
+            reason: 'NONE',
+            ...(title === undefined ? {} : { other_info: { title } }),
           },
-        ],
-      },
-    ],
-  })
+        },
+      ],
+    },
+  ],
+})
+
+t.test('a template’s new state is read, in our words', async (t) => {
   t.strictSame(await read(update('PAUSED')), [
     {
       channel: 'whatsapp-template',
@@ -150,6 +152,9 @@ t.test('a template’s new state is read, in our words', async (t) => {
   const words = {
     APPROVED: 'approved',
     REINSTATED: 'approved',
+    UNARCHIVED: 'approved',
+    ARCHIVED: 'disabled',
+    LOCKED: 'disabled',
     IN_APPEAL: 'pending',
     REJECTED: 'rejected',
     DISABLED: 'disabled',
@@ -157,6 +162,18 @@ t.test('a template’s new state is read, in our words', async (t) => {
   }
   for (const [word, state] of Object.entries(words)) t.match(await read(update(word)), [{ status: state }])
   for (const word of ['FLAGGED', 'LIMIT_EXCEEDED', '__proto__', '']) t.same(await read(update(word)), [])
+})
+
+t.test('a lock that tells of its own end leaves the template usable', async (t) => {
+  t.match(await read(update('LOCKED', 'UNPAUSE')), [{ status: 'approved' }])
+  for (const title of ['FIRST_PAUSE', 'SECOND_PAUSE', 'RATE_LIMITING_PAUSE', '']) {
+    t.match(await read(update('LOCKED', title)), [{ status: 'disabled' }], title)
+  }
+})
+
+t.test('templates of another business account are left alone where ours is named', async (t) => {
+  t.same(await read(update('DISABLED'), '2'), [])
+  t.match(await read(update('DISABLED'), '1'), [{ status: 'disabled' }])
 })
 
 t.test('what is no JSON object is not read at all', async (t) => {
