@@ -124,7 +124,11 @@ async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer>
       route.handle(await requestOf(route, ctx, { body, now }), { ...deps, log }),
     )
   }
-  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
+  const principal = await authenticate(
+    { tx: deps.database, credentials: deps.credentials },
+    ctx.get('Authorization') || undefined,
+    now,
+  )
   authorize(principal, route.access)
   const { team_id } = principal
   const database = inTurn(deps, team_id)

@@ -17,7 +17,7 @@ import type { Producer } from '../db/queue/boss.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Accepts } from './accepts.ts'
-import type { Principal, PrivateAccess } from './auth.ts'
+import type { Credentials, Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
@@ -41,6 +41,7 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts
   catalog: Catalog
