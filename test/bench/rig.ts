@@ -62,7 +62,9 @@ export async function launch(file: string, env: Record<string, string>, preload?
     env: { ...process.env, SECRET_KEY, LOG_LEVEL: 'warn', ...env },
     execArgv,
   })
-  const [{ port }] = (await once(child, 'message')) as [Up]
+  const died = once(child, 'exit').then(([code]) => Promise.reject(new Error(`${file} ended with ${code}`)))
+  const [{ port }] = (await Promise.race([once(child, 'message'), died])) as [Up]
+  died.catch(() => {})
   const pid = child.pid ?? 0
   let peak = 0
   const sampling = setInterval(async () => {

@@ -176,14 +176,13 @@ async function startOpenDkim(home: string): Promise<{ port: number; stop(): Prom
   const port = await freePort()
   await run('openssl', ['genrsa', '-out', join(home, 'dkim.pem'), '2048'])
   await chmod(join(home, 'dkim.pem'), 0o600)
-  const child = spawn(
-    'opendkim',
-    [
-      ...['-f', '-x', '/dev/null', '-p', `inet:${port}@127.0.0.1`, '-d', 'example.com', '-s', 'bench'],
-      ...['-k', join(home, 'dkim.pem'), '-b', 's', '-c', 'relaxed/relaxed'],
-    ],
-    { stdio: 'ignore' },
-  )
+  const settings = {
+    ...{ Socket: `inet:${port}@127.0.0.1`, Domain: 'example.com', Selector: 'bench', Mode: 's' },
+    ...{ KeyFile: join(home, 'dkim.pem'), Canonicalization: 'relaxed/relaxed', RequireSafeKeys: 'no' },
+  }
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`)
+  await writeFile(join(home, 'opendkim.conf'), lines.join(''))
+  const child = spawn('opendkim', ['-f', '-x', join(home, 'opendkim.conf')], { stdio: 'ignore' })
   await sleep(500)
   if (child.exitCode !== null) throw new Error(`opendkim ended at once: ${child.exitCode}`)
   return { port, stop: () => stopChild(child) }
