@@ -87,3 +87,22 @@ export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly 
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} order by t.id`)
 }
+
+const historyRow = object({
+  id: string().defined(),
+  slots: array(string().defined()).defined(),
+  created_at: string().defined(),
+})
+export type ListedVersion = InferType<typeof historyRow>
+
+/** A template's versions, without their parts, newest first. */
+export async function versionsOfTemplate(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  limit: number,
+): Promise<readonly ListedVersion[]> {
+  return tx.any(sql.type(historyRow)`
+    select id, slots, created_at from template_versions
+    where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
+}
