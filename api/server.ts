@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
-import { SettingsFault } from '../db/process/config.ts'
+import { portFault } from '../db/process/config.ts'
 import { DRAIN } from '../db/process/shutdown.ts'
 import { refusalAnswer } from './errors.ts'
 
@@ -37,10 +37,10 @@ export const FLUSH = 500
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Listens. `drain` ends it: the requests in flight finish first. @throws SettingsFault when the port is taken. */
+/** Listens. `drain` ends it: the requests in flight finish first. @throws SettingsFault when it cannot. */
 export async function serve(
   handler: RequestHandler,
-  port: number,
+  { PORT, HOST }: { PORT: number; HOST?: string | undefined },
   timeouts: Partial<typeof TIMEOUTS> = {},
 ): Promise<{ port: number; drain: () => Promise<void> }> {
   const requests = trackRequests(handler)
@@ -49,7 +49,7 @@ export async function serve(
   const server = createServer(settings, requests.handle)
   server.timeout = SILENCE
   answerOutsiders(server, requests)
-  await listenOn(server, port)
+  await listenOn(server, PORT, HOST)
   return { port: (server.address() as AddressInfo).port, drain: () => drain(server, requests) }
 }
 
@@ -77,14 +77,10 @@ function trackRequests(handler: RequestHandler) {
   }
 }
 
-const listenOn = async (server: Server, port: number): Promise<void> =>
+const listenOn = async (server: Server, port: number, host: string | undefined): Promise<void> =>
   await new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'EADDRINUSE' ? new SettingsFault([`PORT ${port} is taken by another program`]) : error,
-      ),
-    )
-    server.listen(port, () => resolve())
+    server.once('error', (error) => reject(portFault('PORT', port, error)))
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => resolve())
   })
 
 /** Answers, and lets go of the connection, whether the client closes its half or not. */

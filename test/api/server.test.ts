@@ -21,7 +21,7 @@ async function start(t: Test) {
         counts.ended += 1
       })
     },
-    0,
+    { PORT: 0 },
     { requestTimeout: 300, headersTimeout: 200, connectionsCheckingInterval: 50 },
   )
   t.teardown(server.drain)
