@@ -25,6 +25,7 @@ import {
   hookSettings,
   openIdSettings,
   readApiSettings,
+  reservedPrefixes,
   snsTopics,
   switchesOf,
 } from './config.ts'
@@ -81,6 +82,7 @@ async function start(settings: ApiSettings, log: Log) {
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    reservedPrefixes: reservedPrefixes(settings),
     replies,
     upsertWait: UPSERT_WAIT,
     metrics,

@@ -9,7 +9,7 @@ import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
 import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
-import { headersFault } from '../../db/text/headers.ts'
+import { headersFault, reservedFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
@@ -89,6 +89,12 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
   }
 }
 
+/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null when there is none. */
+function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
+  const fault = headers && reservedFault(headers, reservedPrefixes)
+  return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
+}
+
 /** Counts what is committed, and wakes a worker for it. */
 function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
   countSends(metrics, 'email', outcomes)
@@ -124,6 +130,8 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
     async handle({ body, principal }, deps) {
+      const refusal = reservedRefusal(deps, body)
+      if (refusal) throw refusal
       const [outcome] = committed(deps, await deps.accepts.email({ sender: principal, items: [body] }))
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
@@ -136,7 +144,10 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
-      const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
+      const checked = body.map((item) =>
+        item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),
+      )
+      const items = await acceptEach(checked, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
       return { status: 200, body: presentBatch(items, deps.metrics) }
     },
   }),
