@@ -14,6 +14,7 @@ import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
+import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
@@ -88,6 +89,7 @@ async function start(settings: ApiSettings, log: Log) {
     metrics,
     fleet,
     scale: createScale(database),
+    queues: createQueueStatus(database),
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),

@@ -14,6 +14,7 @@ import type { Metrics } from '../db/process/metrics.ts'
 import type { Secrets } from '../db/process/secrets.ts'
 import type { Turns } from '../db/process/turns.ts'
 import type { Producer } from '../db/queue/boss.ts'
+import type { QueueStatus } from '../db/queue/jobs.sql.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Accepts } from './accepts.ts'
@@ -57,6 +58,8 @@ export type Deps = {
   dashboard: DashboardDeps | null
   fleet: Pick<Member, 'flush'>
   scale: () => Promise<Scale>
+  /** How full the queues are, as of a few seconds ago. */
+  queues: () => Promise<QueueStatus[]>
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
   /** Whether the process is about to end. */

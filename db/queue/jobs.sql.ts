@@ -103,6 +103,22 @@ export async function queueStatus(database: Database): Promise<QueueStatus[]> {
   })
 }
 
+/** `queueStatus` for those who ask over and over: one look in so many milliseconds, whoever asks. */
+export function createQueueStatus(database: Database, fresh = 5_000): () => Promise<QueueStatus[]> {
+  let known: { at: number; status: Promise<QueueStatus[]> } | null = null
+  return () => {
+    if (known === null || performance.now() - known.at >= fresh) {
+      const status = queueStatus(database)
+      known = { at: performance.now(), status }
+      // A look that failed is not kept.
+      status.catch(() => {
+        known = null
+      })
+    }
+    return known.status
+  }
+}
+
 /** Deletes the jobs of these rows that have ended. */
 export async function deleteEndedJobs(tx: Tx, job: JobName, ids: readonly string[]): Promise<void> {
   await tx.query(sql.unsafe`

@@ -26,6 +26,7 @@ import { createMetrics } from '../../db/process/metrics.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { createTurns } from '../../db/process/turns.ts'
 import { openProducer } from '../../db/queue/boss.ts'
+import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createWaker } from '../../db/queue/wake.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -147,6 +148,7 @@ export async function startService(
     metrics,
     fleet,
     scale: createScale(database),
+    queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
     dashboard: {
