@@ -89,7 +89,7 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
   }
 }
 
-/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null when there is none. */
+/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
 function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
   const fault = headers && reservedFault(headers, reservedPrefixes)
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null

@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { isSuspended } from '../teams/teams.sql.ts'
 import { EMAIL_LADDER } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -188,7 +189,7 @@ const outgoingRow = emailRow.shape({
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Those of the emails that still have something to deliver. */
+/** Those of the emails that still have something to deliver, and whose team may send. */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
     select ${emailColumns}, (
@@ -197,7 +198,7 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
         and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) as tried_since
     from emails
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and ${undelivered}`)
+      and ${undelivered} and not ${isSuspended(sql.fragment`emails.team_id`)}`)
 }
 
 const deletedRow = object({ created_at: string().defined() })
