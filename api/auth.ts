@@ -11,12 +11,18 @@ import {
   principalBySessionHash,
   type Scope,
 } from '../db/credentials/credentials.sql.ts'
-import { type CredentialKind, credentialHash, credentialKind } from '../db/credentials/token.ts'
+import {
+  type CredentialKind,
+  credentialHash,
+  credentialKind,
+  displayPrefix,
+} from '../db/credentials/token.ts'
 import { Refusal } from '../db/errors.ts'
 import type { Tx } from '../db/postgres/pool.ts'
 
-/** The team a request acts for. `domain` is the one its key is bound to. */
+/** The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key. */
 export type Principal = {
+  key: string | null
   kind: CredentialKind
   team_id: string
   scopes: readonly string[]
@@ -51,7 +57,7 @@ export async function authenticate(tx: Tx, authorization: string | undefined, no
     if (found) {
       const { id, team_id, scopes, domain, last_used_at } = found
       if (kind === 'key' && isNewHour(last_used_at, now)) await noteKeyUse(tx, id, hourOf(now))
-      return { kind, team_id, scopes, domain }
+      return { kind, team_id, scopes, domain, key: kind === 'key' ? displayPrefix(token) : null }
     }
   }
   throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')

@@ -99,7 +99,7 @@ export async function insertEmails(
 
 const referenceRow = object({
   team_id: string().defined(),
-  kind: string().oneOf(['domain', 'template', 'contact']).defined(),
+  kind: string().oneOf(['domain', 'pending', 'template', 'contact']).defined(),
   key: string().defined(),
   id: string().defined(),
   version_id: string().defined().nullable(),
@@ -115,7 +115,7 @@ const referenceTuples = (references: readonly Reference[], type: 'text' | 'uuid'
     ['uuid', type],
   )
 
-/** What emails refer to: verified domains by name, templates by id, contacts by identity. One statement for all. */
+/** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
 export async function emailReferences(
   tx: Tx,
   wanted: {
@@ -125,9 +125,9 @@ export async function emailReferences(
   },
 ) {
   return tx.any(sql.prepared('email_references', referenceRow)`
-    select d.team_id, 'domain' as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
+    select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
     from ${referenceTuples(wanted.domains, 'text')} as w (team_id, key)
-      join domains d on d.team_id = w.team_id and d.name = w.key and d.status = 'verified'
+      join domains d on d.team_id = w.team_id and d.name = w.key
     union all
     select t.team_id, 'template', t.id::text, t.id, v.id, v.slots
     from ${referenceTuples(wanted.templates, 'uuid')} as w (team_id, key)

@@ -8,6 +8,8 @@ import type { Tx } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { deleteTemplate, templateById, versionsOfTemplate } from './templates.sql.ts'
 
+const MOST_VERSIONS = 1_000
+
 const unknown = (id: string) => new Refusal('not_found', `there is no template ${id} in this team`)
 
 /** The template with its parts and its versions, newest first. @throws Refusal not_found. */
@@ -15,7 +17,7 @@ export async function showTemplate(tx: Tx, teamId: string, id: string) {
   await teamOrRefusal(tx, teamId)
   const template = await templateById(tx, teamId, id)
   if (!template) throw unknown(id)
-  return { ...template, versions: await versionsOfTemplate(tx, teamId, id) }
+  return { ...template, versions: await versionsOfTemplate(tx, teamId, id, MOST_VERSIONS) }
 }
 
 /** Deletes a template. @throws Refusal not_found. */

@@ -98,17 +98,23 @@ export async function templateById(tx: Tx, teamId: string, id: string) {
     where t.team_id = ${teamId} and t.id = ${id}`)
 }
 
-const listedVersionRow = object({
+const historyRow = object({
   id: string().defined(),
   slots: array(string().defined()).defined(),
   created_at: string().defined(),
 })
+export type ListedVersion = InferType<typeof historyRow>
 
-/** A template's versions without their parts, newest first. */
-export async function versionsOfTemplate(tx: Tx, teamId: string, id: string) {
-  return tx.any(sql.type(listedVersionRow)`
+/** A template's versions, without their parts, newest first. */
+export async function versionsOfTemplate(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  limit: number,
+): Promise<readonly ListedVersion[]> {
+  return tx.any(sql.type(historyRow)`
     select id, slots, created_at from template_versions
-    where team_id = ${teamId} and template_id = ${id} order by id desc`)
+    where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
 }
 
 /** Deletes a template and leaves its versions to the emails made from them. @returns it, or null without one. */

@@ -165,7 +165,7 @@ const outgoingRow = object({
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Those of the messages that the provider has not taken, and whose team may send, each with what its template is now. */
+/** Those of the messages that the provider has not taken and whose team may send, with what their template is now. */
 export async function messagesToDeliver(
   tx: Tx,
   refs: readonly MessageRef[],

@@ -159,14 +159,13 @@ t.test('a key bound to another domain gets 403 domain_not_allowed; to this one, 
   t.equal((await send({}, await makeKey(service, team.id, { domain: 'example.com' }))).status, 201)
 })
 
-t.test('to takes 1 to 50 bare addresses', async (t) => {
+t.test('to takes 1 to 50 addresses, each one address', async (t) => {
   const many = Array.from({ length: 51 }, (_, index) => `someone${index}@example.org`)
   t.equal((await send({ to: many.slice(1) })).status, 201)
   for (const to of [
     [],
     many,
     ['nobody'],
-    ['Name <a@b.co>'],
     ['v@e.fr, evil@x.fr'],
     ['a@b.co', null],
     ['x@y.fr\r\nRCPT TO:<w@w.fr>'],
