@@ -20,6 +20,7 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
+import { createCredentials } from './auth.ts'
 import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
@@ -79,6 +80,7 @@ async function start(settings: ApiSettings, log: Log) {
     queue,
     secrets,
     versions,
+    credentials: createCredentials(database),
     accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: createWaker(database),

@@ -18,7 +18,7 @@ import type { QueueStatus } from '../db/queue/jobs.sql.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Accepts } from './accepts.ts'
-import type { Principal, PrivateAccess } from './auth.ts'
+import type { Credentials, Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
@@ -42,6 +42,7 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts
   catalog: Catalog

@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
+import { createCredentials } from '../../api/auth.ts'
 import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
@@ -134,6 +135,7 @@ export async function startService(
     queue,
     secrets: createSecrets(SECRET_KEY),
     versions,
+    credentials: createCredentials(database),
     accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
