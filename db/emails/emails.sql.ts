@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { isSuspended } from '../teams/teams.sql.ts'
 import { EMAIL_LADDER } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -189,7 +190,7 @@ const outgoingRow = emailRow.shape({
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Those of the emails that still have something to deliver. */
+/** Those of the emails that still have something to deliver, and whose team may send. */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
     select ${emailColumns}, past.*
@@ -201,7 +202,8 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
       from email_events v
       where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
         and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) past
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
+      and not ${isSuspended(sql.fragment`emails.team_id`)}`)
 }
 
 const deletedRow = object({ created_at: string().defined() })
