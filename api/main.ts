@@ -27,6 +27,7 @@ import {
   hookSettings,
   openIdSettings,
   readApiSettings,
+  reservedPrefixes,
   snsTopics,
   switchesOf,
 } from './config.ts'
@@ -84,6 +85,7 @@ async function start(settings: ApiSettings, log: Log) {
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    reservedPrefixes: reservedPrefixes(settings),
     replies,
     upsertWait: UPSERT_WAIT,
     metrics,

@@ -49,6 +49,8 @@ export type Deps = {
   wake: Waker
   hooks: HookSettings
   replies: Replies
+  /** What custom headers may not begin with, besides what the contract reserves. */
+  reservedPrefixes: readonly string[]
   /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
   upsertWait: number
   sns: Sns
