@@ -20,12 +20,14 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
+import { createCredentials } from './auth.ts'
 import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
   hookSettings,
   openIdSettings,
   readApiSettings,
+  reservedPrefixes,
   snsTopics,
   switchesOf,
 } from './config.ts'
@@ -78,10 +80,12 @@ async function start(settings: ApiSettings, log: Log) {
     queue,
     secrets,
     versions,
+    credentials: createCredentials(database),
     accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    reservedPrefixes: reservedPrefixes(settings),
     replies,
     upsertWait: UPSERT_WAIT,
     metrics,

@@ -4,7 +4,6 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import { undelivered } from '../emails/emails.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
 
@@ -66,5 +65,5 @@ export async function stuckEmails(tx: Tx, teamId: string, before: Date) {
         and v.occurred_at >= coalesce(e.requeued_at, e.created_at))) as given_up
     from (
       select team_id, id, created_at, requeued_at from emails
-      where team_id = ${teamId} and ${undelivered} and created_at < ${sql.timestamp(before)} limit 1000) e`)
+      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} limit 1000) e`)
 }
