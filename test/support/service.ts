@@ -16,6 +16,7 @@ import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
+import { unsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../../db/fleet/fleet.ts'
 import { createScale } from '../../db/fleet/scale.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
@@ -101,12 +102,14 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
+    publicUrl = null,
     dashboard = {},
   }: {
     clock?: () => Date
     url?: string
     wake?: Deps['wake']
     upsertWait?: number
+    publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
@@ -121,13 +124,16 @@ export async function startService(
   )
   await fleet.flush()
   const versions = createVersions()
+  const secrets = createSecrets(SECRET_KEY)
+  const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
     turns: createTurns(5),
     queue,
-    secrets: createSecrets(SECRET_KEY),
+    secrets,
     versions,
-    accepts: createAccepts({ database, queue, versions }),
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
