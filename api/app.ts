@@ -16,25 +16,15 @@ import { whatsappHookRoutes } from './hooks/whatsapp.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Route } from './route.ts'
 import { unsubscribeRoutes } from './unsubscribe-page.ts'
-import { bulkRoutes } from './v1/bulk.ts'
-import { contactRoutes } from './v1/contacts.ts'
-import { emailRoutes } from './v1/emails.ts'
-import { planRoutes } from './v1/plans.ts'
-import { subscriptionRoutes } from './v1/subscriptions.ts'
-import { whatsappRoutes } from './v1/whatsapp.ts'
+import { V1_ROUTES } from './v1/routes.ts'
 
 /** Every route of the service. */
 export const ROUTES: readonly Route[] = [
   ...opsRoutes,
   ...smtpHookRoutes,
   ...whatsappHookRoutes,
-  ...contactRoutes,
-  ...bulkRoutes,
-  ...subscriptionRoutes,
   ...sesHookRoutes,
-  ...emailRoutes,
-  ...whatsappRoutes,
-  ...planRoutes,
+  ...V1_ROUTES,
   ...unsubscribeRoutes,
 ]
 

@@ -6,15 +6,20 @@ import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 
+/** Whoever knows one of these is believed: it must not be guessed. */
+const token = string().min(16, '${path} must be at least 16 characters long')
+
 const apiSettings = object({
   ...sharedSettings,
   PORT: wholeNumber(0, 65_535).default(3000),
+  /** The address to listen on; all of the machine's when it is not set. */
+  HOST: string(),
   /** The bearer token of GET /metrics and GET /scale; without it there are no such paths. */
-  METRICS_TOKEN: string(),
+  METRICS_TOKEN: token,
   /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
   HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
   /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
-  SMTP_REPORT_TOKEN: string(),
+  SMTP_REPORT_TOKEN: token,
   /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */
   SNS_TOPIC_ARNS: string().test(
     'topics',
@@ -22,7 +27,11 @@ const apiSettings = object({
     (value) => commaList(value).every((arn) => TOPIC_ARN.test(arn)),
   ),
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
-  WHATSAPP_APP_SECRET: string(),
+  WHATSAPP_APP_SECRET: string().when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
+    other
+      ? schema.required('${path} is missing: WHATSAPP_VERIFY_TOKEN is set, and reports must be signed')
+      : schema,
+  ),
   /** `off` leaves the dashboard out of this process. */
   DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
   /** The address that people reach the dashboard at. */
@@ -43,17 +52,24 @@ const apiSettings = object({
   DNS_SERVER: string(),
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
   WHATSAPP_VERIFY_TOKEN: string(),
-}).test('openid', (settings, { createError }) => {
-  const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM } = settings
-  const openid = [OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET].filter((value) => value !== undefined)
-  if (openid.length > 0 && openid.length < 3) {
-    const message = 'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together'
-    return createError({ path: 'OIDC_ISSUER', message })
-  }
-  if (PUBLIC_URL !== undefined || (openid.length === 0 && DASHBOARD_FROM === undefined)) return true
-  const message = 'PUBLIC_URL is missing: sign-in by mail or by OpenID sends people back to it'
-  return createError({ path: 'PUBLIC_URL', message })
 })
+  .test('whatsapp', ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }, { createError }) => {
+    if (secret === undefined || verify !== undefined) return true
+    const message =
+      'WHATSAPP_VERIFY_TOKEN is missing: WHATSAPP_APP_SECRET is set, and the handshake asks for both'
+    return createError({ path: 'WHATSAPP_VERIFY_TOKEN', message })
+  })
+  .test('openid', (settings, { createError }) => {
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM } = settings
+    const openid = [OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET].filter((value) => value !== undefined)
+    if (openid.length > 0 && openid.length < 3) {
+      const message = 'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together'
+      return createError({ path: 'OIDC_ISSUER', message })
+    }
+    if (PUBLIC_URL !== undefined || (openid.length === 0 && DASHBOARD_FROM === undefined)) return true
+    const message = 'PUBLIC_URL is missing: sign-in by mail or by OpenID sends people back to it'
+    return createError({ path: 'PUBLIC_URL', message })
+  })
 
 export type ApiSettings = Readonly<InferType<typeof apiSettings>>
 

@@ -7,9 +7,10 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import type { Database } from '../db/postgres/pool.ts'
+import type { Turns } from '../db/process/turns.ts'
 import { authenticate, authorize } from './auth.ts'
+import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
-import { readBody } from './input.ts'
 import type { Deps, Request, Route } from './route.ts'
 
 /** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
@@ -76,41 +77,73 @@ export const handlerOf =
     send(ctx, await withinDeadline(answerOf(route, deps, ctx), ctx.req, deadline))
   }
 
-/** How long a team's request waits for others of its own, in milliseconds. */
+/** How long a team's statement waits for others of its own, in milliseconds. */
 const PATIENCE = 10_000
 
-/** The database as a team's handler uses it: its transactions take turns with the team's others. */
-const inTurn = ({ database, turns }: Deps, teamId: string): Database => ({
-  ...database,
-  transaction: async (work, retries) => {
+/** What of the database a handler runs without a transaction of its own. */
+const STATEMENTS = [
+  'any',
+  'anyFirst',
+  'exists',
+  'many',
+  'maybeOne',
+  'maybeOneFirst',
+  'one',
+  'oneFirst',
+  'query',
+] as const
+
+/**
+ * The database as a team's handler uses it: its transactions take turns with the team's others, and so do its single
+ * statements, among themselves: what follows a transaction does not wait behind other transactions.
+ */
+function inTurn({ database, turns }: Deps, teamId: string): Database {
+  const take = async <T>(line: Turns, work: () => Promise<T>): Promise<T> => {
     // The result may be null itself.
-    const done = await turns.run(
-      teamId,
-      async () => ({ result: await database.transaction(work, retries) }),
-      PATIENCE,
-    )
+    const done = await line.run(teamId, async () => ({ result: await work() }), PATIENCE)
     if (done) return done.result
     throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
-  },
-})
+  }
+  const statement =
+    (name: (typeof STATEMENTS)[number]) =>
+    (query: never): Promise<unknown> =>
+      take<unknown>(turns.statements, () => database[name](query))
+  return {
+    ...database,
+    ...Object.fromEntries(STATEMENTS.map((name) => [name, statement(name)])),
+    transaction: (work, retries) => take(turns.transactions, () => database.transaction(work, retries)),
+  }
+}
 
 /** The rest of the way to an answer, in the order of decisions: authentication, scope, body. */
 async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer> {
   const now = deps.clock()
-  const forRequest = { ...deps, log: deps.log.child({ request_id: ctx.state.id }) }
-  if (route.access === 'public') return route.handle(await requestOf(route, ctx, now), forRequest)
+  const log = deps.log.child({ request_id: ctx.state.id })
+  if (route.access === 'public') {
+    return deps.bodies.during(route.path, ctx.req, async (body) =>
+      route.handle(await requestOf(route, ctx, { body, now }), { ...deps, log }),
+    )
+  }
   const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
   authorize(principal, route.access)
-  const database = inTurn(deps, principal.team_id)
-  return route.handle({ ...(await requestOf(route, ctx, now)), principal }, { ...forRequest, database })
+  const { team_id } = principal
+  const database = inTurn(deps, team_id)
+  return deps.bodies.during(team_id, ctx.req, async (body) =>
+    route.handle({ ...(await requestOf(route, ctx, { body, now })), principal }, { ...deps, log, database }),
+  )
 }
 
 /** What the handler gets. Made once the caller has proved its rights: a malformed request is refused to nobody else. */
-const requestOf = async (route: Route, ctx: Context, now: Date): Promise<Request<unknown, unknown>> => ({
-  raw: ctx.req,
+const requestOf = async (
+  route: Route,
+  ctx: Context,
+  { body, now }: { body: Body; now: Date },
+): Promise<Request<unknown, unknown>> => ({
   params: pathParams(route.path, ctx.captures ?? []),
+  search: ctx.querystring,
   query: route.query?.read(ctx.req.url ?? ''),
   headers: ctx.headers,
-  body: route.body && (await readBody(ctx.req, route.body)),
+  bytes: body.bytes,
+  body: await body.parsed(route),
   now,
 })

@@ -28,8 +28,14 @@ async function discard(request: IncomingMessage): Promise<void> {
   }
 }
 
+/** How a body is read: at most `limit` bytes, `hold` being told of each chunk before it is kept. */
+type Reading = { hold?: (bytes: number) => void; limit?: number | undefined }
+
 /** The body as it came, which may be nothing. @throws Refusal payload_too_large, bad_request when it breaks off. */
-export async function readBytes(request: IncomingMessage, limit = BODY_LIMIT): Promise<Buffer> {
+export async function readBytes(
+  request: IncomingMessage,
+  { hold, limit = BODY_LIMIT }: Reading,
+): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   let tooLarge = Number(request.headers['content-length'] ?? 0) > limit
@@ -39,11 +45,13 @@ export async function readBytes(request: IncomingMessage, limit = BODY_LIMIT): P
         size += chunk.length
         tooLarge = size > limit
         if (tooLarge) break
+        hold?.(chunk.length)
         chunks.push(chunk)
       }
     }
     if (tooLarge) await discard(request)
-  } catch {
+  } catch (error) {
+    if (error instanceof Refusal) throw error
     // Nobody is left to read this answer.
     throw new Refusal('bad_request', 'the body ended early')
   }
@@ -51,18 +59,11 @@ export async function readBytes(request: IncomingMessage, limit = BODY_LIMIT): P
   throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
 }
 
-/** The raw body. @throws Refusal payload_too_large, bad_request when there is none. */
-export async function readRawBody(request: IncomingMessage, limit = BODY_LIMIT): Promise<Buffer> {
-  const bytes = await readBytes(request, limit)
-  if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
-  return bytes
-}
-
-/**
- * The JSON body, parsed and as it came: text that PostgreSQL can store whatever it says, since a NUL or a lone
- * surrogate is only there as an escape. @throws Refusal bad_request, unsupported_media_type, payload_too_large
- */
-async function readJsonText(request: IncomingMessage): Promise<{ value: unknown; text: string }> {
+/** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
+export async function readJsonBytes(
+  request: IncomingMessage,
+  hold: (bytes: number) => void,
+): Promise<Buffer> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   const type = headers['content-type'] ?? ''
@@ -72,7 +73,20 @@ async function readJsonText(request: IncomingMessage): Promise<{ value: unknown;
   if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', 'the body must not be compressed')
   }
-  const bytes = await readRawBody(request)
+  return readBytes(request, { hold })
+}
+
+/**
+ * What the shape makes of a body. Its text is one that PostgreSQL can store whatever it says, since a NUL or a lone
+ * surrogate is only there as an escape. @throws Refusal bad_request, and what the shape refuses.
+ */
+export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
+  if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
+  const { value, text } = parseJson(bytes)
+  return shape.read(value, text)
+}
+
+function parseJson(bytes: Uint8Array): { value: unknown; text: string } {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return { value: JSON.parse(text), text }
@@ -130,12 +144,6 @@ export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShap
   schema,
   read: (url) => parseQuery(schema, url),
 })
-
-/** The body, read and parsed. @throws as `readJsonText`, and what the shape refuses. */
-export async function readBody<B>(request: IncomingMessage, shape: BodyShape<B>): Promise<B> {
-  const { value, text } = await readJsonText(request)
-  return shape.read(value, text)
-}
 
 /** The items of a batch. @throws Refusal bad_request, batch_too_large */
 export function parseBatch(body: unknown, field: string, limit: number): unknown[] {

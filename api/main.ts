@@ -9,17 +9,19 @@ import { joinFleet } from '../db/fleet/fleet.ts'
 import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
+import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { createSecrets } from '../db/process/secrets.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
+import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
+import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
   hookSettings,
@@ -31,6 +33,7 @@ import {
 import { createOpenId } from './dashboard/openid.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
+import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
 import { FLUSH, serve } from './server.ts'
 
@@ -60,7 +63,9 @@ async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
+  const secrets = await openSecrets(database, settings)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const parser = createParser()
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
@@ -71,7 +76,8 @@ async function start(settings: ApiSettings, log: Log) {
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,
-    turns: createTurns(Math.ceil(size / 2)),
+    turns: { transactions: createTurns(Math.ceil(size / 2)), statements: createTurns(Math.ceil(size / 4)) },
+    bodies: createBodies(parser),
     queue,
     secrets,
     versions,
@@ -85,6 +91,7 @@ async function start(settings: ApiSettings, log: Log) {
     metrics,
     fleet,
     scale: createScale(database),
+    queues: createQueueStatus(database),
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
@@ -92,7 +99,7 @@ async function start(settings: ApiSettings, log: Log) {
     log,
     clock: () => new Date(),
   })
-  const server = await serve(app.callback(), settings.PORT)
+  const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {
     draining = true
     // Whoever waits for a worker until then gets an answer still.
@@ -100,7 +107,8 @@ async function start(settings: ApiSettings, log: Log) {
     await server.drain()
     clearTimeout(impatience)
     await fleet.leave()
-    await Promise.allSettled([replies.close(), queue.stop(), database.end(), dashboard?.database.end()])
+    const closing = [parser.close(), replies.close(), queue.stop(), database.end(), dashboard?.database.end()]
+    await Promise.allSettled(closing)
   }
   return { port: server.port, stop }
 }

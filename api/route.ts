@@ -4,7 +4,7 @@
  * none can forget its access. A handler gets its body and query parsed. It must not know Koa, nor answer with an
  * error: it throws the refusal.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { UnsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import type { Member } from '../db/fleet/fleet.ts'
 import type { Scale } from '../db/fleet/scale.ts'
@@ -15,10 +15,12 @@ import type { Metrics } from '../db/process/metrics.ts'
 import type { Secrets } from '../db/process/secrets.ts'
 import type { Turns } from '../db/process/turns.ts'
 import type { Producer } from '../db/queue/boss.ts'
+import type { QueueStatus } from '../db/queue/jobs.sql.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Accepts } from './accepts.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
+import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
@@ -35,8 +37,9 @@ export type HookSettings = {
 /** What handlers work with; made once by main.ts, passed down. */
 export type Deps = {
   database: Database
-  /** Each team's transactions of this process: a team whose rows are locked leaves connections to the others. */
-  turns: Turns
+  /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
+  turns: { transactions: Turns; statements: Turns }
+  bodies: Bodies
   queue: Producer
   secrets: Secrets
   versions: Versions
@@ -56,6 +59,8 @@ export type Deps = {
   dashboard: DashboardDeps | null
   fleet: Pick<Member, 'flush'>
   scale: () => Promise<Scale>
+  /** How full the queues are, as of a few seconds ago. */
+  queues: () => Promise<QueueStatus[]>
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
   /** Whether the process is about to end. */
@@ -67,9 +72,11 @@ export type Deps = {
 
 /** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
 export type Request<B = undefined, Q = undefined> = {
-  /** The raw request, for the hooks: they read a body only once its headers may be genuine. */
-  raw: IncomingMessage
   params: Readonly<Record<string, string>>
+  /** The query as it came. */
+  search: string
+  /** The body as it came, for the hooks: they read one only once its headers may be genuine. */
+  bytes: Body['bytes']
   body: B
   query: Q
   headers: IncomingHttpHeaders

@@ -8,15 +8,26 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
-import { SettingsFault } from '../db/process/config.ts'
+import { portFault } from '../db/process/config.ts'
 import { DRAIN } from '../db/process/shutdown.ts'
 import { refusalAnswer } from './errors.ts'
 
-// In milliseconds. A slow upload may take a minute, headers included (a request's deadline begins with the body's
-// end); slow headers may not.
-const TIMEOUTS = { requestTimeout: 60_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
-// A missing Host is no matter to us, and Node would refuse it without our envelope.
-const SERVER = { ...TIMEOUTS, requireHostHeader: false }
+/**
+ * In milliseconds. A slow upload may take the better part of a minute, headers included (a request's deadline begins
+ * with the body's end); slow headers may not. `connectionsCheckingInterval` is how late these two are noticed.
+ */
+const TIMEOUTS = {
+  requestTimeout: 50_000,
+  headersTimeout: 15_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 5_000,
+}
+
+/** How long a connection may be silent, in milliseconds: longer than any answer takes (dispatch.ts). */
+const SILENCE = 70_000
+
+/** How long a client that was told to go has for reading why, in milliseconds. */
+const PARTING = 1_000
 
 // How long connections are still served when the process is told to end, in milliseconds.
 const LINGER = 1_000
@@ -26,15 +37,19 @@ export const FLUSH = 500
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
-/** Listens. `drain` ends it: the requests in flight finish first. @throws SettingsFault when the port is taken. */
+/** Listens. `drain` ends it: the requests in flight finish first. @throws SettingsFault when it cannot. */
 export async function serve(
   handler: RequestHandler,
-  port: number,
+  { PORT, HOST }: { PORT: number; HOST?: string | undefined },
+  timeouts: Partial<typeof TIMEOUTS> = {},
 ): Promise<{ port: number; drain: () => Promise<void> }> {
   const requests = trackRequests(handler)
-  const server = createServer(SERVER, requests.handle)
+  // A missing Host is no matter to us, and Node would refuse it without our envelope.
+  const settings = { ...TIMEOUTS, ...timeouts, requireHostHeader: false }
+  const server = createServer(settings, requests.handle)
+  server.timeout = SILENCE
   answerOutsiders(server, requests)
-  await listenOn(server, port)
+  await listenOn(server, PORT, HOST)
   return { port: (server.address() as AddressInfo).port, drain: () => drain(server, requests) }
 }
 
@@ -62,16 +77,13 @@ function trackRequests(handler: RequestHandler) {
   }
 }
 
-const listenOn = async (server: Server, port: number): Promise<void> =>
+const listenOn = async (server: Server, port: number, host: string | undefined): Promise<void> =>
   await new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(
-        error.code === 'EADDRINUSE' ? new SettingsFault([`PORT ${port} is taken by another program`]) : error,
-      ),
-    )
-    server.listen(port, () => resolve())
+    server.once('error', (error) => reject(portFault('PORT', port, error)))
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => resolve())
   })
 
+/** Answers, and lets go of the connection, whether the client closes its half or not. */
 function endWith(socket: Duplex, refusal: Refusal): void {
   const { status, body } = refusalAnswer(refusal)
   const json = JSON.stringify(body)
@@ -81,16 +93,20 @@ function endWith(socket: Duplex, refusal: Refusal): void {
     'Content-Type: application/json; charset=utf-8',
   ]
   socket.end([...head, `Content-Length: ${json.length}`, '', json].join('\r\n'))
+  setTimeout(() => socket.destroy(), PARTING).unref()
 }
 
 /** What never reaches the application is answered in the envelope like any other failure. */
 function answerOutsiders(server: Server, { handle, answering }: Requests): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
     const refuse = (): void => endWith(socket, new Refusal('bad_request', 'the request could not be read'))
-    // What was asked properly before is answered first.
+    // What was asked properly before is answered first. A request that broke in mid-body never will be.
     const response = answering(socket)
-    if (response) response.once('finish', refuse)
+    if (response?.req.complete) response.once('finish', refuse)
     else refuse()
   })
   server.on('connect', (_request, socket) =>

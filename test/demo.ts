@@ -9,7 +9,7 @@ import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/credent
 import { credentialHash, displayPrefix, makeCredential } from '../db/credentials/token.ts'
 import { addDomain } from '../db/domains/add.ts'
 import { type Database, openDatabase } from '../db/postgres/pool.ts'
-import { createSecrets } from '../db/process/secrets.ts'
+import { openSecrets } from '../db/process/canary.ts'
 import { createTeam } from '../db/teams/create.ts'
 import { saveTemplate } from '../db/templates/save.ts'
 import { createWhatsappTemplate } from '../db/whatsapp/save-template.ts'
@@ -37,10 +37,8 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const key = makeCredential('key')
   return database.transaction(async (tx) => {
     const team = await createTeam({ tx }, { name: 'Demo', plan: 'pro' })
-    await addDomain({ tx, secrets: createSecrets(secretKey), now }, team.id, {
-      name: 'demo.test',
-      verified: true,
-    })
+    const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
+    await addDomain({ tx, secrets, now }, team.id, { name: 'demo.test', verified: true })
     await insertKey(
       tx,
       team.id,

@@ -254,6 +254,7 @@ const DIRECTORIES = [
   'api_keys',
   'sessions',
   'schema_migrations',
+  'secret_canary',
   'senders',
   'recipient_pauses',
   'reports',

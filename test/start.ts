@@ -64,14 +64,15 @@ const sandboxPort = async (name: string, usual: number): Promise<number> =>
   process.env[name] ? await portOf(name, usual) : ((await freePort(usual)) ?? (await freePort(0)) ?? usual)
 
 /** WhatsApp through the sandbox, as far as nothing else is set. Its number is as fast as the provider allows. */
-const whatsappSettings = (port: number, url: string): NodeJS.ProcessEnv => ({
+const whatsappSettings = async (port: number, url: string): Promise<NodeJS.ProcessEnv> => ({
   WHATSAPP_API_URL: `http://127.0.0.1:${port}/v23.0`,
   WHATSAPP_ACCESS_TOKEN: 'sandbox',
   WHATSAPP_PHONE_NUMBER_ID: '100000000000002',
   WHATSAPP_BUSINESS_ACCOUNT_ID: '100000000000001',
   WHATSAPP_MESSAGES_PER_SECOND: '1000',
-  WHATSAPP_APP_SECRET: 'sandbox-app-secret',
-  WHATSAPP_VERIFY_TOKEN: 'sandbox-verify-token',
+  // Drawn here too: whoever knows it can sign reports.
+  WHATSAPP_APP_SECRET: await keptSecret('whatsapp-app-secret'),
+  WHATSAPP_VERIFY_TOKEN: await keptSecret('whatsapp-verify-token'),
   SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
 })
 
@@ -202,9 +203,11 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     SECRET_KEY: await keptSecret('secret-key'),
     SMTP_REPORT_TOKEN: await keptSecret('smtp-report-token'),
     LOG_FORMAT: 'pretty',
+    // For this machine alone, unless HOST says otherwise.
+    HOST: '127.0.0.1',
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
-    ...whatsappSettings(whatsapp, url),
+    ...(await whatsappSettings(whatsapp, url)),
     ...Object.fromEntries(set),
     PORT: String(api),
     SANDBOX_DATA: join(DATA, 'sandbox'),

@@ -4,7 +4,7 @@ import { readSettings, sharedSettings, wholeNumber } from '../db/process/config.
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { isSmtpUrl } from './providers/smtp-url.ts'
+import { smtpUrlFault } from './providers/smtp-url.ts'
 
 const QUEUES = Object.keys(JOBS)
 /** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
@@ -31,11 +31,13 @@ const workerSettings = object({
   ...sharedSettings,
   EMAIL_PROVIDER: string().oneOf(EMAIL_PROVIDERS, '${path} must be smtp or ses').default('smtp'),
   SMTP_URL: string()
-    .test(
-      'smtp url',
-      '${path} must be the smtp:// or smtps:// URL of a relay',
-      (url) => url === undefined || isSmtpUrl(url),
-    )
+    .test({
+      name: 'smtp url',
+      test: (url, { path, createError }) => {
+        const fault = url === undefined ? null : smtpUrlFault(url)
+        return fault === null || createError({ message: `${path} ${fault}` })
+      },
+    })
     .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
       provider === 'smtp' && deliversEmail(queues)
         ? schema.required('${path} is missing: the smtp:// URL of the relay')
@@ -113,3 +115,9 @@ export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSetting
     return named.length === 0 || named.includes(job)
   })
 }
+
+/** What is allowed, but rarely meant. */
+export const settingsWarnings = (settings: WorkerSettings): string[] =>
+  settings.EMAIL_PROVIDER === 'smtp' && deliversEmail(settings.WORKER_QUEUES) && !settings.RETURN_PATH_DOMAIN
+    ? ['RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there']
+    : []

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Database } from '../db/postgres/pool.ts'
-import { SettingsFault } from '../db/process/config.ts'
+import { portFault } from '../db/process/config.ts'
 import { databaseFault } from '../db/start.ts'
 
 export type Health = {
@@ -15,7 +15,7 @@ export type Health = {
   close(): Promise<void>
 }
 
-/** Listens. @throws SettingsFault when the port is taken. */
+/** Listens. @throws SettingsFault when it cannot. */
 export async function serveHealth(database: Database, port: number): Promise<Health> {
   let draining = false
   const answers: Record<string, () => Promise<[status: number, words: string]>> = {
@@ -35,10 +35,7 @@ export async function serveHealth(database: Database, port: number): Promise<Hea
     response.end(JSON.stringify({ status: words }))
   })
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const taken = error.code === 'EADDRINUSE'
-      reject(taken ? new SettingsFault([`HEALTH_PORT ${port} is taken by another program`]) : error)
-    })
+    server.once('error', (error) => reject(portFault('HEALTH_PORT', port, error)))
     server.listen(port, resolve)
   })
   return {

@@ -5,16 +5,16 @@
  */
 
 import { joinFleet } from '../db/fleet/fleet.ts'
+import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { createSecrets } from '../db/process/secrets.ts'
 import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { queuesOf, readWorkerSettings, retentionOf, type WorkerSettings } from './config.ts'
+import { queuesOf, readWorkerSettings, retentionOf, settingsWarnings, type WorkerSettings } from './config.ts'
 import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
@@ -27,13 +27,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const jobs = queuesOf(settings)
   const pool = { size, statementTimeout: 30_000 }
   const { database, listenUrl } = await startDatabase(settings, pool, log)
+  const secrets = await openSecrets(database, settings)
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
-  const secrets = createSecrets(settings.SECRET_KEY)
   const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
   const whatsapp = whatsappDelivery(settings)
+  for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   const slots = createSlots(concurrency)
   const metrics = createMetrics()

@@ -84,12 +84,31 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   return page.handle({ ...request, person, team }, deps)
 }
 
+const MULTIPART = /^multipart\/form-data *;/i
+
+/** The fields of a form; a file is its text, with its name in a field of the same name and `_name`. @throws Refusal. */
+async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
+  const type = ctx.get('Content-Type')
+  if (!MULTIPART.test(type)) return new URLSearchParams(bytes.toString())
+  const parts = await new Response(new Uint8Array(bytes), { headers: { 'Content-Type': type } })
+    .formData()
+    .catch(() => {
+      throw new Refusal('bad_request', 'the form could not be read')
+    })
+  const form = new URLSearchParams()
+  for (const [name, value] of parts) {
+    form.append(name, typeof value === 'string' ? value : await value.text())
+    if (typeof value !== 'string') form.append(`${name}_name`, value.name)
+  }
+  return form
+}
+
 /** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
 async function readForm({ ctx, request, person }: Visit, { secrets }: PageDeps): Promise<URLSearchParams> {
   const foreign = () =>
     new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
-  const form = new URLSearchParams((await readBytes(ctx.req, FORM_LIMIT)).toString())
+  const form = await formOf(ctx, await readBytes(ctx.req, { limit: FORM_LIMIT }))
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) throw foreign()
   for (const value of form.values()) {
     if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')

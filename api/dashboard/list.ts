@@ -35,7 +35,8 @@ export function pageOf<R>(
 /** Fields with the values that were given; a select chooses its option. */
 export const filled = (fields: readonly Field[], given: URLSearchParams): Field[] =>
   fields.map((field) => {
-    if (!given.has(field.name)) return field
+    // A browser takes no file from a page.
+    if (!given.has(field.name) || field.type === 'file') return field
     const values = given.getAll(field.name)
     const options = field.options?.map((option) => ({ ...option, selected: values.includes(option.value) }))
     return { ...field, value: values[0] ?? '', ...(options ? { options } : {}) }

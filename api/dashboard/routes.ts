@@ -3,6 +3,7 @@ import type { Page } from './page.ts'
 import { accountPages } from './pages/account.ts'
 import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
+import { importPages } from './pages/import.ts'
 import { loginPages } from './pages/login.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
@@ -17,6 +18,7 @@ export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...emailsPages,
   ...emailPages,
+  ...importPages,
   ...healthPages,
   ...reportPages,
   ...teamPages,

@@ -62,7 +62,7 @@ type Titled = { title?: string; note?: string; id?: string }
 
 export type Section = Titled &
   (
-    | { kind: 'tiles'; tiles: readonly Tile[] }
+    | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
     | { kind: 'alerts'; alerts: readonly Alert[]; calm: string; live?: boolean }
     | { kind: 'facts'; facts: readonly { label: string; cell: Cell }[]; live?: boolean }
     | {

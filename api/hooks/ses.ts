@@ -6,7 +6,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
 import type { Answer } from '../errors.ts'
-import { readBytes } from '../input.ts'
 import { type Deps, type PublicRoute, publicRoute } from '../route.ts'
 import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
@@ -15,6 +14,8 @@ import { takeReport } from './take.ts'
 const LARGEST_POST = 1024 * 1024
 /** SNS sends its JSON as text/plain. */
 const TYPES = /^(text\/plain|application\/json) *(;|$)/i
+
+const notGenuine = () => new Refusal('unauthorized', 'this hook takes signed posts of SNS only')
 
 function assertReadable(headers: IncomingHttpHeaders): void {
   const plain = (headers['content-encoding'] ?? 'identity') === 'identity'
@@ -44,11 +45,13 @@ export const sesHookRoutes: readonly PublicRoute[] = [
     method: 'POST',
     path: '/hooks/ses',
     access: 'public',
-    async handle({ raw, headers, now }, deps) {
+    async handle({ bytes, headers, now }, deps) {
+      // Nothing can be proved then, so that nothing is read.
+      if (!deps.sns.listens) throw notGenuine()
       assertReadable(headers)
-      const body = await readBytes(raw, LARGEST_POST)
+      const body = await bytes(LARGEST_POST)
       const envelope = parseEnvelope(body)
-      if (envelope === null) throw new Refusal('unauthorized', 'this hook takes signed posts of SNS only')
+      if (envelope === null) throw notGenuine()
       await deps.sns.authenticate(envelope, now)
       return ACTIONS[envelope.Type](deps, { envelope, body, now })
     },

@@ -6,9 +6,9 @@
  * Otherwise must not look into the report.
  */
 import { carriesReturnPath } from '../../db/emails/return-path.ts'
+import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { assertBearer } from '../auth.ts'
-import { readRawBody } from '../input.ts'
 import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
 
@@ -17,9 +17,10 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
     method: 'POST',
     path: '/hooks/smtp',
     access: 'public',
-    async handle({ raw, headers, now }, deps) {
+    async handle({ bytes, headers, now }, deps) {
       assertBearer(headers.authorization, deps.hooks.smtp_report_token)
-      const body = await readRawBody(raw)
+      const body = await bytes()
+      if (body.length === 0) throw new Refusal('bad_request', 'a body is required')
       if (!carriesReturnPath(deps.secrets, body)) {
         deps.metrics.count('heliograph_reports_dropped_total', {})
         return { status: 200, body: { status: 'dropped' } }

@@ -10,6 +10,8 @@ import { Refusal } from '../../db/errors.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
+  /** Whether there is any topic whose posts it takes. */
+  listens: boolean
   /** @throws Refusal unauthorized, unavailable */
   authenticate(envelope: SnsEnvelope, now: Date): Promise<void>
   /** Confirms the subscription of an envelope that has been authenticated. @throws Refusal unavailable */
@@ -33,6 +35,7 @@ const unavailable = (what: string): Refusal => new Refusal('unavailable', `${wha
 export function createSns({ topics, agent }: { topics: readonly string[]; agent?: Agent | undefined }): Sns {
   const signerAt = createSigners(agent)
   return {
+    listens: topics.length > 0,
     async authenticate(envelope, now) {
       const { TopicArn, Type, SignatureVersion, Signature } = envelope
       const url = topics.includes(TopicArn) ? certificateUrl(envelope) : null

@@ -8,9 +8,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
 import { sameSecret } from '../auth.ts'
-import { readBytes } from '../input.ts'
 import { type PublicRoute, publicRoute } from '../route.ts'
 import { takeReport } from './take.ts'
+
+/** What is read before anything is proved, in bytes. */
+const LARGEST_POST = 1024 * 1024
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/
@@ -26,8 +28,8 @@ function signatureOf(header: string | string[] | undefined): Buffer {
 }
 
 /** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token match. */
-function challengeOf(url: string, verifyToken: string | null): string {
-  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
+function challengeOf(search: string, verifyToken: string | null): string {
+  const query = new URLSearchParams(search)
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
     return others.length === 0 ? value : undefined
@@ -42,20 +44,20 @@ export const whatsappHookRoutes: readonly PublicRoute[] = [
     method: 'GET',
     path: '/hooks/whatsapp',
     access: 'public',
-    async handle({ raw }, { hooks }) {
+    async handle({ search }, { hooks }) {
       const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
-      return { status: 200, body: challengeOf(raw.url ?? '', hooks.whatsapp_verify_token), headers }
+      return { status: 200, body: challengeOf(search, hooks.whatsapp_verify_token), headers }
     },
   }),
   publicRoute({
     method: 'POST',
     path: '/hooks/whatsapp',
     access: 'public',
-    async handle({ raw, headers, now }, deps) {
+    async handle({ bytes, headers, now }, deps) {
       const signature = signatureOf(headers['x-hub-signature-256'])
       const secret = deps.hooks.whatsapp_app_secret
       if (secret === null) throw notGenuine()
-      const body = await readBytes(raw)
+      const body = await bytes(LARGEST_POST)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
       return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)

@@ -54,8 +54,8 @@ export const verbs: Verbs = (contact, admin) => {
     .argument('<email>', 'the address', emailIdentity)
     .action(
       answer(async (team: string, identity: string) => {
-        const { secrets, now } = admin
-        return erasePerson({ database: await admin.database(), secrets, now }, team, identity)
+        const deps = { database: await admin.database(), secrets: await admin.secrets(), now: admin.now }
+        return erasePerson(deps, team, identity)
       }),
     )
 }

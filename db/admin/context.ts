@@ -9,7 +9,7 @@ import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import { readToolSettings, type ToolSettings } from '../process/config.ts'
-import { createSecrets, type Secrets } from '../process/secrets.ts'
+import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/boss.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
@@ -23,8 +23,8 @@ export type Admin = {
   database(): Promise<Database>
   transaction<T>(work: (at: At) => Promise<T>): Promise<T>
   queue(): Promise<Producer>
-  /** Asks for SECRET_KEY when it is first used. */
-  secrets: Secrets
+  /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
+  secrets(): Promise<Secrets>
   /** The database's URL as far as it is known yet. */
   url(): string | undefined
   close(): Promise<void>
@@ -55,18 +55,6 @@ function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   }
 }
 
-/** Secrets whose key is looked for at the first use. */
-function lazySecrets(find: () => string): Secrets {
-  let known: Secrets | undefined
-  const secrets = (): Secrets => (known ??= createSecrets(find()))
-  return {
-    encrypt: (purpose, plain) => secrets().encrypt(purpose, plain),
-    decrypt: (purpose, sealed) => secrets().decrypt(purpose, sealed),
-    sign: (purpose, data, length) => secrets().sign(purpose, data, length),
-    verify: (purpose, data, signature) => secrets().verify(purpose, data, signature),
-  }
-}
-
 /** Makes something at the first `get` only; `made` tells what there is to close. */
 function once<T>(make: () => Promise<T>) {
   let made: Promise<T> | undefined
@@ -93,6 +81,12 @@ export function createAdmin(): Admin {
     const { openProducer } = await import('../queue/boss.ts')
     return openProducer(await url(), () => {})
   })
+  const secrets = once(async () => {
+    // Before the database: what is missing here is said without one.
+    const keys = { ...settings, SECRET_KEY: findSecretKey(settings) }
+    const { openSecrets } = await import('../process/canary.ts')
+    return openSecrets(await database.get(), keys)
+  })
   return {
     now,
     dnsServer: settings.DNS_SERVER,
@@ -100,7 +94,7 @@ export function createAdmin(): Admin {
     database: database.get,
     transaction: async (work) => (await database.get()).transaction((tx) => work({ tx, now })),
     queue: queue.get,
-    secrets: lazySecrets(() => findSecretKey(settings)),
+    secrets: secrets.get,
     url: () => known,
     async close() {
       await (await queue.made())?.stop()

@@ -1,10 +1,13 @@
 /** Verbs of `domain`: a team's sending domains. */
 import { addDomain, domainView, removeDomain } from '../domains/add.ts'
 import { domainsOfTeam } from '../domains/domains.sql.ts'
-import { createTxtLookup, verifyDomain } from '../domains/verify.ts'
+import { rekeyDomain } from '../domains/rekey.ts'
+import { createTxtLookup, type Verification, verifyDomain } from '../domains/verify.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+
+const isVerified = ({ status }: Verification): boolean => status === 'verified'
 
 export const verbs: Verbs = (domain, admin) => {
   domain
@@ -15,7 +18,7 @@ export const verbs: Verbs = (domain, admin) => {
     .option('--verified', 'take it as verified without looking at DNS', false)
     .action(
       answer(async (team: string, name: string, { verified }: { verified: boolean }) => {
-        const deps = { tx: await admin.database(), secrets: admin.secrets, now: admin.now }
+        const deps = { tx: await admin.database(), secrets: await admin.secrets(), now: admin.now }
         return domainView(await addDomain(deps, team, { name, verified }))
       }),
     )
@@ -25,11 +28,26 @@ export const verbs: Verbs = (domain, admin) => {
     .description('look the DNS records up, and mark the domain verified when its DKIM key is published')
     .argument('<team>', 'id of the team', uuid)
     .argument('<name>', 'the domain')
-    .addHelpText('after', '\nAsks the system’s resolver, or the server that DNS_SERVER names (host:port).')
+    .addHelpText(
+      'after',
+      '\nAsks the system’s resolver, or the server that DNS_SERVER names (host:port).\nExit code 1 while the domain is not verified.',
+    )
     .action(
       answer(async (team: string, name: string) => {
         const lookupTxt = await createTxtLookup(admin.dnsServer)
         return verifyDomain({ database: await admin.database(), lookupTxt, now: admin.now }, team, name)
+      }, isVerified),
+    )
+
+  domain
+    .command('rekey')
+    .description('make a new DKIM key, to follow the old one once `domain verify` finds its record')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<name>', 'the domain')
+    .action(
+      answer(async (team: string, name: string) => {
+        const deps = { tx: await admin.database(), secrets: await admin.secrets() }
+        return domainView(await rekeyDomain(deps, team, name))
       }),
     )
 

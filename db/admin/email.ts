@@ -21,7 +21,7 @@ type FindOptions = Omit<EmailFilter, 'team_id' | 'template_id'> & {
 const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
   versions: createVersions(),
-  secrets: admin.secrets,
+  secrets: await admin.secrets(),
   now: admin.now,
   publicUrl: admin.publicUrl,
 })

@@ -1,17 +1,19 @@
 /**
  * Any failure of the CLI as one clear line.
- * Promises: no stack trace, no line break, no password.
+ * Promises: no stack trace, no line break, no password, nothing that a terminal obeys.
  */
 import { CommanderError } from 'commander'
 import { Refusal } from '../errors.ts'
+import { type Address, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
+import { escapeControls } from '../text/strings.ts'
 
 const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
 
 /** PostgreSQL's undefined_table and invalid_schema_name. */
 const NOT_MIGRATED = new Set(['42P01', '3F000'])
 
-const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, ' ').trim()
+const oneLine = (text: string): string => escapeControls(text.replace(/\s*\n\s*/g, ' ').trim())
 
 const causes = function* (error: unknown): Generator<Error & { code?: unknown }> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault
@@ -25,17 +27,20 @@ function reasonOf(error: unknown, url: string | undefined): string {
   return withoutPassword(said.at(-1) ?? 'no answer', url)
 }
 
+/** How to reach the first of the URL's servers; null when there is no URL yet. */
+const serverOf = (url: string | undefined): Address['hosts'][0] | null =>
+  url ? readDatabaseUrl(url).hosts[0] : null
+
 /** The server's words must not carry the password, however they came by it. */
 function withoutPassword(text: string, url: string | undefined): string {
-  const encoded = url && URL.canParse(url) ? new URL(url).password : ''
-  if (encoded === '') return text
-  return text.replaceAll(encoded, '***').replaceAll(decodeURIComponent(encoded), '***')
+  const password = serverOf(url)?.password
+  if (typeof password !== 'string' || password === '') return text
+  return text.replaceAll(encodeURIComponent(password), '***').replaceAll(password, '***')
 }
 
-const placeOf = (url: string | undefined): string => {
-  if (!url || !URL.canParse(url)) return ''
-  const { hostname, port } = new URL(url)
-  return ` at ${hostname || 'localhost'}:${port || 5432}`
+function placeOf(url: string | undefined): string {
+  const server = serverOf(url)
+  return server ? ` at ${server.host ?? 'localhost'}:${server.port ?? 5432}` : ''
 }
 
 async function databaseFault(error: unknown, url: string | undefined): Promise<string | null> {
@@ -43,10 +48,8 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
     return `the database${placeOf(url)} has not been migrated: run \`node db/migrate.ts\``
   }
   const { databaseRefusal, isDatabaseUnavailable } = await import('../postgres/pool.ts')
-  const refused = databaseRefusal(error)
-  if (refused !== null) {
-    return `the server${placeOf(url)} refuses DATABASE_URL: ${withoutPassword(refused, url)}`
-  }
+  const refused = databaseRefusal(error, placeOf(url))
+  if (refused !== null) return withoutPassword(refused, url)
   if (!isDatabaseUnavailable(error)) return null
   const hint = 'is `npm start` running, or DATABASE_URL set?'
   return `cannot reach the database${placeOf(url)}: ${reasonOf(error, url)}; ${hint}`

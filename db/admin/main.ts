@@ -1,14 +1,15 @@
 /**
  * The CLI: `npm run -s admin -- NOUN VERB …` (design §4).
- * Promises: exactly one JSON value on stdout, or one line on stderr and exit code 1; a noun's code is loaded only
- * when it is named, so that a call stays well under a second.
+ * Promises: one JSON value on stdout, or one line on stderr and exit code 1; a verb that asks whether something is so
+ * prints its value and exits with 1 when it is not; a noun's code is loaded only when it is named, so that a call
+ * stays well under a second.
  * To add a noun: a file under db/admin/ and a line in NOUNS.
  */
 import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'
 import { type Admin, createAdmin } from './context.ts'
 import { faultLine } from './fault.ts'
-import type { Verbs } from './noun.ts'
+import { Unmet, type Verbs } from './noun.ts'
 
 type Noun = { name: string; about: string; load: () => Promise<{ verbs: Verbs }> }
 
@@ -32,6 +33,7 @@ const NOUNS: readonly Noun[] = [
   { name: 'login', about: 'a one-time link to the dashboard', load: () => import('./login.ts') },
   { name: 'member', about: 'the people of a team', load: () => import('./member.ts') },
   { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
+  { name: 'secret', about: 'what SECRET_KEY protects', load: () => import('./secret.ts') },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
 ]
 
@@ -66,6 +68,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0
+    if (error instanceof Unmet) return 1
     process.stderr.write(`${await faultLine(error, admin?.url())}\n`)
     return 1
   } finally {

@@ -50,7 +50,7 @@ async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): P
 
 /** @throws Refusal bad_request for unknown topics, contact_exists, quota_exceeded; in this order. */
 export async function createContact(
-  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'sign'> },
+  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
 ): Promise<ContactRow> {

@@ -13,20 +13,26 @@ export type Beginning = { status: ContactStatus; suppression: ErasedRow['suppres
 
 export const FRESH: Beginning = { status: 'subscribed', suppression: null }
 
+const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
+
 /** The hash that stands for an address in a team, by the key of today. */
 export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, identity: string): Buffer =>
-  secrets.sign('erasure', Buffer.from(`${teamId}\0${identity}`), 32)
+  secrets.sign('erasure', hashed(teamId, identity), 32)
 
 /** How new contacts of these identities begin: those that are not in the map begin `FRESH`. */
 export async function beginnings(
   tx: Tx,
-  secrets: Pick<Secrets, 'sign'>,
+  secrets: Pick<Secrets, 'signatures'>,
   teamId: string,
   identities: readonly string[],
 ): Promise<ReadonlyMap<string, Beginning>> {
   if (identities.length === 0 || !(await hasErased(tx, teamId))) return new Map()
   const byHash = new Map(
-    identities.map((identity) => [erasureHash(secrets, teamId, identity).toString('hex'), identity]),
+    identities.flatMap((identity) =>
+      secrets
+        .signatures('erasure', hashed(teamId, identity), 32)
+        .map((hash) => [hash.toString('hex'), identity] as const),
+    ),
   )
   const kept = await erasedByHashes(
     tx,

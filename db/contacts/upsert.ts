@@ -88,7 +88,7 @@ const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message }
 
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
-  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'sign'> },
+  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   items: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {

@@ -64,7 +64,7 @@ async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promi
   const { deleted } = await tx.one(sql.type(deletedRow)`
     with old as (
       select team_id, id from contact_upserts
-      where created_at < ${sql.timestamp(finishedBefore)}
+      where import_id is null and created_at < ${sql.timestamp(finishedBefore)}
         and (finished_at < ${sql.timestamp(finishedBefore)} or created_at < ${sql.timestamp(createdBefore)})
       limit ${LOT}),
     gone as (
@@ -74,8 +74,8 @@ async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promi
 }
 
 /**
- * Deletes calls that are finished, and calls that no worker has carried out for too long, in lots. Called outside of
- * a transaction, each lot commits by itself. @returns how many.
+ * Deletes calls, imports apart, that are finished, and calls that no worker has carried out for too long, in lots.
+ * Called outside of a transaction, each lot commits by itself. @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   let deleted = 0

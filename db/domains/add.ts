@@ -11,7 +11,7 @@ import type { Secrets } from '../process/secrets.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { domainToAscii } from '../text/address.ts'
-import { type DnsRecord, dnsRecords, makeDkimKey } from './dkim.ts'
+import { type DnsRecord, dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
 export type DomainView = Pick<DomainRow, 'id' | 'name' | 'status' | 'created_at' | 'verified_at'> & {
@@ -64,7 +64,7 @@ export async function addDomain(
 ): Promise<DomainRow> {
   const name = domainName(given)
   await teamOrRefusal(tx, teamId)
-  const key = await makeDkimKey(secrets)
+  const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
   const status = verified ? ('verified' as const) : ('pending' as const)
   return tx.transaction(async (tx) => {
     // Whoever adds a domain or changes the plan queues up here; the count is read after that.

@@ -9,21 +9,35 @@ import type { DomainRow, NewDomain } from './domains.sql.ts'
 
 export type DnsRecord = { type: 'TXT'; name: string; value: string }
 
-const SELECTOR = 'hg1'
+/** The selector of a domain's first key. */
+export const FIRST_SELECTOR = 'hg1'
 
 type StoredKey = Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>
 
-/** A new RSA-2048 key pair, in the form that is stored. */
-export async function makeDkimKey(secrets: Secrets): Promise<StoredKey> {
+/** Whose a key is: it opens for this team and domain only, wherever its bytes are copied to. */
+export type KeyOwner = { team_id: string; name: string }
+
+const about = ({ team_id, name }: KeyOwner): string => `${team_id}/${name}`
+
+/** A private key as it is stored. */
+export const sealKey = (secrets: Secrets, owner: KeyOwner, pem: Buffer): Buffer =>
+  secrets.encrypt('dkim', pem, about(owner))
+
+/** A stored private key in PEM form. @throws Error when it is another's, or sealed with a key that we do not know. */
+export const openKey = (secrets: Secrets, owner: KeyOwner, sealed: Buffer): Buffer =>
+  secrets.decrypt('dkim', sealed, about(owner))
+
+/** A new RSA-2048 key pair for a domain, in the form that is stored. */
+export async function makeDkimKey(secrets: Secrets, owner: KeyOwner, selector: string): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
   return {
-    dkim_selector: SELECTOR,
+    dkim_selector: selector,
     dkim_public_key: publicKey.toString('base64'),
-    dkim_private_key: secrets.encrypt('dkim', Buffer.from(privateKey)),
+    dkim_private_key: sealKey(secrets, owner, Buffer.from(privateKey)),
   }
 }
 
@@ -35,6 +49,13 @@ export const dkimRecord = (
   name: `${domain.dkim_selector}._domainkey.${domain.name}`,
   value: `v=DKIM1; k=rsa; p=${domain.dkim_public_key}`,
 })
+
+/** The record of the key that will follow; null while none will. */
+export const nextDkimRecord = (domain: DomainRow): DnsRecord | null => {
+  const { name, next_dkim_selector: dkim_selector, next_dkim_public_key: dkim_public_key } = domain
+  if (dkim_selector === null || dkim_public_key === null) return null
+  return dkimRecord({ name, dkim_selector, dkim_public_key })
+}
 
 /**
  * Where the owner says who may send for the domain. Both are hints: any policy of the owner's own is as good, since
@@ -53,8 +74,7 @@ export const dmarcRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
 })
 
 /** Everything to publish, what is required first. */
-export const dnsRecords = (domain: DomainRow): DnsRecord[] => [
-  dkimRecord(domain),
-  spfRecord(domain),
-  dmarcRecord(domain),
-]
+export function dnsRecords(domain: DomainRow): DnsRecord[] {
+  const next = nextDkimRecord(domain)
+  return [dkimRecord(domain), ...(next ? [next] : []), spfRecord(domain), dmarcRecord(domain)]
+}

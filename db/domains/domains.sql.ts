@@ -10,14 +10,18 @@ const domainRow = object({
   dkim_selector: string().defined(),
   /** The public key as DNS publishes it: base64 of its DER form. */
   dkim_public_key: string().defined(),
+  /** The key that will take its place once its record is found; null while none is to. */
+  next_dkim_selector: string().defined().nullable(),
+  next_dkim_public_key: string().defined().nullable(),
   created_at: string().defined(),
   verified_at: string().defined().nullable(),
 })
 export type DomainRow = InferType<typeof domainRow>
 
-const domainColumns = sql.fragment`id, name, status, dkim_selector, dkim_public_key, created_at, verified_at`
+const domainColumns = sql.fragment`
+  id, name, status, dkim_selector, dkim_public_key, next_dkim_selector, next_dkim_public_key, created_at, verified_at`
 
-/** `dkim_private_key` is sealed by `secrets.encrypt('dkim', …)`. */
+/** `dkim_private_key` is sealed for this team and domain (dkim.ts). */
 export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selector' | 'dkim_public_key'> & {
   dkim_private_key: Buffer
 }
@@ -73,6 +77,39 @@ export async function markDomainVerified(
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 }
 
+/** Puts a key beside the domain's, in place of one that was to follow it. @returns null when the domain is gone. */
+export async function putNextKey(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  key: Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>,
+): Promise<DomainRow | null> {
+  return tx.maybeOne(sql.type(domainRow)`
+    update domains set
+      next_dkim_selector = ${key.dkim_selector}, next_dkim_public_key = ${key.dkim_public_key},
+      next_dkim_private_key = ${sql.binary(key.dkim_private_key)}
+    where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
+}
+
+/**
+ * Lets the key that was to follow take the domain's place, and marks the domain verified.
+ * @returns null when it is no longer the one with this selector.
+ */
+export async function promoteNextKey(
+  tx: Tx,
+  teamId: string,
+  { id, selector }: { id: string; selector: string },
+  now: Date,
+): Promise<DomainRow | null> {
+  return tx.maybeOne(sql.type(domainRow)`
+    update domains set
+      dkim_selector = next_dkim_selector, dkim_public_key = next_dkim_public_key,
+      dkim_private_key = next_dkim_private_key,
+      next_dkim_selector = null, next_dkim_public_key = null, next_dkim_private_key = null,
+      status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(now)})
+    where team_id = ${teamId} and id = ${id} and next_dkim_selector = ${selector} returning ${domainColumns}`)
+}
+
 /** @returns the row that was deleted, or null when there was none. */
 export async function deleteDomain(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
   return tx.maybeOne(sql.type(domainRow)`
@@ -80,6 +117,7 @@ export async function deleteDomain(tx: Tx, teamId: string, name: string): Promis
 }
 
 const dkimKeyRow = object({
+  team_id: string().defined(),
   id: string().defined(),
   name: string().defined(),
   dkim_selector: string().defined(),
@@ -94,7 +132,7 @@ export async function dkimKeysByDomain(
 ): Promise<readonly DkimKeyRow[]> {
   const refs = rows.map((row) => [row.team_id, row.domain_id])
   return tx.any(sql.prepared('dkim_keys_by_domain', dkimKeyRow)`
-    select id, name, dkim_selector, dkim_private_key from domains
+    select team_id, id, name, dkim_selector, dkim_private_key from domains
     where (team_id, id) in (select * from ${sql.unnest(refs, ['uuid', 'uuid'])} as ref (team_id, id))`)
 }
 
@@ -105,4 +143,34 @@ export async function teamOfDomain(tx: Tx, name: string): Promise<string | null>
   const owner = await tx.maybeOne(sql.type(ownerRow)`
     select team_id from domains where name = ${name} and status = 'verified' order by verified_at limit 1`)
   return owner?.team_id ?? null
+}
+
+const sealedKeysRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  name: string().defined(),
+  dkim_private_key: mixed<Buffer>().defined(),
+  next_dkim_private_key: mixed<Buffer>().defined().nullable(),
+})
+export type SealedKeysRow = InferType<typeof sealedKeysRow>
+
+/** The sealed keys of every domain of every team, locked until the transaction ends. */
+export async function lockSealedKeys(tx: Tx): Promise<readonly SealedKeysRow[]> {
+  return tx.any(sql.type(sealedKeysRow)`
+    select team_id, id, name, dkim_private_key, next_dkim_private_key from domains order by team_id, id for update`)
+}
+
+/** Stores keys that were sealed afresh. */
+export async function updateSealedKeys(tx: Tx, rows: readonly SealedKeysRow[]): Promise<void> {
+  const tuples = rows.map((row) => [
+    row.team_id,
+    row.id,
+    row.dkim_private_key.toString('hex'),
+    row.next_dkim_private_key?.toString('hex') ?? null,
+  ])
+  await tx.query(sql.unsafe`
+    update domains d set
+      dkim_private_key = decode(k.current, 'hex'), next_dkim_private_key = decode(k.next, 'hex')
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as k (team_id, id, current, next)
+    where d.team_id = k.team_id and d.id = k.id`)
 }

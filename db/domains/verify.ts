@@ -1,15 +1,16 @@
 /**
  * Verifies a domain by the records its owner has published.
- * Promises: only a published DKIM key that is ours verifies; no connection is held while DNS is asked; a domain
- * that is verified stays so, since a name server may be away for a while. Decisions: from domain.
+ * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
+ * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
+ * for a while. Decisions: from domain.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { Refusal } from '../errors.ts'
 import type { Database } from '../postgres/pool.ts'
 import { domainOrRefusal } from './add.ts'
-import { type DnsRecord, dkimRecord, dmarcRecord, spfRecord } from './dkim.ts'
-import { type DomainRow, markDomainVerified } from './domains.sql.ts'
+import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
+import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sql.ts'
 
 /** The TXT records of a name, each joined to one string; none when the name has none. */
 export type TxtLookup = (name: string) => Promise<string[]>
@@ -22,6 +23,8 @@ export type RecordCheck = DnsRecord & {
 }
 
 export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_at'> & {
+  /** The selector whose key was replaced just now: its record may go once the mail that it signed has arrived. */
+  replaced_selector: string | null
   records: RecordCheck[]
 }
 
@@ -77,36 +80,38 @@ function publishesKey(record: string, publicKey: string): boolean {
 const startsWithVersion = (version: string) => (record: string) =>
   new RegExp(`^\\s*v\\s*=\\s*${version}(\\s|;|$)`, 'i').test(record)
 
+type Checks = { current: RecordCheck; next: RecordCheck | null; hints: RecordCheck[] }
+
 /** Compares what is published with what should be: any policy of the owner's own counts as found. */
-async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<RecordCheck[]> {
-  const dkim = dkimRecord(domain)
-  const spf = spfRecord(domain)
-  const dmarc = dmarcRecord(domain)
-  const check = async (
-    record: DnsRecord,
-    required: boolean,
-    kind: (text: string) => boolean,
-    fits = kind,
-  ) => {
-    const published = (await lookupTxt(record.name)).filter(kind)
+async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<Checks> {
+  const check = async (record: DnsRecord, published: string[], fits: (text: string) => boolean) => {
     const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
-    return { ...record, required, state, published } satisfies RecordCheck
+    return { ...record, state, published } as const
   }
-  return Promise.all([
-    check(
-      dkim,
-      true,
-      () => true,
-      (text) => publishesKey(text, domain.dkim_public_key),
-    ),
-    check(spf, false, startsWithVersion('spf1')),
-    check(dmarc, false, startsWithVersion('DMARC1')),
+  const key = async (record: DnsRecord, publicKey: string | null): Promise<RecordCheck> => {
+    const published = await lookupTxt(record.name)
+    return {
+      ...(await check(record, published, (text) => publishesKey(text, publicKey ?? ''))),
+      required: true,
+    }
+  }
+  const hint = async (record: DnsRecord, version: string): Promise<RecordCheck> => {
+    const published = (await lookupTxt(record.name)).filter(startsWithVersion(version))
+    return { ...(await check(record, published, () => true)), required: false }
+  }
+  const nextRecord = nextDkimRecord(domain)
+  const [current, next, ...hints] = await Promise.all([
+    key(dkimRecord(domain), domain.dkim_public_key),
+    nextRecord && key(nextRecord, domain.next_dkim_public_key),
+    hint(spfRecord(domain), 'spf1'),
+    hint(dmarcRecord(domain), 'DMARC1'),
   ])
+  return { current, next, hints }
 }
 
 /**
- * Looks the domain's records up and marks it verified when our key is published.
- * @throws Refusal not_found; unavailable when DNS gives no answer.
+ * Looks the domain's records up: marks it verified when our key is published, and lets a key that is to follow take
+ * over when that one is. @throws Refusal not_found; unavailable when DNS gives no answer.
  */
 export async function verifyDomain(
   { database, lookupTxt, now }: { database: Database; lookupTxt: TxtLookup; now: Date },
@@ -114,9 +119,14 @@ export async function verifyDomain(
   name: string,
 ): Promise<Verification> {
   const domain = await domainOrRefusal(database, teamId, name)
-  const records = await checkRecords(domain, lookupTxt)
-  const proved = records.every((record) => !record.required || record.state === 'found')
-  const row = proved ? await markDomainVerified(database, teamId, domain.id, now) : domain
+  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  const selector = next?.state === 'found' ? domain.next_dkim_selector : null
+  const promoted = selector && (await promoteNextKey(database, teamId, { id: domain.id, selector }, now))
+  const proved = !promoted && current.state === 'found'
+  const row = promoted || (proved ? await markDomainVerified(database, teamId, domain.id, now) : domain)
   if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
-  return { id: row.id, name: row.name, status: row.status, verified_at: row.verified_at, records }
+  const { id, status, verified_at } = row
+  const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
+  const replaced_selector = promoted ? domain.dkim_selector : null
+  return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...hints] }
 }

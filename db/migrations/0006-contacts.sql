@@ -42,6 +42,19 @@ create index contacts_email_substring on contacts using gin (email gin_trgm_ops)
 -- Few at any time: those that a mail which stays undisputed may bring back.
 create index contacts_suppressed_softly on contacts (team_id, id) where suppressed_softly;
 
+-- Contacts imported from files, for a week: bulk upserts carry out a thousand records each.
+create table contact_imports (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  file_name text not null,
+  -- The file as it came: what was refused of it can be had again.
+  source text not null,
+  records integer not null,
+  created_by text not null,
+  created_at timestamptz not null,
+  primary key (team_id, id)
+);
+
 -- Contact bulk upserts: a call as it came, and what a worker made of it.
 create table contact_upserts (
   team_id uuid not null references teams (id) on delete cascade,
@@ -53,10 +66,15 @@ create table contact_upserts (
   finished_at timestamptz,
   -- {"items": [id or {code, message}, …]}, or {"refusal": {code, message}} for the whole call.
   result json,
+  -- Set for a part of an import: which, and the place of its first record.
+  import_id uuid,
+  first_record integer,
   primary key (team_id, id),
+  foreign key (team_id, import_id) references contact_imports (team_id, id) on delete cascade,
   check ((body is null) = (finished_at is not null)),
   check ((result is null) = (finished_at is null))
 );
 -- Lives for a second: not worth the time to compress.
 alter table contact_upserts alter column body set storage external;
 create index contact_upserts_created on contact_upserts (created_at);
+create index contact_upserts_import on contact_upserts (team_id, import_id) where import_id is not null;

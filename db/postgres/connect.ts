@@ -7,7 +7,8 @@ import { Client, type ClientConfig } from 'pg'
 import { type Address, readDatabaseUrl } from './address.ts'
 
 const PATIENCE = 3_000
-const NO_TLS = 'The server does not support SSL connections'
+/** pg's words for it; it has no code. */
+export const NO_TLS = 'The server does not support SSL connections'
 
 /** A connection that was opened, or the error; nothing is left behind. */
 async function open(config: ClientConfig): Promise<Client> {

@@ -18,6 +18,7 @@ import {
   sql,
 } from 'slonik'
 import { object, type Schema } from 'yup'
+import { NO_TLS } from './connect.ts'
 import { createDriver, SILENT } from './driver.ts'
 
 /** The whole pool: opens transactions, and runs single statements. */
@@ -140,11 +141,28 @@ export function isLockTimeout(error: unknown): boolean {
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 
-/** The server's words when it does not let us in: whoever set DATABASE_URL has to act. Null for any other error. */
-export function databaseRefusal(error: unknown): string | null {
+/** What becomes of a TLS handshake whose end is ours to decide; null for any other error. */
+function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `its certificate is for another name: connect by that name, or use sslmode=verify-ca (${message})`
+  if (message === NO_TLS) return 'it offers no TLS: use sslmode=disable if the way to it is safe'
+  if (typeof code !== 'string' || !/CERT|^UNABLE_TO_|^INVALID_CA|^HOSTNAME_MISMATCH/.test(code)) return null
+  const reason = message.split(';')[0]
+  return `its certificate is not trusted (${reason}): name its authority with sslrootcert=FILE, or use sslmode=require to encrypt without a check`
+}
+
+/**
+ * Why the server and DATABASE_URL do not fit, in one sentence: whoever set it has to act. Null for any other error.
+ * @param place where the server is, for who should read it.
+ */
+export function databaseRefusal(error: unknown, place = ''): string | null {
   for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
     const { code, message } = fault as Error & { code?: unknown }
-    if (typeof code === 'string' && REFUSED_CODES.has(code)) return message
+    const hint = message.includes('no encryption') ? '; add ?sslmode=require' : ''
+    if (typeof code === 'string' && REFUSED_CODES.has(code))
+      return `the server${place} refuses DATABASE_URL: ${message}${hint}`
+    const tls = tlsRefusal(fault)
+    if (tls !== null) return `the server${place} does not do for DATABASE_URL: ${tls}`
   }
   return null
 }

@@ -5,6 +5,7 @@
  */
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
 import { databaseUrlFault, withSslDefaults } from '../postgres/address.ts'
+import { isWeakKey } from './weak-key.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */
 export class SettingsFault extends Error {
@@ -60,7 +61,13 @@ const anySecretKey = string()
     (key) => key === undefined || key.trim() !== '',
   )
 
-const secretKey = anySecretKey.required(
+const strongSecretKey = anySecretKey.test(
+  'not weak',
+  '${path} is too easy to guess: take 32 random characters, such as `openssl rand -hex 16` prints',
+  (key) => key === undefined || !isWeakKey(key),
+)
+
+const secretKey = strongSecretKey.required(
   '${path} is missing: 16 random characters or more, preferably 32, the same in every process',
 )
 
@@ -88,6 +95,17 @@ export const httpUrl = string().test(
   (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
 )
 
+/** Why a process could not listen, naming the setting; other errors as they are. */
+export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
+  if (error.code === 'EADDRINUSE')
+    return new SettingsFault([`${setting} ${port} is taken by another program`])
+  if (error.code === 'EACCES')
+    return new SettingsFault([`${setting} ${port} is not for this user: choose one above 1023`])
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+    return new SettingsFault(['HOST must be an address of this machine'])
+  return error
+}
+
 /** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
@@ -97,13 +115,16 @@ export const sharedSettings = {
   LOG_LEVEL: string().oneOf(LOG_LEVELS, '${path} must be one of ${values}').default('info'),
   LOG_FORMAT: string().oneOf(['json', 'pretty'], '${path} must be json or pretty').default('json'),
   SECRET_KEY: secretKey,
+  /** The key that SECRET_KEY replaces, or the one that will replace it: it opens and verifies only. */
+  SECRET_KEY_PREVIOUS: anySecretKey,
 }
 
 /** What the CLI and the migrate step take: only what the call at hand needs is required. */
 const toolSettings = object({
   DATABASE_URL: postgresUrl,
   DATABASE_DIRECT_URL: postgresUrl,
-  SECRET_KEY: anySecretKey,
+  SECRET_KEY: strongSecretKey,
+  SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: string(),
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
   PUBLIC_URL: httpUrl,

@@ -48,5 +48,9 @@ export async function createLog(settings: {
     serializers: { err: describeError },
   }
   const stream = settings.LOG_FORMAT === 'pretty' ? await prettyStream() : undefined
-  return stream ? pino(options, stream) : pino(options)
+  if (stream) return pino(options, stream)
+  const log = pino(options)
+  if (settings.LOG_FORMAT === 'pretty')
+    log.warn('LOG_FORMAT=pretty needs pino-pretty, which only a development install has: writing JSON')
+  return log
 }

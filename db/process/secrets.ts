@@ -1,6 +1,7 @@
 /**
  * What SECRET_KEY protects: private keys at rest, and tokens that come back from outside.
- * Each purpose has a key of its own, derived by HKDF, so that a token of one kind is never one of another.
+ * Each purpose has a key of its own, derived by HKDF, so that a token of one kind is never one of another. While a key
+ * is being replaced the other one is known too: it opens and verifies, and neither seals nor signs.
  */
 import {
   createCipheriv,
@@ -12,24 +13,31 @@ import {
 } from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
-export type Purpose = 'dkim' | 'erasure' | 'unsubscribe' | 'verp' | 'csrf' | 'cookie'
+export type Purpose = 'dkim' | 'erasure' | 'unsubscribe' | 'verp' | 'csrf' | 'cookie' | 'canary'
 
 export type Secrets = {
-  /** AES-256-GCM: nonce, tag and ciphertext in one buffer. */
-  encrypt(purpose: Purpose, plain: Buffer): Buffer
-  /** @throws Error when the buffer was not encrypted for this purpose with this SECRET_KEY. */
-  decrypt(purpose: Purpose, sealed: Buffer): Buffer
+  /**
+   * AES-256-GCM: nonce, tag and ciphertext in one buffer. It opens with the same `about` only, what it belongs to, so
+   * that it cannot be passed off as another's.
+   */
+  encrypt(purpose: Purpose, plain: Buffer, about?: string): Buffer
+  /** @throws Error when the buffer was not encrypted for this purpose and `about` with a key that we know. */
+  decrypt(purpose: Purpose, sealed: Buffer, about?: string): Buffer
   /** The first `length` bytes of an HMAC-SHA256 over the data. */
   sign(purpose: Purpose, data: Buffer, length?: number): Buffer
-  /** Whether `signature` is what `sign` gives for the data, in constant time. */
+  /** What `sign` gives, and gave before the key was replaced: to look up what was kept under it. */
+  signatures(purpose: Purpose, data: Buffer, length?: number): Buffer[]
+  /** Whether `signature` is what `sign` gives for the data, now or before the key was replaced, in constant time. */
   verify(purpose: Purpose, data: Buffer, signature: Buffer): boolean
 }
 
 const NONCE = 12
 const TAG = 16
+// Shorter signatures could be guessed.
+const SHORTEST_SIGNATURE = 8
 
-/** Derives the purposes' keys from SECRET_KEY, each once. */
-export function createSecrets(secretKey: string): Secrets {
+/** What one key does. */
+function createKeyring(secretKey: string): Secrets {
   const keys = new Map<Purpose, Buffer>()
   const keyFor = (purpose: Purpose): Buffer => {
     const known = keys.get(purpose)
@@ -42,21 +50,45 @@ export function createSecrets(secretKey: string): Secrets {
     createHmac('sha256', keyFor(purpose)).update(data).digest().subarray(0, length)
 
   return {
-    encrypt(purpose, plain) {
+    encrypt(purpose, plain, about = '') {
       const nonce = randomBytes(NONCE)
-      const cipher = createCipheriv('aes-256-gcm', keyFor(purpose), nonce)
+      const cipher = createCipheriv('aes-256-gcm', keyFor(purpose), nonce, { authTagLength: TAG })
+      cipher.setAAD(Buffer.from(about))
       const body = Buffer.concat([cipher.update(plain), cipher.final()])
       return Buffer.concat([nonce, cipher.getAuthTag(), body])
     },
-    decrypt(purpose, sealed) {
-      const decipher = createDecipheriv('aes-256-gcm', keyFor(purpose), sealed.subarray(0, NONCE))
+    decrypt(purpose, sealed, about = '') {
+      const nonce = sealed.subarray(0, NONCE)
+      const decipher = createDecipheriv('aes-256-gcm', keyFor(purpose), nonce, { authTagLength: TAG })
+      decipher.setAAD(Buffer.from(about))
       decipher.setAuthTag(sealed.subarray(NONCE, NONCE + TAG))
       return Buffer.concat([decipher.update(sealed.subarray(NONCE + TAG)), decipher.final()])
     },
     sign,
+    signatures: (...signing) => [sign(...signing)],
     verify(purpose, data, signature) {
       const expected = sign(purpose, data, signature.length)
-      return signature.length >= 8 && timingSafeEqual(expected, signature)
+      return signature.length >= SHORTEST_SIGNATURE && timingSafeEqual(expected, signature)
     },
+  }
+}
+
+/** What SECRET_KEY does, and beside it the key that it replaces or that will replace it. */
+export function createSecrets(secretKey: string, otherKey?: string): Secrets {
+  const current = createKeyring(secretKey)
+  if (otherKey === undefined) return current
+  const other = createKeyring(otherKey)
+  return {
+    ...current,
+    decrypt(purpose, sealed, about) {
+      try {
+        return current.decrypt(purpose, sealed, about)
+      } catch {
+        return other.decrypt(purpose, sealed, about)
+      }
+    },
+    signatures: (...signing) => [current.sign(...signing), other.sign(...signing)],
+    verify: (purpose, data, signature) =>
+      current.verify(purpose, data, signature) || other.verify(purpose, data, signature),
   }
 }

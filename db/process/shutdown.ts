@@ -48,7 +48,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
 export function startFault(error: unknown): string | null {
   if (error instanceof SettingsFault) return error.message
   const refused = databaseRefusal(error)
-  if (refused !== null) return `cannot start, the server refuses DATABASE_URL: ${refused}`
+  if (refused !== null) return `cannot start, ${refused}`
   if (!isDatabaseUnavailable(error)) return null
   const said = error instanceof Error ? error.message : ''
   return `cannot start, the database cannot be reached: ${said || 'no answer'}`

@@ -8,7 +8,7 @@
 import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { poolConfig } from '../postgres/connect.ts'
-import type { Database, Tx } from '../postgres/pool.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import {
@@ -168,16 +168,26 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
 /** How long the same fault is not told again, in milliseconds: every poll of a lost database says it. */
 const QUIET = 10_000
 
-/** pg-boss tells of faults as plain objects, and over and over. */
-function teller(onError: (error: Error) => void): (fault: unknown) => void {
+/** What pg-boss adds to a fault's words: each of its loops would be told of by itself. */
+const WHERE = / \(Queue: [^)]*\)$/
+
+/**
+ * pg-boss tells of faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
+ * and whatever the words.
+ */
+export function teller(onError: (error: Error) => void): (fault: unknown) => void {
   const told = new Map<string, number>()
   return (fault) => {
     const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
-    const words = message || code || String(fault)
+    const words = (message || code || String(fault)).replace(WHERE, '')
+    const error = Object.assign(new Error(words), code === '' ? {} : { code })
+    const lost = isDatabaseUnavailable(error)
+    const key = lost ? 'the database is away' : words
     const now = performance.now()
-    if (now - (told.get(words) ?? -QUIET) < QUIET) return
-    told.set(words, now)
-    onError(fault instanceof Error && message ? fault : Object.assign(new Error(words), { code, queue }))
+    if (now - (told.get(key) ?? -QUIET) < QUIET) return
+    told.set(key, now)
+    if (!lost && fault instanceof Error && message) return onError(fault)
+    onError(lost ? error : Object.assign(error, { queue }))
   }
 }
 

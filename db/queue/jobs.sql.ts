@@ -4,7 +4,7 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
-import type { Tx } from '../postgres/pool.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
 import { deadLetterOf, JOBS, type JobName } from './jobs.ts'
 
 /**
@@ -64,18 +64,26 @@ const statusRow = object({
   oldest_ready_seconds: number().defined().nullable(),
 })
 
-/** Every queue of jobs.ts, in one statement. */
-export async function queueStatus(tx: Tx): Promise<QueueStatus[]> {
-  const rows = await tx.any(sql.type(statusRow)`
-    select q.name,
-      count(*) filter (where j.state < 'active' and j.start_after <= now()) as ready,
-      count(*) filter (where j.state = 'active') as active,
-      count(*) filter (where j.state < 'active' and j.start_after > now()) as deferred,
-      count(*) filter (where j.state = 'failed') as failed,
-      floor(extract(epoch from now() - min(j.start_after) filter (where j.state < 'active' and j.start_after <= now())))
-        as oldest_ready_seconds
-    from pgboss.queue q left join pgboss.job j on j.name = q.name
-    group by q.name`)
+/** For a look at the queues, in milliseconds: whoever only watches must not add to a load. */
+const STATUS_TIMEOUT = 3_000
+
+/**
+ * Every queue of jobs.ts. What waits is counted by the index that fetching uses; active and failed jobs, which no index
+ * finds, are as pg-boss counted them a few seconds ago in whichever worker keeps its house.
+ */
+export async function queueStatus(database: Database): Promise<QueueStatus[]> {
+  const rows = await database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)
+    return tx.any(sql.type(statusRow)`
+      select q.name, q.active_count as active, q.failed_count as failed, coalesce(w.ready, 0) as ready,
+        coalesce(w.deferred, 0) as deferred, floor(extract(epoch from now() - w.oldest)) as oldest_ready_seconds
+      from pgboss.queue q left join (
+        select name, count(*) filter (where start_after <= now()) as ready,
+          count(*) filter (where start_after > now()) as deferred,
+          min(start_after) filter (where start_after <= now()) as oldest
+        from pgboss.job where state < 'active' and not blocked group by name
+      ) w on w.name = q.name`)
+  })
   const byName = new Map(rows.map((row) => [row.name, row]))
   const waiting = (name: string) => {
     const row = byName.get(name)
@@ -93,6 +101,22 @@ export async function queueStatus(tx: Tx): Promise<QueueStatus[]> {
       oldest_ready_seconds: row?.oldest_ready_seconds ?? null,
     }
   })
+}
+
+/** `queueStatus` for those who ask over and over: one look in so many milliseconds, whoever asks. */
+export function createQueueStatus(database: Database, fresh = 5_000): () => Promise<QueueStatus[]> {
+  let known: { at: number; status: Promise<QueueStatus[]> } | null = null
+  return () => {
+    if (known === null || performance.now() - known.at >= fresh) {
+      const status = queueStatus(database)
+      known = { at: performance.now(), status }
+      // A look that failed is not kept.
+      status.catch(() => {
+        known = null
+      })
+    }
+    return known.status
+  }
 }
 
 /** Deletes the jobs of these rows that have ended. */

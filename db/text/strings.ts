@@ -78,6 +78,13 @@ export function memberPath(parent: string, key: string): string {
 /** Escapes the characters that JSON leaves raw although they do not print: DEL, C1 controls, U+2028, U+2029. */
 const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
+/**
+ * The text with what a terminal would obey, or would reorder it by, escaped as JSON does: controls but for line breaks,
+ * and the marks of writing direction. JSON stays the same JSON.
+ */
+export const escapeControls = (text: string): string =>
+  text.replace(/(?!\n)[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, escapeUnit)
+
 function stringProblem(text: string): string | null {
   if (text.includes('\0')) return 'must not contain NUL characters'
   if (!text.isWellFormed()) return 'must not contain lone surrogates'

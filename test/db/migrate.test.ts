@@ -1,9 +1,32 @@
 /** The release step: what it does once, and what it leaves alone at every later deploy. */
+import { cp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
+import { migrationFiles } from '../../db/schema.sql.ts'
 import { adminCli } from '../support/admin.ts'
 import { testDatabase } from '../support/database.ts'
+
+const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
+
+/** A connection of the test's own. */
+async function connected(t: Test, url: string): Promise<Client> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  t.teardown(() => client.end())
+  return client
+}
+
+/** The migrations of today and one more with this text. */
+async function withOneMore(t: Test, text: string): Promise<{ directory: URL; file: string }> {
+  const folder = t.testdir()
+  await cp(MIGRATIONS, folder, { recursive: true })
+  const number = String((await migrationFiles()).length + 1).padStart(4, '0')
+  await writeFile(join(folder, `${number}-one-more.sql`), text)
+  return { directory: pathToFileURL(`${folder}/`), file: `${number}-one-more.sql` }
+}
 
 t.test('the default catalog is loaded by the first run only: an emptied one stays empty', async (t) => {
   const { url } = await testDatabase(t)
@@ -25,4 +48,74 @@ t.test('a first run that was killed before the catalog is made good by the next'
   const told: string[] = []
   await migrate(url, (line) => told.push(line))
   t.strictSame(told, ['loaded the default plan catalog'])
+})
+
+t.test('a file that says so runs outside of a transaction, statement by statement', async (t) => {
+  const { url } = await testDatabase(t)
+  const { directory, file } = await withOneMore(
+    t,
+    `-- outside a transaction: builds an index while teams are being made
+drop index concurrently if exists teams_by_name;
+create index concurrently teams_by_name on teams (name);
+`,
+  )
+  const told: string[] = []
+  const log = (line: string) => void told.push(line)
+  await migrate(url, log, { directory })
+  await migrate(url, log, { directory })
+  t.strictSame(told, [`applied ${file}`])
+  const client = await connected(t, url)
+  const { rows } = await client.query(
+    "select indisvalid from pg_index where indexrelid = 'teams_by_name'::regclass",
+  )
+  t.strictSame(rows, [{ indisvalid: true }])
+})
+
+t.test(
+  'a file that waits for a lock lets others pass, tries again, and applies once it is free',
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const { directory, file } = await withOneMore(
+      t,
+      '-- adds a column\nalter table teams add column extra integer;\n',
+    )
+    const other = await connected(t, url)
+    await other.query('begin; lock table teams in access share mode')
+    const told: string[] = []
+    const waits = Promise.withResolvers<void>()
+    const log = (line: string): void => {
+      told.push(line)
+      waits.resolve()
+    }
+    const migrated = migrate(url, log, { directory, lockWait: 50 })
+    await waits.promise
+    await other.query('rollback')
+    await migrated
+    t.match(told[0], new RegExp(`^${file} waits for a lock`))
+    t.equal(told.at(-1), `applied ${file}`)
+  },
+)
+
+t.test('a lock that is never given ends it with the file’s name, and nothing half done', async (t) => {
+  const { url } = await testDatabase(t)
+  const { directory, file } = await withOneMore(
+    t,
+    '-- adds a column\nalter table teams add column extra integer;\n',
+  )
+  const other = await connected(t, url)
+  await other.query('begin; lock table teams in access share mode')
+  await t.rejects(
+    migrate(url, () => {}, { directory, lockWait: 1 }),
+    {
+      message: new RegExp(`^${file} was not applied: another session keeps a lock`),
+    },
+  )
+})
+
+t.test('whoever comes while another process migrates waits for its turn', async (t) => {
+  const { url } = await testDatabase(t)
+  const { directory, file } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
+  const told: string[] = []
+  await Promise.all([1, 2, 3].map(() => migrate(url, (line) => void told.push(line), { directory })))
+  t.strictSame(told, [`applied ${file}`])
 })

@@ -2,8 +2,10 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import { openDatabase } from '../../db/postgres/pool.ts'
+import { openSecrets } from '../../db/process/canary.ts'
 import { adminCli } from '../support/admin.ts'
-import { databaseUrl, testServer } from '../support/database.ts'
+import { databaseUrl, testDatabase, testServer } from '../support/database.ts'
 import { SECRET_KEY } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -56,4 +58,29 @@ t.test('a SECRET_KEY of blanks is refused', async (t) => {
   const line = /SECRET_KEY must be 16 random characters or more, not blanks/
   for (const entry of ['api/main.ts', 'workers/main.ts']) t.match(await failing(entry, settings), line, entry)
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
+})
+
+t.test(
+  'a process with another SECRET_KEY than the database was used with says so, and does not start',
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const database = await openDatabase(url, { size: 1 })
+    await openSecrets(database, { SECRET_KEY })
+    await database.end()
+    const settings = { DATABASE_URL: url, SECRET_KEY: 'f07a3d9be2186c45', LOG_LEVEL: 'error' }
+    for (const entry of ['api/main.ts', 'workers/main.ts']) {
+      const said = await failing(entry, settings)
+      t.match(
+        said,
+        /^cannot start, .*\n {2}SECRET_KEY is not the one that this database was used with: /,
+        entry,
+      )
+    }
+  },
+)
+
+t.test('a SECRET_KEY that can be guessed is refused', async (t) => {
+  const settings = { DATABASE_URL: testServer().url, SECRET_KEY: 'password12345678' }
+  for (const entry of ['api/main.ts', 'workers/main.ts'])
+    t.match(await failing(entry, settings), /SECRET_KEY is too easy to guess/, entry)
 })

@@ -20,6 +20,8 @@ export type Visitor = {
     form?: Record<string, string | string[]>,
     headers?: Record<string, string>,
   ): Promise<Seen>
+  /** Sends a form with a file in its field `file`. */
+  upload(path: string, name: string, text: string): Promise<Seen>
   cookies: Map<string, string>
 }
 
@@ -60,6 +62,12 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
         for (const value of [values].flat()) body.append(name, value)
       if (!body.has('csrf')) body.set('csrf', await token())
       return ask(path, { method: 'POST', body, headers })
+    },
+    async upload(path, name, text) {
+      const body = new FormData()
+      body.append('file', new Blob([text], { type: 'text/csv' }), name)
+      body.append('csrf', await token())
+      return ask(path, { method: 'POST', body, headers: { 'Sec-Fetch-Site': 'same-origin' } })
     },
   }
 }

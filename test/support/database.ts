@@ -63,6 +63,17 @@ export function testServer(): TestServer {
   )
 }
 
+/** A new database without anything in it, dropped when the test ends. */
+export async function emptyDatabase(t: {
+  teardown(drop: () => Promise<void>): unknown
+}): Promise<{ url: string }> {
+  const { url, prefix } = testServer()
+  const name = `${prefix}_${randomBytes(6).toString('hex')}`
+  t.teardown(() => execute(url, [`drop database if exists "${name}" with (force)`]))
+  await execute(url, [`create database "${name}" template template0 encoding 'UTF8'`])
+  return { url: databaseUrl(url, name) }
+}
+
 /** A fresh, migrated database, dropped when the test ends. Ask for it before anything that connects to it. */
 export async function testDatabase(t: {
   teardown(drop: () => Promise<void>): unknown

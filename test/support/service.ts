@@ -9,8 +9,10 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
+import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
+import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
@@ -25,6 +27,7 @@ import { createMetrics } from '../../db/process/metrics.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { createTurns } from '../../db/process/turns.ts'
 import { openProducer } from '../../db/queue/boss.ts'
+import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createWaker } from '../../db/queue/wake.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -117,6 +120,7 @@ export async function startService(
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
+  const parser = createParser()
   const metrics = createMetrics()
   const fleet = joinFleet(
     { database, metrics, log: silentLog },
@@ -128,7 +132,8 @@ export async function startService(
   const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
-    turns: createTurns(5),
+    turns: { transactions: createTurns(5), statements: createTurns(3) },
+    bodies: createBodies(parser),
     queue,
     secrets,
     versions,
@@ -146,6 +151,7 @@ export async function startService(
     metrics,
     fleet,
     scale: createScale(database),
+    queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
     dashboard: {
@@ -163,6 +169,7 @@ export async function startService(
   }
   const base = await listen(t, createApp(deps))
   t.teardown(async () => {
+    await parser.close()
     await fleet.leave()
     await replies.close()
     await queue.stop()

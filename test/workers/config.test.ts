@@ -1,7 +1,7 @@
 // Settings of a worker (design §3, §5): what it needs for its queues it must have; every fault is named, nothing else is asked for.
 
 import t from 'tap'
-import { queuesOf, readWorkerSettings } from '../../workers/config.ts'
+import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { testDatabase } from '../support/database.ts'
 import { startProcess } from '../support/worker.ts'
@@ -102,6 +102,34 @@ t.test('what is no URL of a relay stops a worker, and is not repeated: it may ho
     t.same(faults({ ...BASE, SMTP_URL: url }), [])
     await createSmtpProvider({ url, max_connections: 1 }).close()
   }
+})
+
+t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might have meant TLS', async (t) => {
+  const said = (query: string): string[] => faults({ ...BASE, SMTP_URL: `smtp://u:hunter2@h?${query}` })
+  t.strictSame(said('requireTls=true'), [
+    'SMTP_URL has an unknown option requireTls: did you mean requireTLS?',
+  ])
+  t.match(said('require_tls=true'), [
+    /^SMTP_URL has an unknown option require_tls: known are secure, requireTLS, /,
+  ])
+  for (const value of ['1', 'yes', ''])
+    t.strictSame(said(`requireTLS=${value}`), [
+      'SMTP_URL has an option requireTLS that must be true or false',
+    ])
+  t.strictSame(said('maxConnections=many'), ['SMTP_URL has an option maxConnections that must be a number'])
+  t.notMatch(said('hunter2/@x=1').join(), /hunter2/)
+  t.strictSame(
+    said('requireTLS=true&tls.rejectUnauthorized=false&tls.servername=mail.example.com&name=a.test'),
+    [],
+  )
+})
+
+t.test('bounces that nobody collects are warned about', async (t) => {
+  const warnings = (env: Record<string, string>) => settingsWarnings(readWorkerSettings({ ...BASE, ...env }))
+  t.match(warnings({}), [/^RETURN_PATH_DOMAIN is not set: bounces go to /])
+  t.strictSame(warnings({ RETURN_PATH_DOMAIN: 'bounces.example.com' }), [])
+  t.strictSame(warnings({ WORKER_QUEUES: 'ingest-report' }), [])
+  t.strictSame(warnings({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
 })
 
 t.test('a worker that delivers no email starts without a relay or a region', async (t) => {

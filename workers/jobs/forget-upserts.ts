@@ -1,12 +1,14 @@
 /**
  * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
- * their jobs.
+ * their jobs. Imports are kept for a week.
  */
+import { deleteImports } from '../../db/contacts/imports.sql.ts'
 import { deleteUpserts } from '../../db/contacts/upserts.sql.ts'
 import { RETENTION } from '../../db/queue/jobs.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const KEPT = 3_600_000
+const IMPORT_KEPT = 7 * 24 * KEPT
 
 export async function forgetUpserts({ database, clock, log }: WorkerDeps): Promise<void> {
   const now = clock().getTime()
@@ -14,5 +16,6 @@ export async function forgetUpserts({ database, clock, log }: WorkerDeps): Promi
     finishedBefore: new Date(now - KEPT),
     createdBefore: new Date(now - RETENTION * 1_000),
   })
+  await deleteImports(database, new Date(now - IMPORT_KEPT))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
 }

@@ -10,7 +10,53 @@ const parse = (url: string): URL | null => {
   return parsed !== null && /^smtps?:$/.test(parsed.protocol) && parsed.hostname !== '' ? parsed : null
 }
 
-export const isSmtpUrl = (url: string): boolean => parse(url) !== null
+const FLAG = /^(true|false)$/
+const NUMBER = /^\d+$/
+const TEXT = /./
+/** Those of nodemailer's options that make sense here, and what their values look like. */
+const OPTIONS: Record<string, RegExp> = {
+  secure: FLAG,
+  requireTLS: FLAG,
+  ignoreTLS: FLAG,
+  opportunisticTLS: FLAG,
+  'tls.rejectUnauthorized': FLAG,
+  'tls.servername': TEXT,
+  'tls.minVersion': TEXT,
+  'tls.maxVersion': TEXT,
+  'tls.ciphers': TEXT,
+  authMethod: TEXT,
+  name: TEXT,
+  localAddress: TEXT,
+  maxConnections: NUMBER,
+  maxMessages: NUMBER,
+  rateLimit: NUMBER,
+  rateDelta: NUMBER,
+  connectionTimeout: NUMBER,
+  greetingTimeout: NUMBER,
+  dnsTimeout: NUMBER,
+  socketTimeout: NUMBER,
+}
+
+function optionFault(name: string, value: string): string | null {
+  const shape = OPTIONS[name]
+  if (shape?.test(value)) return null
+  if (shape) return `has an option ${name} that must be ${shape === FLAG ? 'true or false' : 'a number'}`
+  const meant = Object.keys(OPTIONS).find((known) => known.toLowerCase() === name.toLowerCase())
+  const known = meant ? `did you mean ${meant}?` : `known are ${Object.keys(OPTIONS).join(', ')}`
+  // Whatever is no plain name may be half a password.
+  return `has an unknown option${/^[\w.]{1,40}$/.test(name) ? ` ${name}` : ''}: ${known}`
+}
+
+/** What is wrong with a URL, to go on after `SMTP_URL `; null when nothing is. */
+export function smtpUrlFault(url: string): string | null {
+  const parsed = parse(url)
+  if (parsed === null) return 'must be the smtp:// or smtps:// URL of a relay'
+  for (const [name, value] of parsed.searchParams) {
+    const fault = optionFault(name, value)
+    if (fault !== null) return fault
+  }
+  return null
+}
 
 /**
  * The host with its port, and the password in the forms that a server might repeat to us; one too short to be told

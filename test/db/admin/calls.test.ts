@@ -8,16 +8,17 @@ import { databaseUrl, testDatabase, testServer } from '../../support/database.ts
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 
 const VERBS: Record<string, string[]> = {
-  team: ['create', 'plan', 'show'],
-  domain: ['add', 'verify', 'remove', 'list'],
+  team: ['create', 'plan', 'suspend', 'resume', 'show'],
+  domain: ['add', 'verify', 'rekey', 'remove', 'list'],
   key: ['create', 'revoke', 'list'],
-  session: ['create'],
+  session: ['create', 'list', 'revoke'],
   template: ['create', 'update', 'list'],
   topic: ['create', 'list', 'delete'],
   plan: ['load', 'list'],
-  email: ['list', 'show', 'requeue', 'delete'],
+  email: ['list', 'find', 'show', 'requeue', 'delete'],
   report: ['list', 'show', 'replay', 'drop'],
   queue: ['status', 'redrive'],
+  secret: ['reseal'],
 }
 
 t.test('--help describes every noun and every verb, without a database', async (t) => {

@@ -1,6 +1,7 @@
 /** The CLI's verbs about sending domains, against a DNS server of the test's own. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import t, { type Test } from 'tap'
+import { openKey } from '../../../db/domains/dkim.ts'
 import { dkimKeysByDomain } from '../../../db/domains/domains.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
@@ -37,7 +38,11 @@ t.test('domain add answers with the DNS records to publish, and keeps the privat
   const [key] = await dkimKeysByDomain(database, [{ team_id: id, domain_id: domain.id }])
   t.ok(key)
   t.notMatch(key?.dkim_private_key.toString('latin1'), /PRIVATE KEY/)
-  const pem = createSecrets(SECRET_KEY).decrypt('dkim', key?.dkim_private_key ?? Buffer.alloc(0))
+  const sealed = key?.dkim_private_key ?? Buffer.alloc(0)
+  const secrets = createSecrets(SECRET_KEY)
+  const pem = openKey(secrets, { team_id: id, name: domain.name }, sealed)
+  t.throws(() => openKey(secrets, { team_id: domain.id, name: domain.name }, sealed), 'another team’s')
+  t.throws(() => openKey(secrets, { team_id: id, name: 'other.test' }, sealed), 'another domain’s')
   const published = createPublicKey(createPrivateKey(pem)).export({ type: 'spki', format: 'der' })
   t.equal(dkim.value.split('p=')[1], published.toString('base64'))
   t.equal(createPrivateKey(pem).asymmetricKeyDetails?.modulusLength, 2048)
@@ -92,7 +97,12 @@ t.test('domain add keeps to the plan’s domains_limit, and says what to do abou
 t.test('domain verify verifies only when the published key is ours', async (t) => {
   const { dns, cli, id } = await start(t)
   const { dns_records: records } = await cli.json(['domain', 'add', id, 'a.test'])
-  const verify = () => cli.json(['domain', 'verify', id, 'A.test'])
+  const verify = async () => {
+    const { code, stdout } = await cli.run(['domain', 'verify', id, 'A.test'])
+    const verification = JSON.parse(stdout)
+    t.equal(code, verification.status === 'verified' ? 0 : 1, 'the exit code says it too')
+    return verification
+  }
   const [dkim] = records
 
   const nothing = await verify()
@@ -130,6 +140,45 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
   dns.records.clear()
   const later = await verify()
   t.match(later, { status: 'verified', verified_at: verified.verified_at, records: [{ state: 'missing' }] })
+})
+
+t.test('domain rekey signs with the old key until the new one’s record is found beside it', async (t) => {
+  const { url, dns, cli, id } = await start(t)
+  const { id: domain_id, dns_records: before } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
+  const database = await openDatabase(url, { size: 1 })
+  t.teardown(() => database.end())
+  const inUse = async () => {
+    const [key] = await dkimKeysByDomain(database, [{ team_id: id, domain_id }])
+    const owner = { team_id: id, name: 'a.test' }
+    const pem = openKey(createSecrets(SECRET_KEY), owner, key?.dkim_private_key ?? Buffer.alloc(0))
+    const der = createPublicKey(createPrivateKey(pem)).export({ type: 'spki', format: 'der' })
+    return `${key?.dkim_selector} ${der.toString('base64')}`
+  }
+  const publicOf = (record: { value: string }) => record.value.split('p=')[1]
+
+  await cli.json(['domain', 'rekey', id, 'a.test'])
+  const rekeyed = await cli.json(['domain', 'rekey', id, 'A.test'])
+  const [old, next, ...hints] = rekeyed.dns_records
+  t.same(old, before[0])
+  t.equal(next.name, 'hg3._domainkey.a.test', 'no selector stands for two keys')
+  t.equal(hints.length, 2)
+  t.equal(await inUse(), `hg1 ${publicOf(old)}`)
+
+  dns.records.set(next.name, [inStrings(old.value)])
+  t.match(await cli.json(['domain', 'verify', id, 'a.test']), {
+    status: 'verified',
+    replaced_selector: null,
+    records: [{ state: 'missing' }, { state: 'different' }, {}, {}],
+  })
+  t.equal(await inUse(), `hg1 ${publicOf(old)}`)
+
+  dns.records.set(next.name, [inStrings(next.value)])
+  const verified = await cli.json(['domain', 'verify', id, 'a.test'])
+  t.match(verified, { replaced_selector: 'hg1', records: [{ name: next.name, state: 'found' }, {}, {}] })
+  t.equal(verified.records.length, 3)
+  t.equal(await inUse(), `hg3 ${publicOf(next)}`)
+  t.match(await cli.json(['domain', 'list', id]), [{ dns_records: [next, {}, {}] }])
+  t.equal(await cli.fault(['domain', 'rekey', id, 'b.test']), 'the team has no domain b.test')
 })
 
 t.test('domain verify faults when DNS gives no answer, and for a domain that the team lacks', async (t) => {

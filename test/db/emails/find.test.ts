@@ -144,3 +144,15 @@ t.test('email find prints what fits, and says what it cannot look for', async (t
   t.match(await cli.json(['email', 'find', '--id', `invoice-${team}`]), [{ id: second }])
   t.match(await cli.fault(['email', 'find', '--recipient', 'ann']), /not an email address/)
 })
+
+t.test('nothing that a customer wrote drives the terminal that shows it', async (t) => {
+  const team = await store.team()
+  const subject = 'x\u009b31m \u009d0;owned\u009c\u007f\u202etxt\u2066\u200f'
+  await store.email(team, new Date(), { subject })
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const driving = /(?!\n)[\p{Cc}\u200f\u202a-\u202e\u2066-\u2069]/u
+  const { stdout } = await cli.run(['email', 'find', '--team', team])
+  t.notMatch(stdout, driving)
+  t.match(JSON.parse(stdout), [{ subject }], 'the JSON says the same')
+  t.notMatch(await cli.fault(['email', 'find', '--recipient', `a${subject}`]), driving)
+})

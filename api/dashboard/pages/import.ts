@@ -1,0 +1,152 @@
+/** Contacts from a CSV file: the form, how far an import has come, and what it refused as a file. */
+import { record } from '../../../db/audit/record.ts'
+import { refusedRecords, showImport, startImport } from '../../../db/contacts/import.ts'
+import { importsOfTeam } from '../../../db/contacts/imports.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { number, plural, text, time } from '../cell.ts'
+import { csvFile } from '../csv.ts'
+import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import type { Section } from '../section.ts'
+
+/** How many refused records the page itself shows. */
+const SHOWN = 50
+
+const form: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts/import',
+  access: 'editor',
+  async handle({ team, now }, { database }) {
+    const imports = await importsOfTeam(database, team.id, 20)
+    return show({
+      title: 'Import contacts',
+      back: { href: teamPath(team, 'contacts'), label: 'Contacts' },
+      sections: [
+        {
+          kind: 'form',
+          note: 'The first line names the columns. One is “email”; each other is a property. Contacts that exist keep their status, and get the properties of the file in place of their own.',
+          action: teamPath(team, 'contacts', 'import'),
+          method: 'post',
+          multipart: true,
+          fields: [{ name: 'file', label: 'CSV file, up to 8 MB', type: 'file', required: true }],
+          submit: 'Import',
+        },
+        {
+          kind: 'table',
+          title: 'Imports of the last week',
+          columns: [
+            { label: 'File' },
+            { label: 'Records', number: true },
+            { label: 'Done', number: true },
+            { label: 'By' },
+            { label: 'When' },
+          ],
+          rows: imports.map((one) => ({
+            cells: [
+              text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
+              number(one.records),
+              number(one.done),
+              text(one.created_by),
+              time(one.created_at, now),
+            ],
+          })),
+          empty: 'Nothing was imported lately.',
+        },
+      ],
+    })
+  },
+}
+
+const start: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/import',
+  access: 'editor',
+  async handle({ team, form: sent, person, now }, { database, queue, wake }) {
+    const source = sent.get('file') ?? ''
+    if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
+    const name = sent.get('file_name') || 'contacts.csv'
+    const id = await database.transaction(async (tx) => {
+      const started = await startImport({ tx, now, queue }, team.id, { name, source, actor: person.email })
+      await record(
+        { tx, now, actor: person.email },
+        { team_id: team.id, action: 'contact.import', subject: name },
+      )
+      return started
+    })
+    wake('upsert-contacts')
+    return redirect(teamPath(team, 'contacts', 'imports', id))
+  },
+}
+
+const progress: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts/imports/:id',
+  access: 'editor',
+  async handle({ team, params }, { database }) {
+    const { id, file_name, records, done, refused } = await showImport(database, team.id, params.id ?? '')
+    const here = teamPath(team, 'contacts', 'imports', id)
+    const finished = done === records
+    const sections: Section[] = [
+      {
+        kind: 'tiles',
+        id: 'progress',
+        live: !finished,
+        tiles: [
+          {
+            label: finished ? 'Done' : 'Being imported',
+            value: `${done.toLocaleString('en-US')} of ${records.toLocaleString('en-US')}`,
+            filled: Math.round((done / records) * 100),
+            tone: finished ? 'good' : 'busy',
+          },
+          {
+            label: 'Refused',
+            value: refused.length.toLocaleString('en-US'),
+            tone: refused.length > 0 ? 'bad' : 'plain',
+          },
+        ],
+      },
+      ...(refused.length === 0
+        ? []
+        : [
+            {
+              kind: 'actions' as const,
+              links: [{ href: `${here}/refused.csv`, label: 'Refused records as CSV' }],
+            },
+            {
+              kind: 'table' as const,
+              title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
+              columns: [{ label: 'Record', number: true }, { label: 'Why' }],
+              rows: refused.slice(0, SHOWN).map(({ record: at, message }) => ({
+                cells: [number(at + 1), text(message)],
+              })),
+              empty: '',
+            },
+          ]),
+    ]
+    return show({
+      title: file_name,
+      lead: finished
+        ? `${plural(records - refused.length, 'contact')} stored.`
+        : 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
+      back: { href: teamPath(team, 'contacts', 'import'), label: 'Import contacts' },
+      sections,
+    })
+  },
+}
+
+const refused: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts/imports/:id/refused.csv',
+  access: 'editor',
+  async handle({ team, params }, { database }) {
+    const { header, rows } = await refusedRecords(database, team.id, params.id ?? '')
+    return csvFile(
+      'refused',
+      header,
+      (async function* () {
+        yield* rows
+      })(),
+    )
+  },
+}
+
+export const importPages = [form, start, progress, refused]

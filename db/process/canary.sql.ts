@@ -1,0 +1,22 @@
+/** The row that tells whether SECRET_KEY is the one that this database was used with, and its queries. */
+import { sql } from 'slonik'
+import { mixed, object } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+const canaryRow = object({ sealed: mixed<Buffer>().defined() })
+
+/** The sealed text, or null in a database that no process has used yet. */
+export async function canaryOf(tx: Tx): Promise<Buffer | null> {
+  return (await tx.maybeOne(sql.type(canaryRow)`select sealed from secret_canary`))?.sealed ?? null
+}
+
+/** Stores a sealed text where there is none. Of several processes that do so at once, the first one's stays. */
+export async function insertCanary(tx: Tx, sealed: Buffer): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into secret_canary (sealed) values (${sql.binary(sealed)}) on conflict do nothing`)
+}
+
+/** Puts another sealed text in its place. */
+export async function replaceCanary(tx: Tx, sealed: Buffer): Promise<void> {
+  await tx.query(sql.unsafe`update secret_canary set sealed = ${sql.binary(sealed)}`)
+}

@@ -1,0 +1,39 @@
+/**
+ * Opens what SECRET_KEY protects, once it is certain that this database was used with it.
+ * Promises: a process with another key stops at its start, instead of failing at each email; the first process that
+ * uses a database decides. Must not be needed by processes that neither seal nor sign.
+ */
+import type { Tx } from '../postgres/pool.ts'
+import { canaryOf, insertCanary, replaceCanary } from './canary.sql.ts'
+import { SettingsFault } from './config.ts'
+import { createSecrets, type Secrets } from './secrets.ts'
+
+/** The key, and the one that it replaces or that will replace it. */
+export type SecretKeys = { SECRET_KEY: string; SECRET_KEY_PREVIOUS?: string | undefined }
+
+const TEXT = Buffer.from('heliograph')
+
+const ANOTHER_KEY =
+  'SECRET_KEY is not the one that this database was used with: set that one, or, to replace it, name it in ' +
+  'SECRET_KEY_PREVIOUS'
+
+const opens = (secrets: Secrets, sealed: Buffer): boolean => {
+  try {
+    return secrets.decrypt('canary', sealed).equals(TEXT)
+  } catch {
+    return false
+  }
+}
+
+/** @throws SettingsFault when this database was used with keys that are not among these. */
+export async function openSecrets(tx: Tx, keys: SecretKeys): Promise<Secrets> {
+  const secrets = createSecrets(keys.SECRET_KEY, keys.SECRET_KEY_PREVIOUS)
+  if ((await canaryOf(tx)) === null) await insertCanary(tx, secrets.encrypt('canary', TEXT))
+  const sealed = await canaryOf(tx)
+  if (sealed === null || !opens(secrets, sealed)) throw new SettingsFault([ANOTHER_KEY])
+  return secrets
+}
+
+/** Seals the canary with SECRET_KEY, whichever of the keys it was sealed with. */
+export const resealCanary = async (tx: Tx, secrets: Secrets): Promise<void> =>
+  await replaceCanary(tx, secrets.encrypt('canary', TEXT))

@@ -1,0 +1,46 @@
+/** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
+import t from 'tap'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
+import { dkimKeysOf } from '../../../workers/dkim-keys.ts'
+import { adminCli } from '../../support/admin.ts'
+import { testDatabase } from '../../support/database.ts'
+import { SECRET_KEY } from '../../support/service.ts'
+
+const NEW = 'f07a3d9be2186c45'
+
+t.test(
+  'secret reseal lets SECRET_KEY_PREVIOUS go: every stored key opens with the new one alone',
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const database = await openDatabase(url, { size: 1 })
+    t.teardown(() => database.end())
+    const cli = adminCli({ DATABASE_URL: url })
+    const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
+    const { id: domain_id } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
+    await cli.json(['domain', 'rekey', id, 'a.test'])
+    const keyBy = async (secretKey: string) =>
+      (await dkimKeysOf(database, createSecrets(secretKey), [{ team_id: id, domain_id }])).get(domain_id)
+
+    const other = { env: { SECRET_KEY: NEW } }
+    t.match(
+      await cli.fault(['secret', 'reseal'], other),
+      /SECRET_KEY is not the one that this database was used with/,
+    )
+    t.match(await keyBy(SECRET_KEY), { selector: 'hg1' })
+    const both = { env: { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: SECRET_KEY } }
+    t.same(await cli.json(['secret', 'reseal'], both), { domains: 1 })
+    t.match(await keyBy(NEW), { selector: 'hg1' })
+    t.ok((await keyBy(SECRET_KEY)) instanceof Error)
+    t.same(await cli.json(['secret', 'reseal'], other), { domains: 1 }, 'the old key is not needed any more')
+    t.match(await cli.fault(['domain', 'add', id, 'b.test']), /SECRET_KEY is not the one/)
+  },
+)
+
+t.test('a weak SECRET_KEY is refused, saying how to make one', async (t) => {
+  const cli = adminCli({ DATABASE_URL: (await testDatabase(t)).url, SECRET_KEY: 'password12345678' })
+  t.match(
+    await cli.fault(['plan', 'list']),
+    /SECRET_KEY is too easy to guess: .* `openssl rand -hex 16` prints/,
+  )
+})

@@ -1,0 +1,126 @@
+/**
+ * Behind a real PgBouncer with the settings that it comes with, in both of its modes: everything works, each mail goes
+ * out once. Skipped, and said so, only where PgBouncer is not installed.
+ */
+import { sql } from 'slonik'
+import t from 'tap'
+import { number, object, string } from 'yup'
+import { migrate } from '../../../db/migrate.ts'
+import { type Database, openDatabase } from '../../../db/postgres/pool.ts'
+import { createReplies } from '../../../db/postgres/replies.ts'
+import { migrationFiles } from '../../../db/schema.sql.ts'
+import { startApi } from '../../support/api-process.ts'
+import { emptyDatabase, testDatabase } from '../../support/database.ts'
+import { pgbouncerMissing, startPgbouncer } from '../../support/pgbouncer.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { messageIdOf, type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
+import { startProcess, until } from '../../support/worker.ts'
+
+const skip = (await pgbouncerMissing()) ?? false
+const MODES = ['session', 'transaction'] as const
+const SENDS = 60
+const count = object({ count: number().defined() })
+const setting = object({ value: string().defined() })
+
+type Direct = { DATABASE_DIRECT_URL?: string }
+
+/** API and worker as processes behind it, with a team whose mail goes to a sink. */
+async function startBoth(t: Tap, mode: (typeof MODES)[number], direct: boolean) {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const pooled = await startPgbouncer(t, service.url, mode)
+  const sink = await startSmtpSink(t)
+  const env: Direct = direct ? { DATABASE_DIRECT_URL: service.url } : {}
+  const api = await startApi(t, pooled, env)
+  await startProcess(t, 'workers/main.ts', { DATABASE_URL: pooled, SMTP_URL: sink.url, ...env })
+  return { service, team, sink, api }
+}
+
+type Tap = Parameters<typeof startApi>[0]
+type Api = Awaited<ReturnType<typeof startApi>>
+
+async function sendAll(api: Api, team: TestTeam): Promise<number[]> {
+  const sends = Array.from({ length: SENDS }, async () => {
+    const { status } = await api.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    return status
+  })
+  return [...new Set(await Promise.all(sends))]
+}
+
+const allSent = async (database: Database): Promise<boolean> =>
+  (await database.oneFirst(sql.type(count)`select count(*) from emails where status = 'queued'`)) === 0
+
+const upsert = (api: Api, team: TestTeam) =>
+  api.call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email: 'a@example.org' }] } })
+
+const distinct = (sink: SmtpSink): number => new Set(sink.messages().map(messageIdOf)).size
+
+for (const mode of MODES) {
+  t.test(`in ${mode} mode every mail goes out once, and nothing is refused`, { skip }, async (t) => {
+    const { service, team, sink, api } = await startBoth(t, mode, false)
+    t.strictSame(await sendAll(api, team), [201])
+    await until('all is sent', () => allSent(service.database))
+    t.strictSame([sink.messages().length, distinct(sink)], [SENDS, SENDS])
+    t.match(await upsert(api, team), { status: 200, body: { data: [{ index: 0, id: /./ }] } })
+    t.equal((await api.call('GET', '/ready')).status, 200)
+  })
+}
+
+t.test(
+  'three migrations at once through a pool of transactions: each file runs once',
+  { skip },
+  async (t) => {
+    const { url } = await emptyDatabase(t)
+    const pooled = await startPgbouncer(t, url, 'transaction')
+    const told: string[] = []
+    await Promise.all([1, 2, 3].map(() => migrate(pooled, (line) => told.push(line))))
+    const files = await migrationFiles()
+    t.strictSame(told.sort(), [
+      ...files.map(({ file }) => `applied ${file}`),
+      'loaded the default plan catalog',
+    ])
+    const database = await openDatabase(url, { size: 1 })
+    t.teardown(() => database.end())
+    const held = sql.type(count)`
+    select count(*) from pg_locks where locktype = 'advisory' and database =
+      (select oid from pg_database where datname = current_database())`
+    t.equal(await database.oneFirst(held), 0, 'and no lock stays behind')
+  },
+)
+
+t.test('in transaction mode limits hold within a transaction and stay with it', { skip }, async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(await startPgbouncer(t, url, 'transaction'), {
+    size: 1,
+    statementTimeout: 4_000,
+    lockTimeout: 2_000,
+  })
+  t.teardown(() => database.end())
+  const show = (name: string) => sql.type(setting)`select current_setting(${name}) as value`
+  await database.transaction(async (tx) => {
+    t.equal(await tx.oneFirst(show('statement_timeout')), '4s')
+    t.equal(await tx.oneFirst(show('lock_timeout')), '2s')
+    t.equal(await tx.oneFirst(show('idle_in_transaction_session_timeout')), '30s')
+  })
+  t.equal(await database.oneFirst(show('statement_timeout')), '0')
+})
+
+t.test(
+  'with DATABASE_DIRECT_URL the processes listen past the pooler, without it they poll',
+  { skip },
+  async (t) => {
+    const listeners = sql.type(count)`
+    select count(*) from pg_stat_activity
+    where datname = current_database() and query like 'listen heliograph%'`
+    const { service, api, team } = await startBoth(t, 'transaction', true)
+    // Two for the processes, one for the service of the test itself.
+    await until('both listen', async () => (await service.database.oneFirst(listeners)) === 3)
+    t.equal((await upsert(api, team)).status, 200)
+    const replies = createReplies(null, { poll: 50 })
+    t.equal(
+      await replies.ask('nobody rings', { send: async () => {}, read: async () => 'found', timeout: 5_000 }),
+      'found',
+    )
+    await replies.close()
+  },
+)

@@ -1,0 +1,78 @@
+/** What SECRET_KEY protects, while it is replaced, and which keys are taken at all. */
+import t from 'tap'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { openSecrets } from '../../../db/process/canary.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
+import { isWeakKey } from '../../../db/process/weak-key.ts'
+import { testDatabase } from '../../support/database.ts'
+
+const OLD = '5b1c90d2a7e84f63'
+const NEW = 'f07a3d9be2186c45'
+const text = Buffer.from('text')
+
+t.test('what was sealed opens for its purpose and its owner only, and whole', async (t) => {
+  const secrets = createSecrets(OLD)
+  const sealed = secrets.encrypt('dkim', text, 'a')
+  t.same(secrets.decrypt('dkim', sealed, 'a'), text)
+  t.throws(() => secrets.decrypt('dkim', sealed, 'b'))
+  t.throws(() => secrets.decrypt('dkim', sealed))
+  t.throws(() => secrets.decrypt('canary', sealed, 'a'))
+  t.throws(() => createSecrets(NEW).decrypt('dkim', sealed, 'a'))
+  for (const length of [0, 12, 16, 24, 27]) {
+    t.throws(() => secrets.decrypt('dkim', sealed.subarray(0, length), 'a'), `${length} bytes: a cut tag`)
+  }
+})
+
+t.test('with two keys both open and verify, and only the first seals and signs', async (t) => {
+  const [before, after] = [createSecrets(OLD), createSecrets(NEW)]
+  const both = createSecrets(NEW, OLD)
+  t.same(both.decrypt('dkim', before.encrypt('dkim', text, 'a'), 'a'), text)
+  t.same(both.decrypt('dkim', after.encrypt('dkim', text, 'a'), 'a'), text)
+  t.same(after.decrypt('dkim', both.encrypt('dkim', text, 'a'), 'a'), text)
+  t.ok(both.verify('verp', text, before.sign('verp', text)))
+  t.ok(both.verify('verp', text, after.sign('verp', text)))
+  t.notOk(both.verify('verp', text, before.sign('unsubscribe', text)))
+  t.notOk(both.verify('verp', text, before.sign('verp', text).subarray(0, 7)), 'too short')
+  t.same(both.sign('verp', text), after.sign('verp', text))
+  t.same(both.signatures('verp', text), [after.sign('verp', text), before.sign('verp', text)])
+  t.same(after.signatures('verp', text), [after.sign('verp', text)])
+})
+
+t.test('a database that was used with another key is refused, unless that one is named too', async (t) => {
+  const database = await openDatabase((await testDatabase(t)).url, { size: 2 })
+  t.teardown(() => database.end())
+  await Promise.all([1, 2, 3].map(() => openSecrets(database, { SECRET_KEY: OLD })))
+  await openSecrets(database, { SECRET_KEY: OLD, SECRET_KEY_PREVIOUS: NEW })
+  await openSecrets(database, { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD })
+  await t.rejects(openSecrets(database, { SECRET_KEY: NEW }), {
+    name: 'SettingsFault',
+    message: /SECRET_KEY is not the one that this database was used with: .* SECRET_KEY_PREVIOUS/,
+  })
+})
+
+t.test('keys that people type are weak, random ones are not', async (t) => {
+  const weak = [
+    'aaaaaaaaaaaaaaaa',
+    'password12345678',
+    'changeme-changeme-changeme',
+    'abcdefghijklmnopqrstuvwxyz0123456789',
+    '0123456789abcdef0123456789abcdef',
+    'qwertyuiopasdfghjklzxcvbnm'.slice(0, 10).repeat(3),
+    'my-secret-key-123',
+    'SuperSecretKey2026',
+    'a1a1a1a1a1a1a1a1a1a1a1a1',
+    'please-change-this-key',
+    '0000000000000001',
+  ]
+  t.strictSame(
+    weak.filter((key) => !isWeakKey(key)),
+    [],
+  )
+  const random = [
+    '5b1c90d2a7e84f63',
+    'Vq3zR8w/1mXc+Lp0',
+    '8f14e45fceea167a5a36dedd4bea2543',
+    'hunch-teapot-orbit-velvet',
+  ]
+  t.strictSame(random.filter(isWeakKey), [])
+})

@@ -1,0 +1,92 @@
+/**
+ * A real PgBouncer of the test's own before the test server, in one of its modes, with the settings that it comes with.
+ * Promises: nothing of the machine's own PgBouncer is read or changed; it stops and is removed with the test.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import type { Teardown } from './smtp-sink.ts'
+
+const ATTEMPTS = 5
+
+export type PoolMode = 'session' | 'transaction'
+
+/** Why there can be no PgBouncer here, or null when there can. */
+export async function pgbouncerMissing(): Promise<string | null> {
+  const found = await promisify(execFile)('pgbouncer', ['--version']).then(
+    () => true,
+    () => false,
+  )
+  return found ? null : 'PgBouncer is not installed (Debian: apt-get install -y pgbouncer)'
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+const configuration = (target: URL, mode: PoolMode, port: number, users: string): string =>
+  `[databases]
+* = host=${target.hostname} port=${target.port || 5432}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = ${mode}
+`
+
+/** Starts it and waits until it is up. @returns how to stop it; null when its port was taken meanwhile. */
+async function launch(file: string): Promise<(() => Promise<void>) | null> {
+  // It refuses to run as root.
+  const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn('pgbouncer', [...asUser, file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit')
+  const said: string[] = []
+  const lines = createInterface({ input: child.stderr })
+  const up = new Promise<boolean>((resolve) => {
+    lines.on('line', (line) => {
+      said.push(line)
+      if (line.includes('process up')) resolve(true)
+    })
+    lines.once('close', () => resolve(false))
+  })
+  if (await up) {
+    return async () => {
+      child.kill('SIGKILL')
+      await ended
+    }
+  }
+  if (said.some((line) => line.includes('in use'))) return null
+  throw new Error(`PgBouncer did not start:\n${said.join('\n')}`)
+}
+
+/** Puts one before the database at `url`. @returns the way through it. */
+export async function startPgbouncer(t: Teardown, url: string, mode: PoolMode): Promise<string> {
+  const target = new URL(url)
+  const home = await mkdtemp(join(tmpdir(), 'pgbouncer-'))
+  await chmod(home, 0o755)
+  const [file, users] = [join(home, 'pgbouncer.ini'), join(home, 'users.txt')]
+  await writeFile(users, `"${target.username}" "${decodeURIComponent(target.password)}"\n`)
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const port = await freePort()
+    await writeFile(file, configuration(target, mode, port, users))
+    const stop = await launch(file)
+    if (stop === null) continue
+    t.teardown(async () => {
+      await stop()
+      await rm(home, { recursive: true, force: true })
+    })
+    return Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href
+  }
+  throw new Error('PgBouncer found no free port')
+}
