@@ -69,7 +69,6 @@ async function start(settings: ApiSettings, log: Log) {
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
-  const secrets = createSecrets(settings.SECRET_KEY)
   const links = unsubscribeLinks(secrets, settings.PUBLIC_URL ?? null)
   let draining = false
   const replies = createReplies(listenUrl)

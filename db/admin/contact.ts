@@ -43,7 +43,7 @@ export const verbs: Verbs = (contact, admin) => {
     .requiredOption('--reason <text>', 'why, for the audit log')
     .action(
       answer((team: string, identity: string, { reason }: { reason: string }) =>
-        admin.transaction((at) => liftSuppression(at, team, { identity, reason })),
+        admin.transaction((at) => liftSuppression({ ...at, actor: 'cli' }, team, { identity, reason })),
       ),
     )
 

@@ -3,6 +3,7 @@
  * Promises: lifting brings back the status from before, says so in the audit log, and lets soft bounces count anew.
  * The API never lifts anything (contract §3.1). Decisions: suppression.
  */
+import { type Actor, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import { type ContactRow, contactByIdentity, lockContact } from './contacts.sql.ts'
@@ -31,7 +32,7 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
  * @throws Refusal contact_not_found; bad_request without a suppression or a reason.
  */
 export async function liftSuppression(
-  { tx, now }: At,
+  { tx, now, actor }: At & { actor: Actor },
   teamId: string,
   { identity, reason }: { identity: string; reason: string },
 ): Promise<ContactDetail> {
@@ -43,5 +44,7 @@ export async function liftSuppression(
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
   await liftContact(tx, teamId, contact.id, now)
+  const deed = { team_id: teamId, action: 'contact.lift', subject: contact.email }
+  await record({ tx, now, actor }, { ...deed, detail: `${contact.suppression}: ${words}` })
   return showContact(tx, teamId, identity)
 }
