@@ -21,12 +21,14 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
+import { createCredentials } from './auth.ts'
 import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
   hookSettings,
   openIdSettings,
   readApiSettings,
+  reservedPrefixes,
   snsTopics,
   switchesOf,
 } from './config.ts'
@@ -82,9 +84,11 @@ async function start(settings: ApiSettings, log: Log) {
     versions,
     links,
     accepts: createAccepts({ database, queue, versions, links }),
+    credentials: createCredentials(database),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    reservedPrefixes: reservedPrefixes(settings),
     replies,
     upsertWait: UPSERT_WAIT,
     metrics,

@@ -1,9 +1,8 @@
 /**
  * The suppression of a contact, for people: what caused it, and its end by a person who gives a reason.
- * Promises: lifting brings back the status from before, says so in the audit log, and lets soft bounces count anew.
- * The API never lifts anything (contract §3.1). Decisions: suppression.
+ * Promises: lifting brings back the status from before, and lets soft bounces count anew. The API never lifts anything
+ * (contract §3.1). Who lifts notes it in the audit trail, with the reason. Decisions: suppression.
  */
-import { type Actor, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import { type ContactRow, contactByIdentity, lockContact } from './contacts.sql.ts'
@@ -32,7 +31,7 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
  * @throws Refusal contact_not_found; bad_request without a suppression or a reason.
  */
 export async function liftSuppression(
-  { tx, now, actor }: At & { actor: Actor },
+  { tx, now }: At,
   teamId: string,
   { identity, reason }: { identity: string; reason: string },
 ): Promise<ContactDetail> {
@@ -44,7 +43,5 @@ export async function liftSuppression(
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
   await liftContact(tx, teamId, contact.id, now)
-  const deed = { team_id: teamId, action: 'contact.lift', subject: contact.email }
-  await record({ tx, now, actor }, { ...deed, detail: `${contact.suppression}: ${words}` })
   return showContact(tx, teamId, identity)
 }

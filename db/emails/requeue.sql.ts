@@ -4,6 +4,7 @@ import { object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
+import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { type EmailRef, refTuples, undelivered } from './emails.sql.ts'
 
 const refRow = object({ team_id: string().defined(), email_id: string().defined() })
@@ -17,13 +18,15 @@ const gaveUp = sql.fragment`
 
 /**
  * Emails accepted before `before` whose delivery is unfinished and has neither a job nor been given up, oldest first.
- * The limit counts these alone: however many wait or were given up, a lost one is found.
+ * The limit counts these alone: however many wait or were given up, a lost one is found. What a suspended team has
+ * waits on; once it may go on, all of it without a job counts as lost, however young.
  */
 export async function lostEmails(tx: Tx, before: Date, limit: number): Promise<readonly EmailRef[]> {
   return tx.any(sql.type(refRow)`
     select team_id, id as email_id from emails e
-    where ${undelivered} and created_at < ${sql.timestamp(before)}
-      and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+    where ${undelivered} and not ${isSuspended(sql.fragment`e.team_id`)}
+      and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+        or ${wasResumedSince(sql.fragment`e.team_id`, sql.fragment`coalesce(e.requeued_at, e.created_at)`)})
       and ${withoutJob('deliver-email', sql.fragment`e.id`)} and not ${gaveUp}
     order by created_at limit ${limit}`)
 }

@@ -4,6 +4,7 @@ import { object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
+import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { type MessageRef, refTuples } from './messages.sql.ts'
 
 const refRow = object({ team_id: string().defined(), message_id: string().defined() })
@@ -17,13 +18,15 @@ const gaveUp = sql.fragment`
 
 /**
  * Messages accepted before `before` that the provider has not taken, with neither a job nor word that they were given
- * up, oldest first. The limit counts these alone: however many wait or were given up, a lost one is found.
+ * up, oldest first. The limit counts these alone: however many wait or were given up, a lost one is found. What a
+ * suspended team has waits on; once it may go on, all of it without a job counts as lost, however young.
  */
 export async function lostMessages(tx: Tx, before: Date, limit: number): Promise<readonly MessageRef[]> {
   return tx.any(sql.type(refRow)`
     select team_id, id as message_id from whatsapp_messages m
-    where status = 'queued' and accepted_at is null and created_at < ${sql.timestamp(before)}
-      and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+    where status = 'queued' and accepted_at is null and not ${isSuspended(sql.fragment`m.team_id`)}
+      and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+        or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
       and ${withoutJob('deliver-whatsapp', sql.fragment`m.id`)} and not ${gaveUp}
     order by created_at limit ${limit}`)
 }

@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
+import { createCredentials } from '../../api/auth.ts'
 import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
@@ -37,6 +38,8 @@ import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
 export const HIREFIRE_TOKEN = 'a-token-in-a-path'
+/** What the test's operator reserves of custom headers. */
+export const RESERVED_PREFIXES = ['X-Relay-', 'x-steer']
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
@@ -139,6 +142,7 @@ export async function startService(
     versions,
     links,
     accepts: createAccepts({ database, queue, versions, links }),
+    credentials: createCredentials(database),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
@@ -146,6 +150,7 @@ export async function startService(
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
     },
+    reservedPrefixes: RESERVED_PREFIXES,
     replies,
     upsertWait,
     metrics,

@@ -46,7 +46,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const state = () => contactState(service, team, 'ana@example.org')
   const lift = (reason = 'she asked') =>
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(100), actor: 'ann@example.com' }, team, {
+      liftSuppression({ tx, now: hour(100) }, team, {
         identity: 'ana@example.org',
         reason,
       }),
@@ -167,7 +167,7 @@ t.test('lifting brings back the status of before, with a reason; soft bounces co
   )
   await t.rejects(
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
+      liftSuppression({ tx, now: hour(1) }, later.team, {
         identity: 'nobody@example.org',
         reason: 'x',
       }),
