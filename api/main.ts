@@ -4,6 +4,7 @@
  * (within 25 s) and exits 0.
  */
 import { createTxtLookup } from '../db/domains/verify.ts'
+import { unsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../db/fleet/fleet.ts'
 import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
@@ -70,6 +71,7 @@ async function start(settings: ApiSettings, log: Log) {
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
+  const links = unsubscribeLinks(secrets, settings.PUBLIC_URL ?? null)
   let draining = false
   const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
@@ -80,8 +82,9 @@ async function start(settings: ApiSettings, log: Log) {
     queue,
     secrets,
     versions,
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
-    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),

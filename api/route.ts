@@ -5,6 +5,7 @@
  * error: it throws the refusal.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { UnsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import type { Member } from '../db/fleet/fleet.ts'
 import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
@@ -42,6 +43,8 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  /** What makes unsubscribe links; null while PUBLIC_URL is not set. */
+  links: UnsubscribeLinks | null
   credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts

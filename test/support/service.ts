@@ -19,6 +19,7 @@ import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
+import { unsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../../db/fleet/fleet.ts'
 import { createScale } from '../../db/fleet/scale.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
@@ -107,12 +108,14 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
+    publicUrl = null,
     dashboard = {},
   }: {
     clock?: () => Date
     url?: string
     wake?: Deps['wake']
     upsertWait?: number
+    publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
@@ -128,15 +131,18 @@ export async function startService(
   )
   await fleet.flush()
   const versions = createVersions()
+  const secrets = createSecrets(SECRET_KEY)
+  const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
     turns: { transactions: createTurns(5), statements: createTurns(3) },
     bodies: createBodies(parser),
     queue,
-    secrets: createSecrets(SECRET_KEY),
+    secrets,
     versions,
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
-    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
