@@ -47,7 +47,7 @@ type Outcome = { address: string; outcome: string; words: string }
 
 /** What became of each recipient: the highest rung that anything about it tells. */
 export function outcomesOf({ to_emails, events, status }: ShownEmail): Outcome[] {
-  const rung = (kind: string): number => EMAIL_LADDER.findIndex((word) => word === kind)
+  const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   return to_emails.map((address) => {
     const own = events.filter(
       ({ recipient }) => recipient !== null && addressIdentity(recipient) === addressIdentity(address),

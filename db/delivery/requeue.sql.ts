@@ -7,6 +7,7 @@ import { boolean, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
+import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { digest16 } from '../text/digest.ts'
 import { type Channel, type DeliveryRef, refTuples } from './channel.sql.ts'
 
@@ -21,7 +22,8 @@ export const gaveUp = ({ events, message }: Channel) => sql.fragment`
 
 /**
  * Rows accepted before `before` whose delivery is unfinished and that have neither a job nor been given up, oldest
- * first. The limit counts these alone: however many wait or were given up, a lost one is found.
+ * first. The limit counts these alone: however many wait or were given up, a lost one is found. What a suspended team has
+ * waits on; once it may go on, all of it without a job counts as lost, however young.
  */
 export async function lostMessages(
   tx: Tx,
@@ -31,8 +33,9 @@ export async function lostMessages(
 ): Promise<readonly DeliveryRef[]> {
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows} m
-    where unfinished and created_at < ${sql.timestamp(before)}
-      and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+    where unfinished and not ${isSuspended(sql.fragment`m.team_id`)}
+      and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+        or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
       and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${gaveUp(channel)}
     order by created_at limit ${limit}`)
 }

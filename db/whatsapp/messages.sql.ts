@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { isSuspended } from '../teams/teams.sql.ts'
 import { WHATSAPP_LADDER, type WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -165,7 +166,7 @@ const outgoingRow = object({
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Those of the messages that the provider has not taken, each with what its template is now. */
+/** Those of the messages that the provider has not taken and whose team may send, with what their template is now. */
 export async function messagesToDeliver(
   tx: Tx,
   refs: readonly MessageRef[],
@@ -180,5 +181,6 @@ export async function messagesToDeliver(
         from whatsapp_events
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
           and occurred_at >= coalesce(m.requeued_at, m.created_at)) past
-    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished`)
+    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished
+      and not ${isSuspended(sql.fragment`m.team_id`)}`)
 }

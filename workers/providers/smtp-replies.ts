@@ -6,6 +6,7 @@
  */
 import type { NodemailerError } from 'nodemailer'
 import type { Describe, Outcome } from './provider.ts'
+import { withWayOut } from './smtp-url.ts'
 
 /** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
 export type Attempt = {
@@ -82,7 +83,7 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   if (replied && /^[45]\d\d/.test(response)) {
     return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
   }
-  const words = response || `${error.message}${code ? ` (${code})` : ''}`
+  const words = response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`)
   if (attempt.handed_over && responseCode !== 421) {
     return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
   }

@@ -5,6 +5,7 @@ import { emailById } from '../../../db/emails/emails.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { storeReport } from '../../../db/reports/store.ts'
+import { suspendTeam } from '../../../db/teams/suspend.ts'
 import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
@@ -196,5 +197,28 @@ t.test(
       shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
       { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
     )
+  },
+)
+
+t.test(
+  'what a suspended team has queued waits, and goes out at the sweep once the team may go on',
+  async (t) => {
+    const { service, sweep, team, cli } = await begin(t)
+    const sink = await startSmtpSink(t)
+    const other = await makeTeam(service)
+    const [held, free] = [await post(service, team), await post(service, other)]
+    await suspendTeam({ tx: service.database, now: new Date() }, team.id)
+    await startWorker(t, service, { smtp_url: sink.url })
+    await until('the other team’s is sent', async () => (await emailStatus(service, free)) === 'sent')
+    await until('its job is over', async () => (await jobsIn(service, 'deliver-email')).length === 0)
+    await sweep(later(3_600_000))
+    t.match(await cli.json(['email', 'show', team.id, held]), {
+      status: 'queued',
+      requeued_at: null,
+      events: [],
+    })
+    await cli.json(['team', 'resume', team.id])
+    await sweep(later(0))
+    await until('it is sent', async () => (await emailStatus(service, held)) === 'sent')
   },
 )
