@@ -37,6 +37,7 @@ import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
+import { createRefusals } from './refusals.ts'
 import { FLUSH, serve } from './server.ts'
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
@@ -98,6 +99,7 @@ async function start(settings: ApiSettings, log: Log) {
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
+    refusals: createRefusals(database),
     dashboard,
     log,
     clock: () => new Date(),

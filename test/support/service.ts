@@ -15,6 +15,7 @@ import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
+import { createRefusals } from '../../api/refusals.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
@@ -159,6 +160,7 @@ export async function startService(
     queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    refusals: createRefusals(database),
     dashboard: {
       database,
       lookupTxt: async () => [],
