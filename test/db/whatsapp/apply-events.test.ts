@@ -38,8 +38,6 @@ const reported = (
 const apply = async (events: readonly ReportedStatus[]) =>
   await database.transaction((tx) => applyReportedWhatsapp(tx, events, new Date()))
 
-const STARTED = Math.floor(Date.now() / 1_000) * 1_000
-
 const stateOf = async (id: string) => (await rowsOf(service, team.id)).find((row) => row.id === id)
 
 t.test('queued → sent → delivered → read, and never back', async (t) => {
