@@ -26,7 +26,7 @@ const ENCODED_WORD = 52
  * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
  */
 export async function composeMessage(email: MessageParts): Promise<Buffer> {
-  const own = [fromLine(email.from), ...customLines(email)].join('\r\n')
+  const own = [fromLine(email.from), ...customLines(email), ...unsubscribeLines(email)].join('\r\n')
   const rest = await new MailComposer(composerOptions(email)).compile().build()
   const message = Buffer.concat([Buffer.from(`${own}\r\n`, 'ascii'), rest])
   return email.dkim ? await signMessage(message, email.dkim) : message
@@ -96,6 +96,15 @@ function customLines({ headers, reply_to }: MessageParts): string[] {
     .filter(([name]) => reply_to === '' || name.toLowerCase() !== 'reply-to')
     .map(([name, value]) => headerLine(name, value))
 }
+
+/** decisions: unsubscribe link; RFC 8058 wants both. */
+const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
+  list_unsubscribe === null
+    ? []
+    : [
+        headerLine('List-Unsubscribe', `<${list_unsubscribe}>`),
+        headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
+      ]
 
 /** decisions: header values. A blank value is cut instead: a line of blanks alone can end a header section. */
 function headerLine(name: string, value: string): string {
