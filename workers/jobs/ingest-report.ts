@@ -75,6 +75,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await settleReports(tx, ended)
+    await deps.queue.reenqueue(tx, 'deliver-whatsapp', givenBack(fates))
     await settle(tx, endsOf(jobs, verdicts))
     return { fates, verdicts }
   })
@@ -85,6 +86,10 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
   }
 }
+
+/** The messages that the provider gave back, to be sent again. */
+const givenBack = (fates: ReadonlyMap<ReportedEvent, Fate>) =>
+  [...fates.values()].flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
 
 /** A job is over with its report; one whose report is early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
