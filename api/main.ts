@@ -31,10 +31,12 @@ import {
 } from './config.ts'
 import { createOpenId } from './dashboard/openid.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
+import { createDocs } from './docs/routes.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
 import { FLUSH, serve } from './server.ts'
+import { V1_ROUTES } from './v1/routes.ts'
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
@@ -75,6 +77,7 @@ async function start(settings: ApiSettings, log: Log) {
     database,
     turns: { transactions: createTurns(Math.ceil(size / 2)), statements: createTurns(Math.ceil(size / 4)) },
     bodies: createBodies(parser),
+    docs: createDocs(V1_ROUTES),
     queue,
     secrets,
     versions,

@@ -21,6 +21,8 @@ import type { Accepts } from './accepts.ts'
 import type { Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
+import type { About } from './docs/about.ts'
+import type { Docs } from './docs/routes.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
@@ -39,6 +41,7 @@ export type Deps = {
   /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
   turns: { transactions: Turns; statements: Turns }
   bodies: Bodies
+  docs: Docs
   queue: Producer
   secrets: Secrets
   versions: Versions
@@ -86,6 +89,8 @@ type Declared<B, Q> = {
   /** Without it the body is not read. */
   body?: BodyShape<B>
   query?: QueryShape<Q>
+  /** Every route under /v1 has it. */
+  about?: About
 }
 
 /** Anybody may call it; a hook proves its caller itself. */

@@ -27,6 +27,7 @@ import { countSends } from '../count.ts'
 import { tracing } from '../errors.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 import { underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
@@ -134,6 +135,7 @@ export const emailRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/emails',
+    about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
     async handle({ body, headers, principal }, deps) {
@@ -151,6 +153,7 @@ export const emailRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/emails/batch',
+    about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
