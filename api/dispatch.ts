@@ -125,7 +125,11 @@ async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer>
       route.handle(await requestOf(route, ctx, { body, now }), { ...deps, log }),
     )
   }
-  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
+  const principal = await authenticate(
+    { tx: deps.database, credentials: deps.credentials },
+    ctx.get('Authorization') || undefined,
+    now,
+  )
   const { team_id, key } = principal
   ctx.state.caller = key === null ? { team_id } : { team_id, key }
   authorize(principal, route.access)

@@ -4,6 +4,7 @@
  * (within 25 s) and exits 0.
  */
 import { createTxtLookup } from '../db/domains/verify.ts'
+import { unsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../db/fleet/fleet.ts'
 import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
@@ -20,12 +21,14 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
+import { createCredentials } from './auth.ts'
 import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
   hookSettings,
   openIdSettings,
   readApiSettings,
+  reservedPrefixes,
   snsTopics,
   switchesOf,
 } from './config.ts'
@@ -70,6 +73,7 @@ async function start(settings: ApiSettings, log: Log) {
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
+  const links = unsubscribeLinks(secrets, settings.PUBLIC_URL ?? null)
   let draining = false
   const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
@@ -81,10 +85,13 @@ async function start(settings: ApiSettings, log: Log) {
     queue,
     secrets,
     versions,
-    accepts: createAccepts({ database, queue, versions }),
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
+    credentials: createCredentials(database),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
+    reservedPrefixes: reservedPrefixes(settings),
     replies,
     upsertWait: UPSERT_WAIT,
     metrics,

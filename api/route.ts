@@ -5,6 +5,7 @@
  * error: it throws the refusal.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { UnsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import type { Member } from '../db/fleet/fleet.ts'
 import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
@@ -18,7 +19,7 @@ import type { QueueStatus } from '../db/queue/jobs.sql.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Accepts } from './accepts.ts'
-import type { Principal, PrivateAccess } from './auth.ts'
+import type { Credentials, Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { About } from './docs/about.ts'
@@ -45,12 +46,17 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  /** What makes unsubscribe links; null while PUBLIC_URL is not set. */
+  links: UnsubscribeLinks | null
+  credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts
   catalog: Catalog
   wake: Waker
   hooks: HookSettings
   replies: Replies
+  /** What custom headers may not begin with, besides what the contract reserves. */
+  reservedPrefixes: readonly string[]
   /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
   upsertWait: number
   sns: Sns

@@ -19,7 +19,7 @@ import {
   unsupported,
   uuid,
 } from '../../db/text/fields.ts'
-import { headersFault } from '../../db/text/headers.ts'
+import { headersFault, reservedFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
@@ -103,6 +103,12 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
   }
 }
 
+/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
+function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
+  const fault = headers && reservedFault(headers, reservedPrefixes)
+  return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
+}
+
 /** Counts what is committed, and wakes a worker for it. */
 function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
   countSends(metrics, 'email', outcomes)
@@ -112,8 +118,10 @@ function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutc
 
 /** Accepts a batch in a transaction of its own. */
 async function acceptBatch(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
-  const { database, queue, versions } = deps
-  const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
+  const { database, queue, versions, links } = deps
+  const outcomes = await database.transaction((tx) =>
+    acceptEmails({ tx, queue, versions, links }, principal, items),
+  )
   return committed(deps, outcomes)
 }
 
@@ -140,6 +148,8 @@ export const emailRoutes: readonly TeamRoute[] = [
     body: jsonAs(sendSchema, toEmailItem),
     async handle({ body, headers, principal }, deps) {
       const item = underKey(body, headers)
+      const refusal = reservedRefusal(deps, item)
+      if (refusal) throw refusal
       const [outcome] = committed(deps, await deps.accepts.email({ sender: principal, items: [item] }))
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
@@ -157,7 +167,10 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
-      const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
+      const checked = body.map((item) =>
+        item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),
+      )
+      const items = await acceptEach(checked, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
       return batchAnswer(items, deps.metrics)
     },
   }),

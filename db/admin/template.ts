@@ -1,22 +1,29 @@
 /** Verbs of `template`: a team's email templates. */
 import { Refusal } from '../errors.ts'
 import { teamOrRefusal } from '../teams/view.ts'
+import { removeTemplate, showTemplate } from '../templates/remove.ts'
 import { saveTemplate, updateTemplate } from '../templates/save.ts'
 import { templatesOfTeam } from '../templates/templates.sql.ts'
 import { fileText, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-type PartOptions = { html: string; text?: string }
+type PartOptions = { html: string; text?: string; listUnsubscribe?: boolean }
 
 const GRAMMAR =
   '\nA template is text and {{name}} slots; a name is letters, digits, _, - and . taken literally.\nEverything else in double braces is refused, comments too; a backslash is text.'
 
-async function readParts(options: PartOptions): Promise<{ html: string; text: string | undefined }> {
+const LIST_UNSUBSCRIBE = 'its emails carry List-Unsubscribe headers, with the link of {{unsubscribe_url}}'
+
+async function readParts(options: PartOptions) {
   if (options.html === '-' && options.text === '-') {
     throw new Refusal('bad_request', 'only one of --html and --text can read standard input')
   }
   const html = await fileText(options.html)
-  return { html, text: options.text === undefined ? undefined : await fileText(options.text) }
+  return {
+    html,
+    text: options.text === undefined ? undefined : await fileText(options.text),
+    ...(options.listUnsubscribe === undefined ? {} : { list_unsubscribe: options.listUnsubscribe }),
+  }
 }
 
 export const verbs: Verbs = (template, admin) => {
@@ -27,11 +34,12 @@ export const verbs: Verbs = (template, admin) => {
     .requiredOption('--name <name>', 'what people call it')
     .requiredOption('--html <file>', 'its html (- reads standard input)')
     .option('--text <file>', 'its plain-text part (- reads standard input)')
+    .option('--list-unsubscribe', LIST_UNSUBSCRIBE)
     .addHelpText('after', GRAMMAR)
     .action(
       answer(async (team: string, { name, ...files }: PartOptions & { name: string }) => {
-        const { html, text = '' } = await readParts(files)
-        return admin.transaction((at) => saveTemplate(at, team, { name, html, text }))
+        const { text = '', ...parts } = await readParts(files)
+        return admin.transaction((at) => saveTemplate(at, team, { name, text, ...parts }))
       }),
     )
 
@@ -45,6 +53,8 @@ export const verbs: Verbs = (template, admin) => {
       '--text <file>',
       'its plain-text part (- reads standard input); left out, the text stays; empty, it goes',
     )
+    .option('--list-unsubscribe', LIST_UNSUBSCRIBE)
+    .option('--no-list-unsubscribe', 'no such headers any more; left out, it stays as it was')
     .addHelpText('after', GRAMMAR)
     .action(
       answer(async (team: string, id: string, files: PartOptions) => {
@@ -62,6 +72,25 @@ export const verbs: Verbs = (template, admin) => {
         const database = await admin.database()
         await teamOrRefusal(database, team)
         return templatesOfTeam(database, team)
+      }),
+    )
+
+  template
+    .command('show')
+    .description('a template with its parts, its slots and its versions')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the template', uuid)
+    .action(answer(async (team: string, id: string) => showTemplate(await admin.database(), team, id)))
+
+  template
+    .command('delete')
+    .description('delete a template; emails made from it stay, and still go out')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the template', uuid)
+    .action(
+      answer(async (team: string, id: string) => {
+        const { name } = await admin.transaction(({ tx }) => removeTemplate(tx, team, id))
+        return { id, name, deleted: true }
       }),
     )
 }

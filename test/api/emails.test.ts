@@ -232,6 +232,24 @@ t.test('custom headers come back exactly as accepted', async (t) => {
   )
 })
 
+t.test('headers that the operator reserves are invalid_headers, alone and in a batch', async (t) => {
+  const refused = await send({ headers: { 'X-Fine': 'x', 'x-relay-Bcc': 'x' } })
+  t.equal(`${refused.status} ${refused.body.error.code}`, '400 invalid_headers')
+  t.equal(
+    refused.body.error.message,
+    'headers.x-relay-Bcc must not be set: names beginning with X-RELAY- are reserved',
+  )
+  const { body } = await service.call('POST', '/v1/emails/batch', {
+    key: team.key,
+    body: { emails: [anEmail({ headers: { 'X-STEERING': 'x' } }), anEmail({ headers: { 'X-Relay': 'x' } })] },
+  })
+  t.match(body.data[0].error, {
+    code: 'invalid_headers',
+    message: /^emails\[0\]\.headers\.X-STEERING must not/,
+  })
+  t.match(body.data[1], { id: String })
+})
+
 t.test('a reserved, malformed or oversized custom header is invalid_headers', async (t) => {
   const reserved = [
     'From',

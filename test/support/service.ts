@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
+import { createCredentials } from '../../api/auth.ts'
 import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createDocs } from '../../api/docs/routes.ts'
@@ -20,6 +21,7 @@ import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
+import { unsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../../db/fleet/fleet.ts'
 import { createScale } from '../../db/fleet/scale.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
@@ -39,6 +41,8 @@ import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
 export const HIREFIRE_TOKEN = 'a-token-in-a-path'
+/** What the test's operator reserves of custom headers. */
+export const RESERVED_PREFIXES = ['X-Relay-', 'x-steer']
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
@@ -109,12 +113,14 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
+    publicUrl = null,
     dashboard = {},
   }: {
     clock?: () => Date
     url?: string
     wake?: Deps['wake']
     upsertWait?: number
+    publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
@@ -130,15 +136,19 @@ export async function startService(
   )
   await fleet.flush()
   const versions = createVersions()
+  const secrets = createSecrets(SECRET_KEY)
+  const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
     turns: { transactions: createTurns(5), statements: createTurns(3) },
     bodies: createBodies(parser),
     docs: createDocs(V1_ROUTES),
     queue,
-    secrets: createSecrets(SECRET_KEY),
+    secrets,
     versions,
-    accepts: createAccepts({ database, queue, versions }),
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
+    credentials: createCredentials(database),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
@@ -146,6 +156,7 @@ export async function startService(
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
     },
+    reservedPrefixes: RESERVED_PREFIXES,
     replies,
     upsertWait,
     metrics,
