@@ -22,6 +22,6 @@ export type About = {
   answers: Readonly<Record<number, { when: string; body?: Component }>>
   /** The refusals of its own; those that every route of its kind has are added. */
   refusals: readonly Code[]
-  /** The name of a header that an answer may have, beside those of every answer. */
+  /** Whether its answers tell how the team stands with its send rate. */
   rated?: boolean
 }

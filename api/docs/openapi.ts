@@ -40,6 +40,17 @@ const HEADERS = {
   },
 }
 
+const RATE = {
+  'RateLimit-Policy': {
+    description: 'The send rate: q sends in w seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+    schema: { type: 'string', examples: ['"sends";q=50;w=5'] },
+  },
+  RateLimit: {
+    description: 'r sends are left; t seconds until all are. Only where the send counted.',
+    schema: { type: 'string', examples: ['"sends";r=49;t=1'] },
+  },
+}
+
 const RETRY_AFTER = {
   'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
 }
@@ -51,7 +62,11 @@ function failures(route: Route) {
     String(status),
     {
       description: codes.map((code) => `\`${code}\`: ${EXPLAINED[code].meaning}`).join('\n\n'),
-      headers: status === 429 || status === 503 ? { ...HEADERS, ...RETRY_AFTER } : HEADERS,
+      headers: {
+        ...HEADERS,
+        ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
+        ...(status === 429 ? RATE : {}),
+      },
       content: json('Failure'),
     },
   ])
@@ -60,7 +75,11 @@ function failures(route: Route) {
 const answers = ({ about }: Route) =>
   Object.entries(about?.answers ?? {}).map(([status, { when, body }]) => [
     status,
-    { description: when, headers: HEADERS, ...(body ? { content: json(body) } : {}) },
+    {
+      description: when,
+      headers: { ...HEADERS, ...(about?.rated ? RATE : {}) },
+      ...(body ? { content: json(body) } : {}),
+    },
   ])
 
 function parameters({ path, query, about }: Route) {

@@ -75,6 +75,7 @@ export const ABOUT = {
       200: { when: 'A replay: the email that was stored under this key.', body: 'Email' },
     },
     refusals: EMAIL_REFUSALS,
+    rated: true,
   },
   sendEmails: {
     id: 'sendEmails',
@@ -92,6 +93,7 @@ export const ABOUT = {
     },
     answers: { 200: BATCH_ANSWER },
     refusals: ['batch_too_large', 'quota_exceeded'],
+    rated: true,
   },
   sendWhatsapp: {
     id: 'sendWhatsapp',
