@@ -13,6 +13,7 @@ import { refusalAnswer, refusalOf } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
+import { nearestPath } from './nearest-path.ts'
 import { opsRoutes } from './ops.ts'
 import type { Deps, Route } from './route.ts'
 import { unsubscribeRoutes } from './unsubscribe-page.ts'
@@ -37,7 +38,7 @@ const identify: Middleware = async (ctx, next) => {
   await next()
 }
 
-/** One line a request, with its id; never a body, never a credential. */
+/** One line a request: its id, whose it was, what became of it; never a body, never a credential. */
 const logRequests =
   ({ log, metrics }: Deps): Middleware =>
   async (ctx, next) => {
@@ -48,7 +49,8 @@ const logRequests =
     // Any path can be asked for, and may hold an address: those that are not ours count as one.
     const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
     metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
-    log[level]({ request_id: ctx.state.id, ...labels, ms }, 'request')
+    const { id: request_id, caller, trace } = ctx.state
+    log[level]({ request_id, ...labels, ms, ...caller, ...trace }, 'request')
   }
 
 const renderErrors =
@@ -63,6 +65,13 @@ const renderErrors =
     }
   }
 
+const V1_PATHS = [...new Set(V1_ROUTES.map(({ path }) => path))]
+
+function nothingAt(path: string): Refusal {
+  const near = nearestPath(path, V1_PATHS)
+  return new Refusal('not_found', `there is nothing at this path${near ? `; did you mean ${near}?` : ''}`)
+}
+
 /** What no handler took: an unknown path, or a known one with another method. */
 const refuseUnmatched =
   (router: Router): Middleware =>
@@ -73,7 +82,7 @@ const refuseUnmatched =
     const known = literal.length > 0 ? literal : match.path
     const allowed = [...new Set(known.flatMap((layer) => layer.methods))]
     if (allowed.includes(ctx.method)) return next()
-    if (allowed.length === 0) throw new Refusal('not_found', 'there is nothing at this path')
+    if (allowed.length === 0) throw nothingAt(ctx.path)
     ctx.set('Allow', allowed.join(', '))
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
   }

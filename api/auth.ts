@@ -7,16 +7,24 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   noteKeyUse,
-  principalByKeyHash,
-  principalBySessionHash,
+  type PrincipalRow,
+  principalsByKeys,
+  principalsBySessions,
   type Scope,
 } from '../db/credentials/credentials.sql.ts'
-import { type CredentialKind, credentialHash, credentialKind } from '../db/credentials/token.ts'
+import {
+  type CredentialKind,
+  credentialHash,
+  credentialKind,
+  displayPrefix,
+} from '../db/credentials/token.ts'
 import { Refusal } from '../db/errors.ts'
-import type { Tx } from '../db/postgres/pool.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from '../db/postgres/pool.ts'
+import { createGather, type Gather } from '../db/process/gather.ts'
 
-/** The team a request acts for. `domain` is the one its key is bound to. */
+/** The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key. */
 export type Principal = {
+  key: string | null
   kind: CredentialKind
   team_id: string
   scopes: readonly string[]
@@ -41,17 +49,42 @@ const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HO
 
 const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
 
+/** A look-up of one credential; those that arrive together share a statement. Nothing is kept. */
+type LookUp = Gather<{ hash: string; now: Date }, { found: PrincipalRow | null }>
+
+/** How credentials are looked up. */
+export type Credentials = Readonly<Record<CredentialKind, LookUp>>
+
+export function createCredentials(database: Database): Credentials {
+  const lookUp = (find: typeof principalsByKeys): LookUp =>
+    createGather({
+      async work(calls) {
+        const hashes = [...new Set(calls.map(({ hash }) => hash))]
+        const now = new Date(Math.max(...calls.map((call) => call.now.getTime())))
+        const rows = new Map((await find(database, hashes, now)).map((row) => [row.hash, row]))
+        return calls.map(({ hash }) => ({ found: rows.get(hash) ?? null }))
+      },
+      keyOf: ({ hash }) => hash,
+      weightOf: () => 1,
+      isSafe: (error) => !isDatabaseUnavailable(error),
+    })
+  return { key: lookUp(principalsByKeys), session: lookUp(principalsBySessions) }
+}
+
 /** @throws Refusal unauthorized */
-export async function authenticate(tx: Tx, authorization: string | undefined, now: Date): Promise<Principal> {
+export async function authenticate(
+  { tx, credentials }: { tx: Tx; credentials: Credentials },
+  authorization: string | undefined,
+  now: Date,
+): Promise<Principal> {
   const token = BEARER.exec(authorization ?? '')?.[1]
   const kind = token === undefined ? null : credentialKind(token)
   if (token !== undefined && kind !== null) {
-    const find = kind === 'key' ? principalByKeyHash : principalBySessionHash
-    const found = await find(tx, credentialHash(token), now)
+    const { found } = await credentials[kind]({ hash: credentialHash(token).toString('hex'), now })
     if (found) {
       const { id, team_id, scopes, domain, last_used_at } = found
       if (kind === 'key' && isNewHour(last_used_at, now)) await noteKeyUse(tx, id, hourOf(now))
-      return { kind, team_id, scopes, domain }
+      return { kind, team_id, scopes, domain, key: kind === 'key' ? displayPrefix(token) : null }
     }
   }
   throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')

@@ -6,19 +6,28 @@
 import { Refusal } from '../db/errors.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import { countRefusals } from './count.ts'
-import { envelope } from './errors.ts'
+import { type Answer, envelope, type Trace, tracing } from './errors.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
 export type BatchItem = string | Refusal
 
-/** The answer's body. A per-item rate_limited has no Retry-After: there is no header to put it in. */
-export function presentBatch(items: readonly BatchItem[], metrics: Metrics) {
+/** The answer. A per-item rate_limited has no Retry-After: there is no header to put it in. */
+export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answer {
   countRefusals(metrics, items)
-  return {
-    data: items.map((item, index) =>
-      item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
-    ),
-  }
+  const data = items.map((item, index) =>
+    item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
+  )
+  return { status: 200, body: { data }, trace: traceOf(items) }
+}
+
+/** What became of how many, and the most common reason. */
+function traceOf(items: readonly BatchItem[]): Trace {
+  const codes = items.flatMap((item) => (item instanceof Refusal ? [item.code] : []))
+  const ids = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
+  const times = (code: string): number => codes.filter((each) => each === code).length
+  const [code] = [...new Set(codes)].toSorted((one, other) => times(other) - times(one))
+  const counts = { accepted: ids.length, refused: codes.length }
+  return { ...tracing(ids), ...counts, ...(code === undefined ? {} : { code }) }
 }
 
 /** Each item's outcome, in request order. @param accept takes those together that are not refused already. */

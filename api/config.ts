@@ -2,6 +2,7 @@
 import { type InferType, object, string } from 'yup'
 import { commaList, httpUrl, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { parseMailbox } from '../db/text/address.ts'
+import { HEADER_TOKEN } from '../db/text/headers.ts'
 import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
@@ -25,6 +26,12 @@ const apiSettings = object({
     'topics',
     '${path} must be the ARNs of SNS topics, separated by commas',
     (value) => commaList(value).every((arn) => TOPIC_ARN.test(arn)),
+  ),
+  /** What custom headers may not begin with besides the contract's: what the relay in use would obey. */
+  RESERVED_HEADER_PREFIXES: string().test(
+    'prefixes',
+    '${path} must be beginnings of header names, separated by commas, such as X-SMTPAPI,X-MC-',
+    (value) => commaList(value).every((prefix) => HEADER_TOKEN.test(prefix)),
   ),
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
   WHATSAPP_APP_SECRET: string().when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
@@ -108,3 +115,7 @@ export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {
   if (!issuer || !clientId || !clientSecret) return null
   return { issuer, clientId, clientSecret, only: settings.OIDC_ONLY === 'on' }
 }
+
+/** The prefixes of RESERVED_HEADER_PREFIXES. */
+export const reservedPrefixes = ({ RESERVED_HEADER_PREFIXES }: ApiSettings): string[] =>
+  commaList(RESERVED_HEADER_PREFIXES)

@@ -17,7 +17,8 @@ import type { Deps, Request, Route } from './route.ts'
 const DEADLINE = 28_000
 
 /** An object is sent as JSON; a string brings its own Content-Type. */
-export function send(ctx: Context, { status, body, headers = {} }: Answer): void {
+export function send(ctx: Context, { status, body, headers = {}, trace }: Answer): void {
+  ctx.state.trace = trace
   ctx.status = status
   if (body === undefined) {
     ctx.body = null
@@ -124,9 +125,14 @@ async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer>
       route.handle(await requestOf(route, ctx, { body, now }), { ...deps, log }),
     )
   }
-  const principal = await authenticate(deps.database, ctx.get('Authorization') || undefined, now)
+  const principal = await authenticate(
+    { tx: deps.database, credentials: deps.credentials },
+    ctx.get('Authorization') || undefined,
+    now,
+  )
+  const { team_id, key } = principal
+  ctx.state.caller = key === null ? { team_id } : { team_id, key }
   authorize(principal, route.access)
-  const { team_id } = principal
   const database = inTurn(deps, team_id)
   return deps.bodies.during(team_id, ctx.req, async (body) =>
     route.handle({ ...(await requestOf(route, ctx, { body, now })), principal }, { ...deps, log, database }),

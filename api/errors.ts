@@ -36,7 +36,16 @@ export const STATUS: Record<Code, number> = {
 }
 
 /** An answer to a request: what a handler returns. */
-export type Answer = { status: number; body?: unknown; headers?: Record<string, string> }
+export type Answer = { status: number; body?: unknown; headers?: Record<string, string>; trace?: Trace }
+
+/** What the request's log line tells of an answer: codes, counts and ids, never content. */
+export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; refused?: number }
+
+/** So many ids find the others. */
+const IDS_TRACED = 3
+
+/** The first few of the ids that an answer is about. */
+export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, IDS_TRACED) })
 
 /** The envelope of contract §2.5; per item of a batch too. */
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
@@ -59,5 +68,6 @@ export function refusalAnswer(refusal: Refusal): Answer {
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
   // Past a bound the rest of an oversized body is not read (input.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
-  return { status: STATUS[refusal.code], body: { error: envelope(refusal) }, headers }
+  const { code } = refusal
+  return { status: STATUS[code], body: { error: envelope(refusal) }, headers, trace: { code } }
 }

@@ -5,7 +5,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
 import { Refusal, settle } from '../db/errors.ts'
-import { isObject, parse, text } from '../db/text/fields.ts'
+import { type Described, isObject, parse, text } from '../db/text/fields.ts'
+import { jsonFault } from './json-fault.ts'
 
 const BODY_LIMIT = 10 * 1024 * 1024
 /** How much of an oversized body is read to its end, in bytes, and for how long, in milliseconds. */
@@ -87,12 +88,30 @@ export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
 }
 
 function parseJson(bytes: Uint8Array): { value: unknown; text: string } {
+  const text = decoded(bytes)
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return { value: JSON.parse(text), text }
   } catch {
-    throw new Refusal('bad_request', 'the body must be valid JSON')
+    throw new Refusal(
+      'bad_request',
+      `the body must be valid JSON: it breaks at ${placeOf(text, jsonFault(text))}`,
+    )
   }
+}
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new Refusal('bad_request', 'the body must be valid JSON in UTF-8')
+  }
+}
+
+/** Where in a text an offset is, as editors count. */
+function placeOf(text: string, at: number): string {
+  const before = text.slice(0, at)
+  const line = before.split('\n').length
+  return `line ${line}, column ${at - before.lastIndexOf('\n')}`
 }
 
 /**
@@ -182,7 +201,9 @@ function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): 
 
 /** A whole number in a query string: digits only, `from` to `to`. */
 export const wholeNumber = (from: number, to: number) =>
-  text().test('whole number', `\${path} must be a whole number from ${from} to ${to}`, (value) => {
-    if (value === undefined) return true
-    return /^\d{1,16}$/.test(value) && Number(value) >= from && Number(value) <= to
-  })
+  text()
+    .meta({ jsonSchema: { type: 'integer', minimum: from, maximum: to } } satisfies Described)
+    .test('whole number', `\${path} must be a whole number from ${from} to ${to}`, (value) => {
+      if (value === undefined) return true
+      return /^\d{1,16}$/.test(value) && Number(value) >= from && Number(value) <= to
+    })

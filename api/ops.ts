@@ -44,11 +44,11 @@ export const opsRoutes: readonly PublicRoute[] = [
     method: 'GET',
     path: '/metrics',
     access: 'public',
-    handle: async ({ headers }, { database, fleet, tokens }) => {
+    handle: async ({ headers }, { database, fleet, queues, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
       // What this process has counted is told first, so that a figure is never older than the others' few seconds.
       await fleet.flush()
-      const body = await exposition(database)
+      const body = await exposition(database, queues)
       return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }
     },
   }),

@@ -14,10 +14,11 @@ import type { Metrics } from '../db/process/metrics.ts'
 import type { Secrets } from '../db/process/secrets.ts'
 import type { Turns } from '../db/process/turns.ts'
 import type { Producer } from '../db/queue/boss.ts'
+import type { QueueStatus } from '../db/queue/jobs.sql.ts'
 import type { Waker } from '../db/queue/wake.ts'
 import type { Versions } from '../db/templates/versions.ts'
 import type { Accepts } from './accepts.ts'
-import type { Principal, PrivateAccess } from './auth.ts'
+import type { Credentials, Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
 import type { Answer } from './errors.ts'
@@ -41,12 +42,15 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts
   catalog: Catalog
   wake: Waker
   hooks: HookSettings
   replies: Replies
+  /** What custom headers may not begin with, besides what the contract reserves. */
+  reservedPrefixes: readonly string[]
   /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
   upsertWait: number
   sns: Sns
@@ -55,6 +59,8 @@ export type Deps = {
   dashboard: DashboardDeps | null
   fleet: Pick<Member, 'flush'>
   scale: () => Promise<Scale>
+  /** How full the queues are, as of a few seconds ago. */
+  queues: () => Promise<QueueStatus[]>
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
   /** Whether the process is about to end. */

@@ -57,15 +57,20 @@ function npmStart(env: Record<string, string>): Started {
   return service
 }
 
-/** Starts it and waits for its last line. */
-async function ready(env: Record<string, string> = {}): Promise<Started> {
+const TAKEN = /is taken by another program/
+
+/** Starts it and waits for its last line. On other ports, should somebody take one of these in passing. */
+async function ready(env: Record<string, string> = {}, attempts = 3): Promise<Started> {
   const service = npmStart({ PORT: port(), SANDBOX_SMTP_PORT: port(), SANDBOX_HTTP_PORT: port(), ...env })
-  const over = service.ended.then((how) => {
-    throw new Error(`npm start ended (${how}): ${service.said()}`)
+  const isUp = (): boolean => /^ready$/m.test(service.said())
+  let over = false
+  void service.ended.then(() => {
+    over = true
   })
-  await Promise.race([until('npm start is ready', () => /^ready$/m.test(service.said()), 90), over])
-  over.catch(() => {})
-  return service
+  await until('npm start is ready', () => isUp() || over, 180)
+  if (isUp()) return service
+  if (attempts > 1 && TAKEN.test(service.said())) return ready(env, attempts - 1)
+  throw new Error(`npm start ended (${await service.ended}): ${service.said()}`)
 }
 
 /** What pasting the printed requests does. @returns their answers. */
@@ -87,17 +92,21 @@ async function paste({ said }: Started): Promise<any[]> {
 const origin = ({ said }: Started): string => /^API {6}(\S+)\/v1$/m.exec(said())?.[1] ?? 'none printed'
 const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())?.[1] ?? 'none printed'
 
-/** `npm run -s admin -- …`, which finds the running service by itself. */
+/** What `npm run -s admin -- …` runs; it finds the running service by itself. */
 // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
 const admin = (...args: string[]): Promise<any> => adminOn({}, ...args)
 
 /** As `admin`, with settings. */
 // biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
 async function adminOn(settings: Record<string, string>, ...args: string[]): Promise<any> {
-  const { stdout } = await promisify(execFile)('npm', ['run', '-s', 'admin', '--', ...args], {
-    cwd: checkout,
-    env: { ...ENVIRONMENT, ...settings },
-  })
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [join(checkout, 'db/admin/main.ts'), ...args],
+    {
+      cwd: checkout,
+      env: { ...ENVIRONMENT, ...settings },
+    },
+  )
   return JSON.parse(stdout)
 }
 
@@ -162,28 +171,26 @@ t.test('settings that cannot be used end it with one clear line, before anything
     t.match(attempt.said(), line)
     t.notMatch(attempt.said(), /^ready|starting PostgreSQL|^ {4}at /m)
   }
-  for (const url of ['banana', 'mysql://x/y'])
-    await refused({ DATABASE_URL: url }, /^ {2}DATABASE_URL must be a postgres:\/\/ URL$/m)
-  await refused({ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must be .* not blanks$/m)
-  await refused({ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m)
   const { url, prefix } = testServer()
-  const missing = databaseUrl(url, `${prefix}_missing`)
-  await refused(
-    { DATABASE_URL: missing },
-    /^cannot start, the server refuses DATABASE_URL: .*does not exist$/m,
-  )
+  const refusals: [env: Record<string, string>, line: RegExp][] = [
+    [{ DATABASE_URL: 'banana' }, /^ {2}DATABASE_URL must be a postgres:\/\/ URL;/m],
+    [{ SECRET_KEY: ' '.repeat(20) }, /^ {2}SECRET_KEY must be .* not blanks$/m],
+    [{ EMAIL_PROVIDER: 'pigeon' }, /^ {2}EMAIL_PROVIDER must be smtp or ses$/m],
+    [
+      { DATABASE_URL: databaseUrl(url, `${prefix}_missing`) },
+      /^cannot start, the server refuses DATABASE_URL: .*does not exist$/m,
+    ],
+  ]
+  await Promise.all(refusals.map(([env, line]) => refused(env, line)))
 })
 
 t.test('each database keeps its own demo team and key, whichever one is used in between', async (t) => {
   const { url } = await testDatabase(t)
-  const first = await ready({ DATABASE_URL: url })
+  const [first, embedded] = await Promise.all([ready({ DATABASE_URL: url }), ready()])
   t.not(key(first), key(service))
-  first.kill('SIGTERM')
-  await first.ended
-  const embedded = await ready()
   t.equal(key(embedded), key(service))
-  embedded.kill('SIGTERM')
-  await embedded.ended
+  for (const each of [first, embedded]) each.kill('SIGTERM')
+  await Promise.all([first.ended, embedded.ended])
   const again = await ready({ DATABASE_URL: url })
   t.equal(key(again), key(first))
   again.kill('SIGTERM')

@@ -10,6 +10,13 @@ type Entry = { label: string; href: string; current: boolean }
 const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[] = [
   ['', 'Overview', 'viewer'],
   ['emails', 'Emails', 'viewer'],
+  ['contacts', 'Contacts', 'viewer'],
+  ['topics', 'Topics', 'viewer'],
+  ['templates', 'Templates', 'viewer'],
+  ['domains', 'Domains', 'viewer'],
+  ['keys', 'API keys', 'viewer'],
+  ['people', 'People', 'viewer'],
+  ['integration', 'Integration', 'viewer'],
 ]
 
 /** The operator's pages: path after /operator. */

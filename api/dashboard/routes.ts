@@ -1,9 +1,14 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 import type { Page } from './page.ts'
 import { accountPages } from './pages/account.ts'
+import { contactPages } from './pages/contact.ts'
+import { contactsPages } from './pages/contacts.ts'
+import { domainsPages } from './pages/domains.ts'
 import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
 import { importPages } from './pages/import.ts'
+import { integrationPages } from './pages/integration.ts'
+import { keysPages } from './pages/keys.ts'
 import { loginPages } from './pages/login.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
@@ -11,6 +16,10 @@ import { planPages } from './pages/operator/plans.ts'
 import { reportPages } from './pages/operator/reports.ts'
 import { teamPages } from './pages/operator/teams.ts'
 import { overviewPages } from './pages/overview.ts'
+import { peoplePages } from './pages/people.ts'
+import { templatePages } from './pages/template.ts'
+import { templatesPages } from './pages/templates.ts'
+import { topicsPages } from './pages/topics.ts'
 
 export const PAGES: readonly Page[] = [
   ...loginPages,
@@ -18,7 +27,17 @@ export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...emailsPages,
   ...emailPages,
+  ...contactsPages,
+  // Before the contacts' own pages: `import` is no address.
   ...importPages,
+  ...contactPages,
+  ...topicsPages,
+  ...templatesPages,
+  ...templatePages,
+  ...domainsPages,
+  ...keysPages,
+  ...peoplePages,
+  ...integrationPages,
   ...healthPages,
   ...reportPages,
   ...teamPages,

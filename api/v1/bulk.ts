@@ -13,7 +13,7 @@ import {
 } from '../../db/contacts/upserts.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import { keyOnly } from '../auth.ts'
-import { type BatchItem, presentBatch } from '../batch.ts'
+import { type BatchItem, batchAnswer } from '../batch.ts'
 import { type BodyShape, parseBatch } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 
@@ -63,10 +63,10 @@ export const bulkRoutes: readonly TeamRoute[] = [
     access: keyOnly('contacts:write'),
     body: bulkBody,
     async handle({ body, principal, now }, deps) {
-      if (body.length === 0) return { status: 200, body: presentBatch([], deps.metrics) }
+      if (body.length === 0) return batchAnswer([], deps.metrics)
       const result = await carriedOut(deps, principal.team_id, body.text, now)
       if ('refusal' in result) throw refusalOf(result.refusal)
-      return { status: 200, body: presentBatch(result.items.map(outcomeOf), deps.metrics) }
+      return batchAnswer(result.items.map(outcomeOf), deps.metrics)
     },
   }),
 ]

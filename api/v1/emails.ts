@@ -7,25 +7,35 @@ import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
 import type { EmailItem } from '../../db/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { Refusal } from '../../db/errors.ts'
-import { type Mailbox, parseMailbox } from '../../db/text/address.ts'
-import { address, bytes, idempotencyKey, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
-import { headersFault } from '../../db/text/headers.ts'
+import { formatMailbox, LONGEST_NAME, type Mailbox, parseMailbox } from '../../db/text/address.ts'
+import {
+  bytes,
+  type EitherOf,
+  idempotencyKey,
+  mailbox,
+  parse,
+  stringMap,
+  text,
+  unsupported,
+  uuid,
+} from '../../db/text/fields.ts'
+import { headersFault, reservedFault } from '../../db/text/headers.ts'
 import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
-import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
+import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
 import { countSends } from '../count.ts'
+import { tracing } from '../errors.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
-// A display name that leaves room in a header line.
-const LONGEST_NAME = 256
 
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({
   from: text().required('${path} is required'),
-  to: array(address().required('${path} must be an email address'))
+  to: array(mailbox().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses')
     .required('${path} is required')
     .min(1, '${path} must have at least 1 recipient')
@@ -43,7 +53,12 @@ const sendSchema = object({
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
   idempotency_key: idempotencyKey(),
-})
+  cc: unsupported(),
+  bcc: unsupported(),
+  attachments: unsupported(),
+  scheduled_at: unsupported(),
+  send_at: unsupported(),
+}).meta({ eitherOf: ['html', 'template_id'] } satisfies EitherOf)
 
 type SendBody = InferType<typeof sendSchema>
 
@@ -67,26 +82,30 @@ function fromOf(given: string, path: string): Mailbox {
 function toEmailItem(value: unknown, at = ''): EmailItem {
   const send: SendBody = parse(sendSchema, value, at)
   const path = at && `${at}.`
-  if (send.template_id === undefined && !send.html) {
-    throw new Refusal('bad_request', `${path}html or template_id is required`)
-  }
   const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
   if (fault !== null) throw new Refusal('invalid_headers', `${path}${fault}`)
   return {
     path,
     from,
-    to: send.to.map((address) => address.trim()),
+    to: send.to.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox),
     subject: send.subject,
     html: send.html ?? null,
     template_id: send.template_id?.toLowerCase() ?? null,
     variables: send.variables ?? null,
-    text: send.text ?? null,
+    // An empty one does not outdo the template's.
+    text: send.text || null,
     headers: send.headers ?? null,
     reply_to: replyTo(send.reply_to, path),
     tags: send.tags ?? [],
     idempotency_key: send.idempotency_key ?? null,
   }
+}
+
+/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
+function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
+  const fault = headers && reservedFault(headers, reservedPrefixes)
+  return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
 }
 
 /** Counts what is committed, and wakes a worker for it. */
@@ -123,11 +142,18 @@ export const emailRoutes: readonly TeamRoute[] = [
     path: '/v1/emails',
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
-    async handle({ body, principal }, deps) {
-      const [outcome] = committed(deps, await deps.accepts.email({ sender: principal, items: [body] }))
+    async handle({ body, headers, principal }, deps) {
+      const item = underKey(body, headers)
+      const refusal = reservedRefusal(deps, item)
+      if (refusal) throw refusal
+      const [outcome] = committed(deps, await deps.accepts.email({ sender: principal, items: [item] }))
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
-      return { status: outcome.kind === 'stored' ? 201 : 200, body: await presentEmail(deps, row) }
+      return {
+        status: outcome.kind === 'stored' ? 201 : 200,
+        body: await presentEmail(deps, row),
+        trace: tracing([row.id]),
+      }
     },
   }),
   teamRoute({
@@ -136,8 +162,11 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
-      const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
-      return { status: 200, body: presentBatch(items, deps.metrics) }
+      const checked = body.map((item) =>
+        item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),
+      )
+      const items = await acceptEach(checked, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
+      return batchAnswer(items, deps.metrics)
     },
   }),
 ]

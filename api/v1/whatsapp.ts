@@ -4,15 +4,17 @@
  */
 import { array, type InferType, object } from 'yup'
 import { Refusal } from '../../db/errors.ts'
-import { idempotencyKey, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
+import { idempotencyKey, parse, stringMap, text, unsupported, uuid } from '../../db/text/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
-import { acceptEach, type BatchItem, presentBatch } from '../batch.ts'
+import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
 import { countSends } from '../count.ts'
+import { tracing } from '../errors.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { underKey } from './idempotency-key.ts'
 import { presentMessages } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -27,18 +29,20 @@ const sendSchema = object({
     .max(50, '${path} must have at most 50 numbers'),
   parameters: stringMap(),
   idempotency_key: idempotencyKey(),
+  scheduled_at: unsupported(),
+  send_at: unsupported(),
 })
 
 type SendBody = InferType<typeof sendSchema>
 
 /** The numbers in E.164 form, each once, in order. @throws Refusal invalid_phone naming the first bad one. */
-function phonesOf(numbers: readonly string[]): Phone[] {
+function phonesOf(numbers: readonly string[], path: string): Phone[] {
   const phones = numbers.map((number, index) => {
     const phone = normalisePhone(number)
     if (phone) return phone
     throw new Refusal(
       'invalid_phone',
-      `to[${index}]: invalid_phone: not a number in E.164 form, such as +15551234567`,
+      `${path}to[${index}] must be a number in E.164 form, such as +15551234567`,
     )
   })
   return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
@@ -47,10 +51,11 @@ function phonesOf(numbers: readonly string[]): Phone[] {
 /** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
 function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
   const send: SendBody = parse(sendSchema, value, at)
+  const path = at && `${at}.`
   return {
-    path: at && `${at}.`,
+    path,
     template_id: send.template_id.toLowerCase(),
-    to: phonesOf(send.to),
+    to: phonesOf(send.to, path),
     parameters: send.parameters ?? {},
     idempotency_key: send.idempotency_key ?? null,
   }
@@ -88,12 +93,14 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages',
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, toWhatsappItem),
-    async handle({ body, principal }, deps) {
+    async handle({ body, headers, principal }, deps) {
       const { team_id } = principal
-      const [outcome] = committed(deps, await deps.accepts.whatsapp({ team_id, items: [body] }))
+      const items = [underKey(body, headers)]
+      const [outcome] = committed(deps, await deps.accepts.whatsapp({ team_id, items }))
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
-      return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows) }
+      const trace = tracing(rows.map(({ id }) => id))
+      return { status: outcome.kind === 'stored' ? 201 : 200, body: presentMessages(rows), trace }
     },
   }),
   teamRoute({
@@ -103,7 +110,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
     async handle({ body, principal }, deps) {
       const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
-      return { status: 200, body: presentBatch(items, deps.metrics) }
+      return batchAnswer(items, deps.metrics)
     },
   }),
 ]

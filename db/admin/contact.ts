@@ -1,4 +1,5 @@
 /** Verbs of `contact`: a team's contacts, and what suppresses them. */
+import { record } from '../audit/record.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../contacts/contacts.sql.ts'
 import { liftSuppression, showContact } from '../contacts/lift.ts'
 import { erasePerson } from '../retention/erase.ts'
@@ -43,7 +44,12 @@ export const verbs: Verbs = (contact, admin) => {
     .requiredOption('--reason <text>', 'why, for the audit log')
     .action(
       answer((team: string, identity: string, { reason }: { reason: string }) =>
-        admin.transaction((at) => liftSuppression(at, team, { identity, reason })),
+        admin.transaction(async (at) => {
+          const contact = await liftSuppression(at, team, { identity, reason })
+          const deed = { team_id: team, action: 'contact.lift', subject: contact.email, detail: reason }
+          await record({ ...at, actor: 'cli' }, deed)
+          return contact
+        }),
       ),
     )
 

@@ -1,4 +1,5 @@
 /** Verbs of `domain`: a team's sending domains. */
+import { record } from '../audit/record.ts'
 import { addDomain, domainView, removeDomain } from '../domains/add.ts'
 import { domainsOfTeam } from '../domains/domains.sql.ts'
 import { rekeyDomain } from '../domains/rekey.ts'
@@ -46,8 +47,16 @@ export const verbs: Verbs = (domain, admin) => {
     .argument('<name>', 'the domain')
     .action(
       answer(async (team: string, name: string) => {
-        const deps = { tx: await admin.database(), secrets: await admin.secrets() }
-        return domainView(await rekeyDomain(deps, team, name))
+        const secrets = await admin.secrets()
+        return admin.transaction(async (at) => {
+          const row = await rekeyDomain({ tx: at.tx, secrets }, team, name)
+          const detail = row.next_dkim_selector ?? ''
+          await record(
+            { ...at, actor: 'cli' },
+            { team_id: team, action: 'domain.rekey', subject: row.name, detail },
+          )
+          return domainView(row)
+        })
       }),
     )
 

@@ -1,5 +1,6 @@
 /** Verbs of `key`: a team's API keys. */
 
+import { record } from '../audit/record.ts'
 import { keysOfTeam, revokeKey, SCOPES } from '../credentials/credentials.sql.ts'
 import { issueKey } from '../credentials/issue.ts'
 import { Refusal } from '../errors.ts'
@@ -33,11 +34,14 @@ export const verbs: Verbs = (key, admin) => {
     .argument('<id>', 'id of the key', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const database = await admin.database()
-        await teamOrRefusal(database, team)
-        const row = await revokeKey(database, team, id, admin.now)
-        if (!row) throw new Refusal('not_found', `there is no key ${id} in this team`)
-        return row
+        return admin.transaction(async (at) => {
+          await teamOrRefusal(at.tx, team)
+          const row = await revokeKey(at.tx, team, id, at.now)
+          if (!row) throw new Refusal('not_found', `there is no key ${id} in this team`)
+          const deed = { team_id: team, action: 'key.revoke', subject: row.prefix, detail: row.name }
+          await record({ ...at, actor: 'cli' }, deed)
+          return row
+        })
       }),
     )
 

@@ -1,4 +1,5 @@
 /** Verbs of `session`: tokens that act for a team as its people do. */
+import { record } from '../audit/record.ts'
 import { sessionsOfTeam } from '../credentials/credentials.sql.ts'
 import { issueSession } from '../credentials/issue.ts'
 import { endSessions } from '../credentials/revoke.ts'
@@ -41,7 +42,13 @@ export const verbs: Verbs = (session, admin) => {
     .action(
       answer(
         async (team: string, id: string | undefined, options: { user?: string; all?: boolean }) =>
-          await admin.transaction((at) => endSessions(at, team, { id, ...options })),
+          await admin.transaction(async (at) => {
+            const ended = await endSessions(at, team, { id, ...options })
+            const subject = id ?? options.user ?? 'all'
+            const deed = { team_id: team, action: 'session.revoke', subject, detail: `${ended.length} ended` }
+            await record({ ...at, actor: 'cli' }, deed)
+            return ended
+          }),
       ),
     )
 }

@@ -1,4 +1,5 @@
 /** Verbs of `team`: teams, their plans and allowances. */
+import { record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
@@ -97,13 +98,31 @@ export const verbs: Verbs = (team, admin) => {
     .command('suspend')
     .description('refuse every credential of a team, and let its queued messages wait; nothing is deleted')
     .argument('<team>', 'id of the team', uuid)
-    .action(answer(async (id: string) => await admin.transaction((at) => suspendTeam(at, id))))
+    .action(
+      answer(
+        async (id: string) =>
+          await admin.transaction(async (at) => {
+            const team = await suspendTeam(at, id)
+            await record({ ...at, actor: 'cli' }, { team_id: id, action: 'team.suspend', subject: team.name })
+            return team
+          }),
+      ),
+    )
 
   team
     .command('resume')
     .description('end a suspension: credentials count again, and what waits goes out')
     .argument('<team>', 'id of the team', uuid)
-    .action(answer(async (id: string) => await admin.transaction((at) => resumeTeam(at, id))))
+    .action(
+      answer(
+        async (id: string) =>
+          await admin.transaction(async (at) => {
+            const team = await resumeTeam(at, id)
+            await record({ ...at, actor: 'cli' }, { team_id: id, action: 'team.resume', subject: team.name })
+            return team
+          }),
+      ),
+    )
 
   team
     .command('list')

@@ -1,6 +1,7 @@
 /** Verbs of `template`: a team's email templates. */
 import { Refusal } from '../errors.ts'
 import { teamOrRefusal } from '../teams/view.ts'
+import { removeTemplate, showTemplate } from '../templates/remove.ts'
 import { saveTemplate, updateTemplate } from '../templates/save.ts'
 import { templatesOfTeam } from '../templates/templates.sql.ts'
 import { fileText, uuid } from './input.ts'
@@ -62,6 +63,25 @@ export const verbs: Verbs = (template, admin) => {
         const database = await admin.database()
         await teamOrRefusal(database, team)
         return templatesOfTeam(database, team)
+      }),
+    )
+
+  template
+    .command('show')
+    .description('a template with its parts, its slots and its versions')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the template', uuid)
+    .action(answer(async (team: string, id: string) => showTemplate(await admin.database(), team, id)))
+
+  template
+    .command('delete')
+    .description('delete a template; emails made from it stay, and still go out')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the template', uuid)
+    .action(
+      answer(async (team: string, id: string) => {
+        const { name } = await admin.transaction(({ tx }) => removeTemplate(tx, team, id))
+        return { id, name, deleted: true }
       }),
     )
 }

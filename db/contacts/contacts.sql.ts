@@ -7,7 +7,7 @@ import { likePattern } from '../text/strings.ts'
 export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]
 
-const contactRow = object({
+export const contactRow = object({
   id: string().defined(),
   email: string().defined(),
   status: string().oneOf(CONTACT_STATUSES).defined(),
@@ -20,7 +20,7 @@ const contactRow = object({
 })
 export type ContactRow = InferType<typeof contactRow>
 
-const contactColumns = sql.fragment`
+export const contactColumns = sql.fragment`
   id, email, status, suppression, properties, topic_ids, created_at, updated_at`
 
 /** The new `updated_at`: it advances with every change, even when two come close together or a clock lags. */

@@ -25,6 +25,18 @@ export async function insertTopic(
     returning id, name, created_at`)
 }
 
+/** Gives a topic another name. @returns the topic, or null when there is none, or another has the name. */
+export async function renameTopicRow(
+  tx: Tx,
+  teamId: string,
+  { id, name }: { id: string; name: string },
+): Promise<TopicRow | null> {
+  return tx.maybeOne(sql.type(topicRow)`
+    update topics t set name = ${name} where team_id = ${teamId} and id = ${id}
+      and not exists (select from topics o where o.team_id = t.team_id and o.name = ${name} and o.id <> t.id)
+    returning id, name, created_at`)
+}
+
 /** A team's topics, oldest first. */
 export async function topicsOfTeam(tx: Tx, teamId: string): Promise<readonly TopicRow[]> {
   return tx.any(sql.type(topicRow)`

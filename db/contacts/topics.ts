@@ -8,7 +8,7 @@ import type { At } from '../postgres/pool.ts'
 import { lockAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
-import { deleteTopic, insertTopic, lockTopic, type TopicRow } from './topics.sql.ts'
+import { deleteTopic, insertTopic, lockTopic, renameTopicRow, type TopicRow } from './topics.sql.ts'
 
 /** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
 export async function createTopic(
@@ -21,6 +21,20 @@ export async function createTopic(
   await teamOrRefusal(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: uuidv7(), name }, now)
   if (!topic) throw new Refusal('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
+  return topic
+}
+
+/** @throws Refusal bad_request for a name that cannot be or is taken, or when there is no such topic. */
+export async function renameTopic(
+  { tx }: Pick<At, 'tx'>,
+  teamId: string,
+  { id, name }: { id: string; name: string },
+): Promise<TopicRow> {
+  const problem = nameProblem(name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  const topic = await renameTopicRow(tx, teamId, { id, name })
+  if (!topic)
+    throw new Refusal('bad_request', `the topic is gone, or another is called ${JSON.stringify(name)}`)
   return topic
 }
 

@@ -8,6 +8,7 @@ export const SCOPES = ['contacts:read', 'contacts:write', 'emails:send', 'whatsa
 export type Scope = (typeof SCOPES)[number]
 
 const principalRow = object({
+  hash: string().defined(),
   id: string().defined(),
   team_id: string().defined(),
   scopes: array(string().defined()).defined(),
@@ -16,22 +17,39 @@ const principalRow = object({
   last_used_at: string().defined().nullable(),
 })
 
-/** Whom an API key speaks for. Revoked and expired keys are not found, nor those of a suspended team. */
-export async function principalByKeyHash(tx: Tx, hash: Buffer, now: Date) {
-  return tx.maybeOne(sql.prepared('principal_by_key', principalRow)`
-    select k.id, k.team_id, k.scopes, k.domain, k.last_used_at
+export type PrincipalRow = InferType<typeof principalRow>
+
+const wanted = (hashes: readonly string[]) => sql.fragment`
+  (select decode(hash, 'hex') from unnest(${sql.array(hashes, 'text')}) as w (hash))`
+
+/**
+ * Whom API keys speak for, by their hashes in hex, in one statement. Revoked and expired keys are not found, nor those
+ * of a suspended team.
+ */
+export async function principalsByKeys(tx: Tx, hashes: readonly string[], now: Date) {
+  return tx.any(sql.prepared('principals_by_keys', principalRow)`
+    select encode(k.hash, 'hex') as hash, k.id, k.team_id, k.scopes, k.domain, k.last_used_at
     from api_keys k join teams t on t.id = k.team_id and t.suspended_at is null
-    where k.hash = ${sql.binary(hash)} and k.revoked_at is null
+    where k.hash in ${wanted(hashes)} and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > ${sql.timestamp(now)})`)
 }
 
-/** Whom a session token speaks for: every scope of its team (decisions: session scope). */
-export async function principalBySessionHash(tx: Tx, hash: Buffer, now: Date) {
-  return tx.maybeOne(sql.prepared('principal_by_session', principalRow)`
-    select s.id, s.team_id, '{}'::text[] as scopes, null::text as domain, null::timestamptz as last_used_at
+/** Whom session tokens speak for, likewise: every scope of their team (decisions: session scope). */
+export async function principalsBySessions(tx: Tx, hashes: readonly string[], now: Date) {
+  return tx.any(sql.prepared('principals_by_sessions', principalRow)`
+    select encode(s.hash, 'hex') as hash, s.id, s.team_id, '{}'::text[] as scopes, null::text as domain,
+      null::timestamptz as last_used_at
     from sessions s join teams t on t.id = s.team_id and t.suspended_at is null
-    where s.hash = ${sql.binary(hash)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}`)
+    where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}`)
 }
+
+/** Whom one API key speaks for, or null. */
+export const principalByKeyHash = async (tx: Tx, hash: Buffer, now: Date): Promise<PrincipalRow | null> =>
+  (await principalsByKeys(tx, [hash.toString('hex')], now))[0] ?? null
+
+/** Whom one session token speaks for, or null. */
+export const principalBySessionHash = async (tx: Tx, hash: Buffer, now: Date): Promise<PrincipalRow | null> =>
+  (await principalsBySessions(tx, [hash.toString('hex')], now))[0] ?? null
 
 /** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
 export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> {

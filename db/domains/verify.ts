@@ -109,6 +109,17 @@ async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<Ch
   return { current, next, hints }
 }
 
+/** What DNS has of a domain's records; changes nothing. @throws as `verifyDomain`. */
+export async function checkDomain(
+  { database, lookupTxt }: { database: Database; lookupTxt: TxtLookup },
+  teamId: string,
+  name: string,
+): Promise<{ records: RecordCheck[] }> {
+  const domain = await domainOrRefusal(database, teamId, name)
+  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  return { records: [current, ...(next ? [next] : []), ...hints] }
+}
+
 /**
  * Looks the domain's records up: marks it verified when our key is published, and lets a key that is to follow take
  * over when that one is. @throws Refusal not_found; unavailable when DNS gives no answer.

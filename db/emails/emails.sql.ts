@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { isSuspended } from '../teams/teams.sql.ts'
 import { EMAIL_LADDER } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -98,7 +99,7 @@ export async function insertEmails(
 
 const referenceRow = object({
   team_id: string().defined(),
-  kind: string().oneOf(['domain', 'template', 'contact']).defined(),
+  kind: string().oneOf(['domain', 'pending', 'template', 'contact']).defined(),
   key: string().defined(),
   id: string().defined(),
   version_id: string().defined().nullable(),
@@ -114,7 +115,7 @@ const referenceTuples = (references: readonly Reference[], type: 'text' | 'uuid'
     ['uuid', type],
   )
 
-/** What emails refer to: verified domains by name, templates by id, contacts by identity. One statement for all. */
+/** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
 export async function emailReferences(
   tx: Tx,
   wanted: {
@@ -124,9 +125,9 @@ export async function emailReferences(
   },
 ) {
   return tx.any(sql.prepared('email_references', referenceRow)`
-    select d.team_id, 'domain' as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
+    select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
     from ${referenceTuples(wanted.domains, 'text')} as w (team_id, key)
-      join domains d on d.team_id = w.team_id and d.name = w.key and d.status = 'verified'
+      join domains d on d.team_id = w.team_id and d.name = w.key
     union all
     select t.team_id, 'template', t.id::text, t.id, v.id, v.slots
     from ${referenceTuples(wanted.templates, 'uuid')} as w (team_id, key)
@@ -178,26 +179,31 @@ export const refTuples = (refs: readonly EmailRef[]) =>
     ['uuid', 'uuid'],
   )
 
-/** Whether an email still has something to deliver: it is not handed over yet, or to some recipients only. */
-export const undelivered = sql.fragment`
-  (status = 'queued' and provider_message_id is null or pending_recipients is not null)`
-
 const outgoingRow = emailRow.shape({
-  /** When it was put off for the first time since it was accepted or requeued; null when it never was. */
+  /** Since it was accepted or requeued: its tries that were put off, and those without an answer. */
+  deferrals: number().defined(),
+  unknowns: number().defined(),
+  /** When the first of them was; null when it was never tried. */
   tried_since: string().defined().nullable(),
+  /** When it was held back last because its sender may be at fault; null when it never was. */
+  held_at: string().defined().nullable(),
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Those of the emails that still have something to deliver. */
+/** Those of the emails that still have something to deliver, and whose team may send. */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
-    select ${emailColumns}, (
-      select min(v.occurred_at) from email_events v
-      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown')
-        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) as tried_since
-    from emails
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and ${undelivered}`)
+    select ${emailColumns}, past.*
+    from emails cross join lateral (
+      select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
+        count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
+        min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
+        max(v.occurred_at) filter (where v.kind = 'held') as held_at
+      from email_events v
+      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
+        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) past
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
+      and not ${isSuspended(sql.fragment`emails.team_id`)}`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

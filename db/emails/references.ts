@@ -16,7 +16,9 @@ type Template = { version_id: string; slots: readonly string[]; compiled: Compil
 
 /** One team's, by the names that emails use. */
 export type References = {
+  /** The verified ones. */
   domains: Map<string, string>
+  pending: Set<string>
   templates: Map<string, Template>
   contacts: Map<string, string>
 }
@@ -56,11 +58,17 @@ export async function findReferences(
   )
   const byTeam = new Map<string, References>()
   for (const { sender } of calls) {
-    byTeam.set(sender.team_id, { domains: new Map(), templates: new Map(), contacts: new Map() })
+    byTeam.set(sender.team_id, {
+      domains: new Map(),
+      pending: new Set(),
+      templates: new Map(),
+      contacts: new Map(),
+    })
   }
   for (const row of rows) {
     const known = byTeam.get(row.team_id)
     if (row.kind === 'domain') known?.domains.set(row.key, row.id)
+    if (row.kind === 'pending') known?.pending.add(row.key)
     if (row.kind === 'contact') known?.contacts.set(row.key, row.id)
     if (row.kind === 'template') {
       const { version_id, slots } = { version_id: row.version_id ?? '', slots: row.slots ?? [] }
@@ -78,15 +86,15 @@ export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal 
 export function refusalOf(
   item: EmailItem,
   sender: EmailSender,
-  { domains, templates }: References,
+  { domains, pending, templates }: References,
 ): Refusal | null {
   const { path } = item
   const { domain } = item.from
   if (!domains.has(domain)) {
-    return new Refusal(
-      'from_domain_not_verified',
-      `${path}from: ${domain} is not a verified domain of this team`,
-    )
+    const why = pending.has(domain)
+      ? `${domain} is not verified yet: publish its DNS records, then have it verified`
+      : `${domain} is not a verified domain of this team: add it first`
+    return new Refusal('from_domain_not_verified', `${path}from: ${why}`)
   }
   if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
   if (item.template_id === null) return null

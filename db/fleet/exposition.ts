@@ -92,10 +92,12 @@ const jobSamples = (queues: readonly QueueStatus[]): Sample[] =>
     JOB_STATES.map((state): Sample => [`queue="${status.queue}",state="${state}"`, status[state]]),
   )
 
-async function gaugeSamples(database: Database): Promise<GaugeSamples> {
+type QueueLook = () => Promise<QueueStatus[]>
+
+async function gaugeSamples(database: Database, status: QueueLook): Promise<GaugeSamples> {
   const processes = await liveProcesses(database, SILENCE)
   const senders = await senderStates(database)
-  const queues = await queueStatus(database)
+  const queues = await status()
   const queued = await queuedByAge(database, AGES)
   const reports = await unsettledReports(database)
   return {
@@ -160,9 +162,12 @@ function counterLines(rows: readonly CounterRow[]): string[] {
 }
 
 /** Everything, as the database tells it now. */
-export async function exposition(database: Database): Promise<string> {
+export async function exposition(
+  database: Database,
+  status: QueueLook = () => queueStatus(database),
+): Promise<string> {
   const counters = counterLines(await fleetCounters(database))
-  const samples = await gaugeSamples(database)
+  const samples = await gaugeSamples(database, status)
   const gauges = (Object.keys(GAUGES) as (keyof typeof GAUGES)[]).flatMap((name) => [
     ...head(name, GAUGES[name], 'gauge'),
     ...samples[name].map(([labels, value]) => line(name, labels, value)),

@@ -7,7 +7,9 @@ create table teams (
   name text not null,
   created_at timestamptz not null,
   -- Since then its credentials are refused and its queued messages wait; null while it is in good standing.
-  suspended_at timestamptz
+  suspended_at timestamptz,
+  -- When the last suspension ended: what had waited by then goes out at the next sweep.
+  resumed_at timestamptz
 );
 
 -- Figures set here win over the plan's (decisions: limits of a team); no period means the calendar month.

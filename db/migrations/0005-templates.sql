@@ -10,14 +10,15 @@ create table templates (
 );
 
 create table template_versions (
-  team_id uuid not null,
+  team_id uuid not null references teams (id) on delete cascade,
   id uuid not null,
+  -- It may be gone: emails are rendered from their version for ever, whatever becomes of the template.
   template_id uuid not null,
   html text not null,
   body_text text not null,
   -- Slots that the html or the text declares, in order of first appearance.
   slots text[] not null,
   created_at timestamptz not null,
-  primary key (team_id, id),
-  foreign key (team_id, template_id) references templates (team_id, id) on delete cascade deferrable initially deferred
+  primary key (team_id, id)
 );
+create index template_versions_template on template_versions (team_id, template_id, id);

@@ -15,7 +15,9 @@ import {
   type MemberRow,
   membersOfTeam,
   type PersonRow,
+  personById,
   personByIdentity,
+  seatsOfPerson,
   setMembership,
   upsertPerson,
 } from './people.sql.ts'
@@ -105,4 +107,22 @@ export async function linkFor(by: By, login: Login): Promise<{ secret: string; e
   const link = await makeLink(by, person.id)
   await record(by, { team_id: login.team, action: 'login.link', subject: person.email })
   return link
+}
+
+/**
+ * Makes somebody a member at an owner's wish, with a link to hand on, where that gives away nothing but this team: one
+ * who runs the service, or is in other teams too, signs in by a door of their own. @throws Refusal.
+ */
+export async function invite(
+  by: By,
+  teamId: string,
+  wish: { email: string; role: Role },
+): Promise<{ email: string; secret: string | null }> {
+  const { user_id, email } = await addMember(by, teamId, wish)
+  const person = await personById(by.tx, user_id)
+  const seats = await seatsOfPerson(by.tx, user_id)
+  if (!person || person.operator || seats.length > 1) return { email, secret: null }
+  const { secret } = await makeLink(by, user_id)
+  await record(by, { team_id: teamId, action: 'login.link', subject: email })
+  return { email, secret }
 }

@@ -34,7 +34,7 @@ const REMEMBERED = 10_000
 
 /** The places of `count` more jobs of a team whose last one stands at `last`. Pure. */
 export function placesAfter(last: number, reached: number, count: number): number[] {
-  const first = Math.max(last, reached) + 1
+  const first = Math.max(last + 1, reached)
   return Array.from({ length: count }, (_, index) => first + index)
 }
 

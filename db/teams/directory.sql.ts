@@ -1,6 +1,5 @@
 /** Teams as an operator looks through them: all of them, newest first, and the accounts of many at once. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import {
   type AccountRow,
@@ -24,15 +23,13 @@ export async function teamsAfter(
     order by t.id desc limit ${limit}`)
 }
 
-const ownedRow = accountRow.concat(object({ team_id: string().defined() }))
-
 /** The accounts of these teams, to look at only. */
 export async function accountRowsOf(
   tx: Tx,
   teamIds: readonly string[],
 ): Promise<ReadonlyMap<string, AccountRow>> {
-  const rows = await tx.any(sql.type(ownedRow)`
-    select a.team_id, ${accountColumns} from ${accountTables}
+  const rows = await tx.any(sql.type(accountRow)`
+    select ${accountColumns} from ${accountTables}
     where a.team_id = any(${sql.array([...teamIds], 'uuid')})`)
   return new Map(rows.map((row) => [row.team_id, row]))
 }

@@ -4,7 +4,7 @@
  * queued waits, and goes out once it may go on. Nothing is deleted.
  */
 import type { At } from '../postgres/pool.ts'
-import { setSuspended, type TeamRow } from './teams.sql.ts'
+import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
 import { teamOrRefusal } from './view.ts'
 
 /** Suspends the team; suspending it again changes nothing. @throws Refusal not_found. */
@@ -17,6 +17,6 @@ export async function suspendTeam({ tx, now }: At, teamId: string): Promise<Team
 /** Ends a suspension; a team in good standing stays so. @throws Refusal not_found. */
 export async function resumeTeam({ tx }: Pick<At, 'tx'>, teamId: string): Promise<TeamRow> {
   await teamOrRefusal(tx, teamId)
-  await setSuspended(tx, teamId, null)
+  await setResumed(tx, teamId)
   return teamOrRefusal(tx, teamId)
 }

@@ -158,12 +158,29 @@ export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
-/** Suspends a team from `at` on, or from when it was before; null ends that. */
-export async function setSuspended(tx: Tx, id: string, at: Date | null): Promise<void> {
+/** Suspends a team from `at` on, or from when it was before. */
+export async function setSuspended(tx: Tx, id: string, at: Date): Promise<void> {
   await tx.query(sql.unsafe`
-    update teams set suspended_at = ${at === null ? null : sql.fragment`coalesce(suspended_at, ${sql.timestamp(at)})`}
-    where id = ${id}`)
+    update teams set suspended_at = coalesce(suspended_at, ${sql.timestamp(at)}) where id = ${id}`)
 }
+
+/** Ends a team's suspension, if it has one. */
+export async function setResumed(tx: Tx, id: string): Promise<void> {
+  await tx.query(sql.unsafe`
+    update teams set suspended_at = null, resumed_at = service_time()
+    where id = ${id} and suspended_at is not null`)
+}
+
+/** Whether the team of a message is suspended: then the message waits. */
+export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  exists (select from teams s where s.id = ${teamId} and s.suspended_at is not null)`
+
+/** Whether the team of a message has been let go on since a time: then its job may have come to nothing meanwhile. */
+export const wasResumedSince = (
+  teamId: FragmentSqlToken,
+  since: FragmentSqlToken,
+): FragmentSqlToken => sql.fragment`
+  exists (select from teams s where s.id = ${teamId} and s.resumed_at >= ${since})`
 
 const overridesRow = object({
   email_limit: number().defined().nullable(),

@@ -87,3 +87,38 @@ export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly 
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} order by t.id`)
 }
+
+const shownRow = listedRow.shape({ html: string().defined(), text: string().defined() })
+
+/** A template with the parts of its current version; null when the team has none of this id. */
+export async function templateById(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(shownRow)`
+    select t.id, t.name, t.version_id, v.slots, v.html, v.body_text as text, t.created_at, t.updated_at
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = ${id}`)
+}
+
+const historyRow = object({
+  id: string().defined(),
+  slots: array(string().defined()).defined(),
+  created_at: string().defined(),
+})
+export type ListedVersion = InferType<typeof historyRow>
+
+/** A template's versions, without their parts, newest first. */
+export async function versionsOfTemplate(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  limit: number,
+): Promise<readonly ListedVersion[]> {
+  return tx.any(sql.type(historyRow)`
+    select id, slots, created_at from template_versions
+    where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
+}
+
+/** Deletes a template and leaves its versions to the emails made from them. @returns it, or null without one. */
+export async function deleteTemplate(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(templateRow)`
+    delete from templates where team_id = ${teamId} and id = ${id} returning id, name`)
+}

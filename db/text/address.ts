@@ -16,6 +16,8 @@ export type Address = { address: string; domain: string; identity: string }
 /** An address, and a name before it that is never empty. */
 export type Mailbox = { name: string | null; address: string; domain: string }
 
+/** Of a display name that leaves room in a header line, in code points. */
+export const LONGEST_NAME = 256
 const LONGEST_ADDRESS = 254
 const LONGEST_LOCAL_PART = 64
 const LONGEST_DOMAIN = 253
@@ -136,9 +138,9 @@ function isHostname(ascii: string): boolean {
   )
 }
 
-/** RFC 5322 atoms and dots, spaces between; anything beyond ASCII counts as a letter (RFC 6532). */
+/** Whatever the phrase says, but for what marks an address or a quoted name (decisions: from with an unquoted name). */
 const unquotedName = (phrase: string): string | null =>
-  /^[\w !#$%&'*+\-/=?^`{|}~.\u{80}-\u{10ffff}]*$/u.test(phrase) ? phrase.replace(/ +/g, ' ') : null
+  /[<>"@]/.test(phrase) ? null : phrase.replace(/ +/g, ' ')
 
 /** The text of a phrase that is one quoted string and nothing else. */
 function quotedName(phrase: string): string | null {

@@ -6,7 +6,7 @@
  */
 import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from '../errors.ts'
-import { parseAddress } from './address.ts'
+import { LONGEST_NAME, parseAddress, parseMailbox } from './address.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
 
 /** Whether a JSON value is an object. */
@@ -14,6 +14,28 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const under = (path: string, member: string): string => (path === '' ? member : `${path}.${member}`)
+
+/** `a is`, or `a, b and c are`. */
+const listed = (names: readonly string[]): string => {
+  const last = names.at(-1) ?? ''
+  return names.length === 1 ? `${last} is` : `${names.slice(0, -1).join(', ')} and ${last} are`
+}
+
+/** Of a schema's `meta`: one of these fields has to be there, and not empty. */
+export type EitherOf = { eitherOf: readonly string[] }
+
+/** Every required field that is not there. */
+function missingFields<T extends AnyObject>(
+  schema: ObjectSchema<T>,
+  fields: Record<string, unknown>,
+): string[] {
+  const required = Object.entries(schema.fields).filter(
+    ([name, field]) => fields[name] === undefined && 'spec' in field && !field.spec.optional,
+  )
+  const { eitherOf = [] } = (schema.spec.meta ?? {}) as Partial<EitherOf>
+  const neither = eitherOf.length > 0 && eitherOf.every((name) => !fields[name])
+  return [...required.map(([name]) => name), ...(neither ? [eitherOf.join(' or ')] : [])]
+}
 
 /**
  * The fields of `value` that the schema knows, validated.
@@ -28,6 +50,8 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
   const fields = Object.fromEntries(known.map((field) => [field, value[field]]))
   const fault = textFault(fields)
   if (fault) throw new Refusal('bad_request', `${under(path, fault.path)} ${fault.problem}`)
+  const missing = missingFields(schema, fields).map((field) => under(path, field))
+  if (missing.length > 0) throw new Refusal('bad_request', `${listed(missing)} required`)
   try {
     schema.validateSync(fields, { strict: true })
     return fields as T
@@ -37,11 +61,23 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
   }
 }
 
+/** What a building block says of itself to the API's description (api/v1/openapi.ts), as a JSON schema. */
+export type Described = { jsonSchema: Readonly<Record<string, unknown>> }
+
+const described = (jsonSchema: Described['jsonSchema']): Described => ({ jsonSchema })
+
 // The building blocks of schemas, with messages that read after the field's path.
 
 /** A string of `min` to `max` code points. */
 export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
   string()
+    .meta(
+      described({
+        type: 'string',
+        ...(min > 0 ? { minLength: min } : {}),
+        ...(Number.isFinite(max) ? { maxLength: max } : {}),
+      }),
+    )
     .typeError('${path} must be a string')
     .test('length', `\${path} must have ${min} to ${max} characters`, (value) => {
       if (value === undefined) return true
@@ -52,6 +88,7 @@ export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
 /** A string of at most `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()
+    .meta(described({ type: 'string', description: `At most ${max} bytes of UTF-8.` }))
     .typeError('${path} must be a string')
     .test(
       'bytes',
@@ -62,16 +99,26 @@ export const bytes = (max: number) =>
 /** A UUID of any version, in either case. */
 export const uuid = () =>
   string()
+    .meta(described({ type: 'string', format: 'uuid' }))
     .typeError('${path} must be a UUID')
     .test('uuid', '${path} must be a UUID', (value) => value === undefined || isUuid(value))
 
 /** A client's own key for a send (decisions: sizes). */
 export const idempotencyKey = () =>
-  text({ min: 1, max: 255 }).matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
+  text({ min: 1, max: 255 })
+    .meta(described({ type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' }))
+    .matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
+
+/** What a peer takes and we do not: refused, for a send without it would be another one (decisions: unknown fields). */
+export const unsupported = () =>
+  mixed()
+    .meta(described({ not: {} }))
+    .test('unsupported', '${path} is not supported', (value) => value === undefined)
 
 /** One bare email address. */
 export const address = () =>
   string()
+    .meta(described({ type: 'string', maxLength: 254, examples: ['someone@example.org'] }))
     .typeError('${path} must be a string')
     .test(
       'address',
@@ -79,21 +126,33 @@ export const address = () =>
       (value) => value === undefined || parseAddress(value) !== null,
     )
 
+/** One email address, bare or behind a name. */
+export const mailbox = () =>
+  string()
+    .meta(described({ type: 'string', examples: ['Someone <someone@example.org>'] }))
+    .typeError('${path} must be a string')
+    .test('mailbox', '${path} must be an email address', (value) => {
+      if (value === undefined) return true
+      const parsed = parseMailbox(value)
+      return parsed !== null && codePoints(parsed.name ?? '') <= LONGEST_NAME
+    })
+
 /** A list of UUIDs. One test for all of them: a body holds hundreds of thousands, and yup takes its time with each. */
 export const uuids = () =>
-  mixed<string[]>().test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
-    if (value === undefined) return true
-    if (!Array.isArray(value)) return false
-    const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
-    return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
-  })
+  mixed<string[]>()
+    .meta(described({ type: 'array', items: { type: 'string', format: 'uuid' } }))
+    .test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
+      if (value === undefined) return true
+      if (!Array.isArray(value)) return false
+      const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
+      return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
+    })
 
 /** A map of string to string; any key is an ordinary one, `__proto__` too. */
 export const stringMap = () =>
-  mixed<Record<string, string>>().test(
-    'map',
-    '${path} must be an object whose values are strings',
-    (value, { path, createError }) => {
+  mixed<Record<string, string>>()
+    .meta(described({ type: 'object', additionalProperties: { type: 'string' } }))
+    .test('map', '${path} must be an object whose values are strings', (value, { path, createError }) => {
       if (value === undefined || isPlainMap(value)) return true
       const [key] = isObject(value)
         ? (Object.entries(value).find(([, text]) => typeof text !== 'string') ?? [])
@@ -101,5 +160,4 @@ export const stringMap = () =>
       return key === undefined
         ? false
         : createError({ message: () => `${memberPath(path, key)} must be a string` })
-    },
-  )
+    })

@@ -43,15 +43,35 @@ export function headersFault(headers: Readonly<Record<string, string>>): string 
   return null
 }
 
+/** What a header name is made of (RFC 7230). */
+export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
+
+/**
+ * The first header whose name begins with one of these, whatever its case, as a message that names it; null for none.
+ * What an operator's relay obeys is the operator's to reserve: the contract's own list is closed.
+ */
+export function reservedFault(
+  headers: Readonly<Record<string, string>>,
+  prefixes: readonly string[],
+): string | null {
+  for (const name of Object.keys(headers)) {
+    const prefix = prefixes.find((reserved) => name.toLowerCase().startsWith(reserved.toLowerCase()))
+    if (prefix !== undefined) return `${memberPath('headers', name)} ${reservedBy(prefix)}`
+  }
+  return null
+}
+
+const reservedBy = (prefix: string): string =>
+  `must not be set: names beginning with ${prefix.toUpperCase()} are reserved`
+
 /** A token of RFC 7230, which is narrower than a field name of RFC 5322 and so valid under both. */
 function nameProblem(name: string, seen: ReadonlySet<string>): string | null {
   if (name.length > LONGEST_NAME) return `must have a name of at most ${LONGEST_NAME} characters`
-  if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name)) return 'must have a name that is a valid header token'
+  if (!HEADER_TOKEN.test(name)) return 'must have a name that is a valid header token'
   const lower = name.toLowerCase()
   if (RESERVED_NAMES.has(lower)) return 'must not be set: the name is reserved'
   const prefix = RESERVED_PREFIXES.find((reserved) => lower.startsWith(reserved))
-  if (prefix !== undefined)
-    return `must not be set: names beginning with ${prefix.toUpperCase()} are reserved`
+  if (prefix !== undefined) return reservedBy(prefix)
   if (seen.has(lower)) return 'must not be given twice (names differ only in case)'
   return null
 }

@@ -45,9 +45,7 @@ export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[
   // Locked in one order by everyone, so that two transactions over the same rows cannot deadlock.
   const there = new Set((await lockMessages(tx, events)).map(keyOf))
   const placed = events.filter((event) => there.has(keyOf(event)))
-  const stored = placed.length > 0 ? await insertWhatsappEvents(tx, placed) : []
-  const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
-  const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
+  const news = placed.length > 0 ? await insertWhatsappEvents(tx, placed) : []
   await accept(tx, news)
   await raise(tx, news)
   return events.map((event) => (there.has(keyOf(event)) ? APPLIED : UNKNOWN))

@@ -1,6 +1,6 @@
 /** The settings of an API process: what is half set or guessable stops it, in one clear line each. */
 import t from 'tap'
-import { readApiSettings } from '../../api/config.ts'
+import { readApiSettings, reservedPrefixes } from '../../api/config.ts'
 import { portFault, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
@@ -51,4 +51,11 @@ t.test('HOST is the only address that is listened to', async (t) => {
   const api = await startApi(t, url, { HOST: '127.0.0.2' })
   t.equal((await fetch(`${api.base.replace('127.0.0.1', '127.0.0.2')}/health`)).status, 200)
   await t.rejects(fetch(`${api.base}/health`))
+})
+
+t.test('reserved header prefixes are beginnings of header names, separated by commas', async (t) => {
+  const settings = readApiSettings({ ...BASE, RESERVED_HEADER_PREFIXES: 'X-SMTPAPI, X-MC-,' })
+  t.strictSame(reservedPrefixes(settings), ['X-SMTPAPI', 'X-MC-'])
+  t.strictSame(reservedPrefixes(readApiSettings(BASE)), [])
+  t.match(faults({ RESERVED_HEADER_PREFIXES: 'X-MC-,a b' }), [/^RESERVED_HEADER_PREFIXES must be beginnings/])
 })

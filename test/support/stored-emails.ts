@@ -38,6 +38,9 @@ const ITEM: EmailItem = {
   idempotency_key: null,
 }
 
+/** An item that is accepted, with whatever a test changes of it. */
+export const anItem = (changes: Partial<EmailItem> = {}): EmailItem => ({ ...ITEM, ...changes })
+
 /** A database of the test's own with what makes emails. Everything ends with the test. */
 export async function openStore(t: Test): Promise<Store> {
   const { url } = await testDatabase(t)
@@ -68,7 +71,7 @@ export async function openStore(t: Test): Promise<Store> {
       return database.transaction(async (tx) => {
         const sender = { team_id: teamId, domain: null }
         const [outcome] = await acceptEmails({ tx, queue, versions: createVersions() }, sender, [
-          { ...ITEM, ...changes },
+          anItem(changes),
         ])
         if (outcome?.kind === 'stored') return outcome.row
         throw new Error(outcome?.kind === 'refused' ? outcome.refusal.message : 'a replay')

@@ -6,6 +6,7 @@
  */
 import type { NodemailerError } from 'nodemailer'
 import type { Describe, Outcome } from './provider.ts'
+import { withWayOut } from './smtp-url.ts'
 
 /** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
 export type Attempt = {
@@ -82,14 +83,14 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   if (replied && /^[45]\d\d/.test(response)) {
     return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
   }
-  const words = response || `${error.message}${code ? ` (${code})` : ''}`
+  const words = response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`)
   if (attempt.handed_over && responseCode !== 421) {
     return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
   }
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
-  if (BEFORE_MAIL.has(command ?? '') && !attempt.isBegun()) {
+  if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {
     // It was reached, and does not want us.
     return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
   }

@@ -80,3 +80,10 @@ const decode = (text: string): string => {
     return text
   }
 }
+
+/** Node's words about a relay's certificate, with what SMTP_URL can say of it; other words as they are. */
+export function withWayOut(words: string): string {
+  if (!/certificate/i.test(words)) return words
+  const [reason] = words.split(';')
+  return `${reason}: name its authority by NODE_EXTRA_CA_CERTS, or add to SMTP_URL tls.rejectUnauthorized=false (encrypted, unchecked) or ignoreTLS=true (in the clear)`
+}

@@ -12,7 +12,7 @@ const VERBS: Record<string, string[]> = {
   domain: ['add', 'verify', 'rekey', 'remove', 'list'],
   key: ['create', 'revoke', 'list'],
   session: ['create', 'list', 'revoke'],
-  template: ['create', 'update', 'list'],
+  template: ['create', 'update', 'list', 'show', 'delete'],
   topic: ['create', 'list', 'delete'],
   plan: ['load', 'list'],
   email: ['list', 'find', 'show', 'requeue', 'delete'],

@@ -111,5 +111,11 @@ t.test('team suspend tells since when, once; team resume ends it', async (t) => 
   t.match(await cli.json(['team', 'show', id]), { suspended_at: suspended.suspended_at })
   t.match(await cli.json(['team', 'list']), [{ id, suspended_at: suspended.suspended_at }])
   t.match(await cli.json(['team', 'resume', id]), { id, suspended_at: null })
+  const deeds = await cli.json(['audit', 'list', '--team', id])
+  t.match(deeds, [
+    { action: 'team.resume', actor: 'cli', subject: 'Acme' },
+    { action: 'team.suspend', actor: 'cli' },
+    { action: 'team.suspend' },
+  ])
   t.match(await cli.fault(['team', 'suspend', '00000000-0000-7000-8000-000000000000']), /there is no team/)
 })

@@ -250,9 +250,8 @@ t.test('groups, lists, routes, comments, trailing text and control characters ar
     'A <a@b.co>, B <c@d.co>',
     'A <a@b.co> x',
     '<a@b.co> (c)',
-    '(c) <a@b.co>',
+
     'G: A <a@b.co>;',
-    'A, B <a@b.co>',
   ]
   const angles = [
     '<@x.co:a@b.co>',
@@ -271,7 +270,7 @@ t.test('groups, lists, routes, comments, trailing text and control characters ar
     '"A" B <a@b.co>',
     '"A"" <a@b.co>',
     '"A\\" <a@b.co>',
-    'A\\B <a@b.co>',
+
     'a@b.co <a@b.co>',
   ]
   const controls = [

@@ -1,0 +1,29 @@
+/** What a person changes, in one transaction with its line in the audit trail. */
+import { type Deed, record } from '../../db/audit/record.ts'
+import type { At } from '../../db/postgres/pool.ts'
+import type { PageDeps, PersonRequest, TeamRequest } from './page.ts'
+
+/**
+ * Does something together with its record, or not at all.
+ */
+export async function act<T>(
+  { person, now }: PersonRequest,
+  { database }: Pick<PageDeps, 'database'>,
+  deed: Deed,
+  work: (at: At & { actor: string }) => Promise<T>,
+): Promise<T> {
+  return database.transaction(async (tx) => {
+    const by = { tx, now, actor: person.email }
+    const result = await work(by)
+    await record(by, deed)
+    return result
+  })
+}
+
+/** A deed in the team of the request. */
+export const inTeam = ({ team }: TeamRequest, action: string, subject: string, detail = ''): Deed => ({
+  team_id: team.id,
+  action,
+  subject,
+  detail,
+})

@@ -1,0 +1,44 @@
+/** What changed between two texts, line by line. Pure. Beyond a bound the one stands whole before the other. */
+
+export type DifferenceLine = { sign: '+' | '-' | ' '; text: string }
+
+/** Cells of the table that finds the longest common part. */
+const MOST = 4_000_000
+
+const all = (sign: '+' | '-', lines: readonly string[]): DifferenceLine[] =>
+  lines.map((text) => ({ sign, text }))
+
+/** Lengths of the longest common parts of all ends of the two texts. */
+function commonLengths(before: readonly string[], after: readonly string[]): Uint32Array[] {
+  const table = Array.from({ length: before.length + 1 }, () => new Uint32Array(after.length + 1))
+  for (let i = before.length - 1; i >= 0; i--) {
+    for (let j = after.length - 1; j >= 0; j--) {
+      const row = table[i] as Uint32Array
+      const below = table[i + 1] as Uint32Array
+      row[j] = before[i] === after[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0)
+    }
+  }
+  return table
+}
+
+/** The lines of both, each as gone, new or kept. */
+export function difference(one: string, other: string): DifferenceLine[] {
+  const before = one.split(/\r?\n/)
+  const after = other.split(/\r?\n/)
+  if (before.length * after.length > MOST) return [...all('-', before), ...all('+', after)]
+  const table = commonLengths(before, after)
+  const lines: DifferenceLine[] = []
+  let i = 0
+  let j = 0
+  while (i < before.length && j < after.length) {
+    if (before[i] === after[j]) {
+      lines.push({ sign: ' ', text: before[i++] ?? '' })
+      j++
+    } else if ((table[i + 1]?.[j] ?? 0) >= (table[i]?.[j + 1] ?? 0)) {
+      lines.push({ sign: '-', text: before[i++] ?? '' })
+    } else {
+      lines.push({ sign: '+', text: after[j++] ?? '' })
+    }
+  }
+  return [...lines, ...all('-', before.slice(i)), ...all('+', after.slice(j))]
+}

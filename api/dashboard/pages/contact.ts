@@ -1,0 +1,235 @@
+/** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
+import { changeContact, contactIdentity, removeContact } from '../../../db/contacts/edit.ts'
+import { type ContactDetail, liftSuppression, showContact } from '../../../db/contacts/lift.ts'
+import { emailsToContact } from '../../../db/contacts/search.sql.ts'
+import { resubscribe, unsubscribe } from '../../../db/contacts/subscription.ts'
+import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
+import { act, inTeam } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { propertiesOf, typedProperties } from '../properties.ts'
+import type { Form, Section } from '../section.ts'
+import { topicChoices } from './contacts.ts'
+
+/** How many of its emails are shown. */
+const LATEST = 20
+
+const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'contacts', params.email ?? '', ...rest)
+
+/** Why nothing should be sent to it. */
+function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
+  const { team, now } = request
+  if (contact.suppression === null) return []
+  const cause = contact.suppression_cause
+  const facts: Section = {
+    kind: 'facts',
+    title: 'Suppressed',
+    facts: cause
+      ? [
+          { label: 'Cause', cell: status(contact.suppression, { text: cause.what }) },
+          { label: 'When', cell: time(cause.at, now) },
+          { label: 'In the server’s words', cell: text(cause.detail) },
+          {
+            label: 'Email',
+            cell: text(cause.email_id, { code: true, href: teamPath(team, 'emails', cause.email_id) }),
+          },
+          {
+            label: 'Report',
+            cell: text(cause.report_id ?? 'none: the server said so at once', {
+              code: cause.report_id !== null,
+            }),
+          },
+        ]
+      : [{ label: 'Cause', cell: status(contact.suppression) }],
+  }
+  const lift: Form = {
+    action: here(request, 'lift'),
+    method: 'post',
+    submit: 'Lift the suppression',
+    confirm: `Let ${contact.email} get mail again?`,
+    fields: [
+      {
+        name: 'reason',
+        label: 'Reason',
+        type: 'text',
+        required: true,
+        hint: 'Kept in the audit trail. The contact becomes what it was before.',
+      },
+    ],
+  }
+  return team.role === 'viewer' ? [facts] : [facts, { kind: 'form', folded: true, ...lift }]
+}
+
+function changes(
+  contact: ContactDetail,
+  request: TeamRequest,
+  topics: Awaited<ReturnType<typeof topicsOfTeam>>,
+): Section[] {
+  if (request.team.role === 'viewer') return []
+  const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
+    action: here(request, verb),
+    method: 'post',
+    fields: [],
+    submit,
+    tone: 'quiet',
+    ...more,
+  })
+  const forms = [
+    ...(contact.status === 'subscribed' ? [press('unsubscribe', 'Unsubscribe')] : []),
+    ...(contact.status === 'unsubscribed' && contact.suppression === null
+      ? [press('resubscribe', 'Resubscribe')]
+      : []),
+    press('delete', 'Delete', { tone: 'danger', confirm: `Forget ${contact.email} wholly?` }),
+  ]
+  return [
+    {
+      kind: 'form',
+      folded: true,
+      action: here(request),
+      method: 'post',
+      submit: 'Change properties and topics',
+      fields: [
+        {
+          name: 'properties',
+          label: 'Properties',
+          type: 'textarea',
+          code: true,
+          rows: 6,
+          value: typedProperties(contact.properties),
+          hint: 'One a line, such as name: Ana. A line taken away is a property taken away.',
+        },
+        ...topicChoices(topics, contact.topic_ids),
+      ],
+    },
+    { kind: 'actions', forms },
+  ]
+}
+
+async function sent(
+  contact: ContactDetail,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section> {
+  const identity = contactIdentity(contact.email)
+  const spellings = [...new Set([identity, contact.email.toLowerCase()])]
+  const emails = await emailsToContact(database, team.id, spellings, LATEST)
+  const search = new URLSearchParams({ recipient: contact.email })
+  return {
+    kind: 'table',
+    title: 'Emails to it',
+    columns: ['Status', 'Subject', 'Accepted'].map((label) => ({ label })),
+    rows: emails.map(({ id, subject, created_at, status: word }) => ({
+      cells: [status(word), text(subject, { href: teamPath(team, 'emails', id) }), time(created_at, now)],
+    })),
+    next:
+      emails.length < LATEST
+        ? null
+        : { href: `${teamPath(team, 'emails')}?${search}`, label: 'All emails to it' },
+    empty: 'No email was sent to it.',
+  }
+}
+
+const page: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts/:email',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, params, now } = request
+    const { database } = deps
+    const contact = await showContact(database, team.id, contactIdentity(params.email ?? ''))
+    const topics = await topicsOfTeam(database, team.id)
+    const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
+    const properties = Object.entries(contact.properties)
+    return show({
+      title: contact.email,
+      back: { href: teamPath(team, 'contacts'), label: 'Contacts' },
+      sections: [
+        {
+          kind: 'facts',
+          facts: [
+            { label: 'Status', cell: status(contact.status) },
+            { label: 'Topics', cell: text(names.join(', ')) },
+            { label: 'Added', cell: time(contact.created_at, now) },
+            { label: 'Changed', cell: time(contact.updated_at, now) },
+            ...(contact.suppression_lifted_at
+              ? [{ label: 'Suppression lifted', cell: time(contact.suppression_lifted_at, now) }]
+              : []),
+            { label: 'Id', cell: text(contact.id, { code: true, copy: true }) },
+            ...properties.map(([label, value]) => ({ label, cell: text(value) })),
+          ],
+        },
+        ...suppression(contact, request),
+        ...changes(contact, request, topics),
+        await sent(contact, request, deps),
+      ],
+    })
+  },
+}
+
+const change: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/:email',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const identity = contactIdentity(params.email ?? '')
+    const properties = propertiesOf(form.get('properties') ?? '')
+    await act(request, deps, inTeam(request, 'contact.change', params.email ?? ''), (at) =>
+      changeContact(at, team.id, identity, { properties, topic_ids: form.getAll('topic_ids') }),
+    )
+    return redirect(here(request), 'The contact is changed.')
+  },
+}
+
+/** A press that changes whether the contact hears from the team. */
+const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage => ({
+  method: 'POST',
+  path: `/teams/:team/contacts/:email/${verb}`,
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params } = request
+    const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
+    await act(request, deps, inTeam(request, `contact.${verb}`, params.email ?? ''), (at) =>
+      work(at, team.id, contactIdentity(params.email ?? '')),
+    )
+    return redirect(here(request), `The contact is ${verb}d.`)
+  },
+})
+
+const lift: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/:email/lift',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const reason = form.get('reason') ?? ''
+    const identity = contactIdentity(params.email ?? '')
+    await act(request, deps, inTeam(request, 'contact.lift', params.email ?? '', reason), (at) =>
+      liftSuppression(at, team.id, { identity, reason }),
+    )
+    return redirect(here(request), 'The suppression is lifted.')
+  },
+}
+
+const remove: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/:email/delete',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params } = request
+    await act(request, deps, inTeam(request, 'contact.delete', params.email ?? ''), (at) =>
+      removeContact(at, team.id, contactIdentity(params.email ?? '')),
+    )
+    return redirect(teamPath(team, 'contacts'), 'The contact is forgotten.')
+  },
+}
+
+export const contactPages = [
+  page,
+  change,
+  subscription('unsubscribe'),
+  subscription('resubscribe'),
+  lift,
+  remove,
+]

@@ -1,0 +1,130 @@
+/** A team's contacts: the list with its filter, and a new one. */
+import { CONTACT_STATUSES } from '../../../db/contacts/contacts.sql.ts'
+import { createContact } from '../../../db/contacts/edit.ts'
+import { contactsFound } from '../../../db/contacts/search.sql.ts'
+import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+import { act, inTeam } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { contactOf } from '../properties.ts'
+import type { Field, Section } from '../section.ts'
+
+type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
+
+function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
+  const fields: Field[] = [
+    { name: 'email', label: 'Part of the address', type: 'search' },
+    { name: 'status', label: 'Status', type: 'select', options: anyOf(CONTACT_STATUSES) },
+    {
+      name: 'topic',
+      label: 'Topic',
+      type: 'select',
+      options: [...anyOf([]), ...topics.map(({ id, name }) => ({ value: id, label: name }))],
+    },
+  ]
+  const here = teamPath(team, 'contacts')
+  const isSet = ['email', 'status', 'topic'].some((name) => given(query, name) !== undefined)
+  return {
+    kind: 'filter',
+    action: here,
+    method: 'get',
+    fields: filled(fields, query),
+    submit: 'Find',
+    reset: isSet ? { href: here, label: 'Clear' } : null,
+    more: team.role === 'viewer' ? [] : [{ href: `${here}/import`, label: 'Import from CSV' }],
+  }
+}
+
+/** Which topics a form offers, and which of them a contact has. */
+export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[] =>
+  topics.length === 0
+    ? []
+    : [
+        {
+          name: 'topic_ids',
+          label: 'Topics',
+          type: 'checks',
+          options: topics.map(({ id, name }) => ({ value: id, label: name, selected: chosen.includes(id) })),
+        },
+      ]
+
+const createForm = ({ team }: TeamRequest, topics: Topics): Section => ({
+  kind: 'form',
+  folded: true,
+  action: teamPath(team, 'contacts'),
+  method: 'post',
+  submit: 'Add a contact',
+  fields: [
+    { name: 'email', label: 'Email address', type: 'email', required: true },
+    {
+      name: 'properties',
+      label: 'Properties',
+      type: 'textarea',
+      code: true,
+      hint: 'One a line, such as name: Ana',
+    },
+    ...topicChoices(topics, []),
+  ],
+})
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, query, now } = request
+    const topics = await topicsOfTeam(database, team.id)
+    const topic = given(query, 'topic')
+    const search = {
+      email: given(query, 'email'),
+      status: CONTACT_STATUSES.find((word) => word === given(query, 'status')),
+      topic: topic !== undefined && isUuid(topic) ? topic : undefined,
+    }
+    const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
+    const { rows, next } = pageOf(
+      request,
+      await contactsFound(database, team.id, search, page),
+      ({ id }) => id,
+    )
+    const names = new Map(topics.map(({ id, name }) => [id, name]))
+    return show({
+      title: 'Contacts',
+      sections: [
+        filterForm(request, topics),
+        {
+          kind: 'table',
+          columns: ['Status', 'Address', 'Topics', 'Added'].map((label) => ({ label })),
+          rows: rows.map((contact) => ({
+            cells: [
+              status(contact.status),
+              text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
+              text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+              time(contact.created_at, now),
+            ],
+          })),
+          next,
+          empty: Object.values(search).some(Boolean) ? 'No contact matches.' : 'No contacts yet.',
+        },
+        ...(team.role === 'viewer' ? [] : [createForm(request, topics)]),
+      ],
+    })
+  },
+}
+
+const create: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, form } = request
+    const wanted = contactOf(form)
+    const { email } = await act(request, deps, inTeam(request, 'contact.create', wanted.email), (at) =>
+      createContact({ ...deps, ...at }, team.id, wanted),
+    )
+    return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
+  },
+}
+
+export const contactsPages = [list, create]

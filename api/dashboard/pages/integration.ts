@@ -1,0 +1,56 @@
+/** How to call the API as this team: ready to paste, with the team's own domains, templates and topics. */
+import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { show, type TeamPage, type TeamRequest } from '../page.ts'
+import type { Section } from '../section.ts'
+
+/** A call for a shell. */
+function curl({ home }: TeamRequest, path: string, body: unknown): string {
+  const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)
+  return [
+    `curl ${home.origin}${path} \\`,
+    `  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\`,
+    `  -H "Content-Type: application/json" \\`,
+    `  -d '${json}'`,
+  ].join('\n')
+}
+
+async function examples(
+  request: TeamRequest,
+  database: Parameters<typeof domainsOfTeam>[0],
+): Promise<Section[]> {
+  const domains = await domainsOfTeam(database, request.team.id)
+  const domain = (domains.find(({ status }) => status === 'verified') ?? domains[0])?.name ?? 'example.com'
+  const [template] = await templatesOfTeam(database, request.team.id)
+  const email = { from: `Your name <hello@${domain}>`, to: ['someone@example.com'], subject: 'Hello' }
+  const sections: Section[] = [
+    {
+      kind: 'code',
+      title: 'Send an email',
+      note: 'With an idempotency_key a repeated call sends nothing twice.',
+      code: curl(request, '/v1/emails', { ...email, html: '<p>Hello</p>', idempotency_key: 'order-17' }),
+    },
+  ]
+  if (template) {
+    const variables = Object.fromEntries(template.slots.map((slot) => [slot, '…']))
+    const code = curl(request, '/v1/emails', { ...email, template_id: template.id, variables })
+    sections.push({ kind: 'code', title: `Send the template ${template.name}`, code })
+  }
+  const contact = { email: 'someone@example.com', properties: { name: 'Ana' } }
+  return [...sections, { kind: 'code', title: 'Add a contact', code: curl(request, '/v1/contacts', contact) }]
+}
+
+const page: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/integration',
+  access: 'viewer',
+  async handle(request, { database }) {
+    return show({
+      title: 'Integration',
+      lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
+      sections: await examples(request, database),
+    })
+  },
+}
+
+export const integrationPages = [page]

@@ -1,0 +1,148 @@
+/** API keys: what each may do and when it was used last; made, shown once, revoked. */
+import { type KeyRow, keysOfTeam, revokeKey, SCOPES } from '../../../db/credentials/credentials.sql.ts'
+import { issueKey } from '../../../db/credentials/issue.ts'
+import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { act, inTeam } from '../act.ts'
+import { type Cell, status, text, time } from '../cell.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Section } from '../section.ts'
+
+function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
+  if (revoked_at !== null) return 'revoked'
+  return expires_at !== null && new Date(expires_at) <= now ? 'expired' : 'active'
+}
+
+function cellsOf(key: KeyRow, { team, now }: TeamRequest): Cell[] {
+  const state = stateOf(key, now)
+  const cells = [
+    status(state),
+    text(key.name, { detail: `${key.prefix}…` }),
+    text(key.scopes.join(', '), { detail: key.domain === null ? 'any domain' : `only from ${key.domain}` }),
+    time(key.last_used_at, now),
+    time(key.expires_at, now),
+  ]
+  if (team.role !== 'owner') return cells
+  const button = {
+    action: teamPath(team, 'keys', key.id, 'revoke'),
+    label: 'Revoke',
+    confirm: `Revoke the key ${key.name}? Whatever uses it is refused at once.`,
+    tone: 'danger' as const,
+  }
+  return [...cells, state === 'active' ? { text: '', button } : text('')]
+}
+
+function createForm({ team }: TeamRequest, domains: readonly string[]): Section {
+  return {
+    kind: 'form',
+    title: 'A new key',
+    action: teamPath(team, 'keys'),
+    method: 'post',
+    submit: 'Make a key',
+    fields: [
+      {
+        name: 'name',
+        label: 'What tells it from other keys',
+        type: 'text',
+        required: true,
+        placeholder: 'web shop',
+      },
+      {
+        name: 'scopes',
+        label: 'What it may do',
+        type: 'checks',
+        options: SCOPES.map((scope) => ({ value: scope, label: scope, selected: scope === 'emails:send' })),
+      },
+      {
+        name: 'domain',
+        label: 'From which domain it may send',
+        type: 'select',
+        options: [
+          { value: '', label: 'any of the team' },
+          ...domains.map((name) => ({ value: name, label: `only ${name}` })),
+        ],
+      },
+      { name: 'expires', label: 'Last day (UTC); empty for none', type: 'date' },
+    ],
+  }
+}
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/keys',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team } = request
+    const keys = [...(await keysOfTeam(database, team.id))].reverse()
+    const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
+    const labels = [
+      'State',
+      'Name',
+      'Scopes',
+      'Last used',
+      'Expires',
+      ...(team.role === 'owner' ? ['Action'] : []),
+    ]
+    return show({
+      title: 'API keys',
+      lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
+      sections: [
+        {
+          kind: 'table',
+          id: 'keys',
+          live: true,
+          columns: labels.map((label) => ({ label })),
+          rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
+          empty: 'No keys yet.',
+        },
+        ...(team.role === 'owner' ? [createForm(request, domains)] : []),
+      ],
+    })
+  },
+}
+
+/** The end of a day. @throws Refusal bad_request. */
+function endOf(day: string): Date | null {
+  if (day === '') return null
+  const start = Date.parse(`${day}T00:00:00Z`)
+  if (Number.isNaN(start)) throw new Refusal('bad_request', 'the last day must be a date')
+  return new Date(start + 86_400_000)
+}
+
+const create: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/keys',
+  access: 'owner',
+  async handle(request, deps) {
+    const { team, form } = request
+    const name = (form.get('name') ?? '').trim()
+    const wanted = {
+      name,
+      scopes: form.getAll('scopes'),
+      domain: form.get('domain') || null,
+      expires_at: endOf(form.get('expires') ?? ''),
+    }
+    const deed = inTeam(request, 'key.create', name, wanted.scopes.join(', '))
+    const { key } = await act(request, deps, deed, (at) => issueKey(at, team.id, wanted))
+    const words = `The key ${name}. Copy it now: it is not shown again.`
+    return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
+  },
+}
+
+const revoke: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/keys/:id/revoke',
+  access: 'owner',
+  async handle(request, deps) {
+    const { team, params, now } = request
+    const id = params.id ?? ''
+    const row = await act(request, deps, inTeam(request, 'key.revoke', id), async ({ tx }) => {
+      const revoked = await revokeKey(tx, team.id, id, now)
+      if (!revoked) throw new Refusal('not_found', 'there is no such key')
+      return revoked
+    })
+    return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
+  },
+}
+
+export const keysPages = [list, create, revoke]

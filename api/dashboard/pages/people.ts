@@ -1,0 +1,203 @@
+/** The people of a team: who they are, what they may do, when they were here; invited by a link, removed. */
+import { Refusal } from '../../../db/errors.ts'
+import { addMember, invite, removeMember } from '../../../db/people/members.ts'
+import { type MemberRow, membersOfTeam } from '../../../db/people/people.sql.ts'
+import { ROLES, type Role } from '../../../db/people/roles.ts'
+import { deleteSessionsOf } from '../../../db/people/sessions.sql.ts'
+import { act, inTeam } from '../act.ts'
+import { type Cell, plural, status, text, time } from '../cell.ts'
+import { BASE, type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Form } from '../section.ts'
+
+const SAYS: Record<Role, string> = {
+  viewer: 'viewer: reads',
+  editor: 'editor: also templates, topics, contacts, requeueing',
+  owner: 'owner: also keys, domains, people',
+}
+
+const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
+
+function cellsOf({ email, role, last_seen_at, user_id }: MemberRow, { team, now }: TeamRequest): Cell[] {
+  const own = team.role === 'owner'
+  return [text(email, own ? { href: here(team, user_id) } : {}), status(role), time(last_seen_at, now)]
+}
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/people',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team } = request
+    const members = await membersOfTeam(database, team.id)
+    const form: Form = {
+      action: here(team),
+      method: 'post',
+      submit: 'Invite',
+      fields: [
+        { name: 'email', label: 'Email address', type: 'email', required: true },
+        {
+          name: 'role',
+          label: 'Role',
+          type: 'select',
+          options: ROLES.map((role) => ({ value: role, label: SAYS[role] })),
+        },
+      ],
+    }
+    return show({
+      title: 'People',
+      lead: 'Who may look into this team, and change it.',
+      sections: [
+        {
+          kind: 'table',
+          columns: ['Address', 'Role', 'Last here'].map((label) => ({ label })),
+          rows: members.map((member) => ({ cells: cellsOf(member, request) })),
+          empty: 'Nobody yet: only operators see this team.',
+        },
+        ...(team.role === 'owner' ? [{ kind: 'form' as const, title: 'Invite somebody', ...form }] : []),
+      ],
+    })
+  },
+}
+
+/** @throws Refusal bad_request. */
+function roleOf(form: URLSearchParams): Role {
+  const role = ROLES.find((word) => word === form.get('role'))
+  if (role) return role
+  throw new Refusal('bad_request', `role must be one of ${ROLES.join(', ')}`)
+}
+
+/** What to hand on to somebody who was invited. */
+function linkNotice(
+  { home }: TeamRequest,
+  { email, secret }: { email: string; secret: string | null },
+): Notice {
+  if (secret === null) {
+    return {
+      tone: 'good',
+      text: `${email} is a member, and signs in as before: they are not of this team alone.`,
+    }
+  }
+  const url = new URL(`${BASE}/login/${secret}`, home).href
+  return { tone: 'good', text: `Give ${email} this link: it is good once, for 15 minutes.`, secret: url }
+}
+
+const add: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/people',
+  access: 'owner',
+  async handle(request, { database }) {
+    const { team, form, person, now } = request
+    const wish = { email: form.get('email') ?? '', role: roleOf(form) }
+    const invited = await database.transaction((tx) =>
+      invite({ tx, now, actor: person.email }, team.id, wish),
+    )
+    return redirect(here(team), linkNotice(request, invited))
+  },
+}
+
+/** @throws Refusal not_found. */
+async function memberOf({ team, params }: TeamRequest, database: Parameters<typeof membersOfTeam>[0]) {
+  const member = (await membersOfTeam(database, team.id)).find(({ user_id }) => user_id === params.id)
+  if (member) return member
+  throw new Refusal('not_found', 'there is no such member')
+}
+
+const page: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/people/:id',
+  access: 'owner',
+  async handle(request, { database }) {
+    const { team } = request
+    const { email, role, user_id: id } = await memberOf(request, database)
+    const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
+      action: here(team, id, verb),
+      method: 'post',
+      fields: [],
+      submit,
+      tone: 'quiet',
+      ...more,
+    })
+    return show({
+      title: email,
+      back: { href: here(team), label: 'People' },
+      sections: [
+        {
+          kind: 'form',
+          action: here(team, id, 'role'),
+          method: 'post',
+          submit: 'Change the role',
+          fields: [
+            {
+              name: 'role',
+              label: 'Role',
+              type: 'select',
+              options: ROLES.map((word) => ({ value: word, label: SAYS[word], selected: word === role })),
+            },
+          ],
+        },
+        {
+          kind: 'actions',
+          forms: [
+            press('link', 'Make a sign-in link'),
+            press('end-sessions', 'End all sessions'),
+            press('remove', 'Remove', { tone: 'danger', confirm: `Remove ${email} from the team?` }),
+          ],
+        },
+      ],
+    })
+  },
+}
+
+const change: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/people/:id/role',
+  access: 'owner',
+  async handle(request, { database }) {
+    const { team, form, person, now } = request
+    const role = roleOf(form)
+    const { email } = await memberOf(request, database)
+    await database.transaction((tx) => addMember({ tx, now, actor: person.email }, team.id, { email, role }))
+    return redirect(here(team), `${email} is ${role} now.`)
+  },
+}
+
+const link: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/people/:id/link',
+  access: 'owner',
+  async handle(request, { database }) {
+    const { team, person, now } = request
+    const { email, role, user_id } = await memberOf(request, database)
+    const by = { now, actor: person.email }
+    const invited = await database.transaction((tx) => invite({ ...by, tx }, team.id, { email, role }))
+    return redirect(here(team, user_id), linkNotice(request, invited))
+  },
+}
+
+const endSessions: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/people/:id/end-sessions',
+  access: 'owner',
+  async handle(request, deps) {
+    const { team } = request
+    const { email, user_id } = await memberOf(request, deps.database)
+    const ended = await act(request, deps, inTeam(request, 'member.end_sessions', email), ({ tx }) =>
+      deleteSessionsOf(tx, user_id, null),
+    )
+    return redirect(here(team, user_id), `${plural(ended, 'session')} of ${email} ended.`)
+  },
+}
+
+const remove: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/people/:id/remove',
+  access: 'owner',
+  async handle(request, { database }) {
+    const { team, person, now } = request
+    const { email } = await memberOf(request, database)
+    await database.transaction((tx) => removeMember({ tx, now, actor: person.email }, team.id, email))
+    return redirect(here(team), `${email} is no member any more.`)
+  },
+}
+
+export const peoplePages = [list, add, page, change, link, endSessions, remove]

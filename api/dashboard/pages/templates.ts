@@ -1,0 +1,121 @@
+/** Email templates: the list, a new one, and what changed between versions. */
+import { Refusal } from '../../../db/errors.ts'
+import { saveTemplate } from '../../../db/templates/save.ts'
+import { templatesOfTeam, versionsByIds } from '../../../db/templates/templates.sql.ts'
+import { act, inTeam } from '../act.ts'
+import { text, time } from '../cell.ts'
+import { difference } from '../difference.ts'
+import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import type { Field } from '../section.ts'
+
+/** The fields of a template's two parts. */
+export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
+  {
+    name: 'html',
+    label: 'HTML',
+    type: 'textarea',
+    code: true,
+    rows: 14,
+    required: true,
+    value: html,
+    hint: 'A {{name}} is a slot: each send gives its value, and it is escaped.',
+  },
+  {
+    name: 'text',
+    label: 'Plain text (may be empty)',
+    type: 'textarea',
+    code: true,
+    rows: 6,
+    value: plain,
+  },
+]
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/templates',
+  access: 'viewer',
+  async handle({ team, now }, { database }) {
+    const templates = await templatesOfTeam(database, team.id)
+    return show({
+      title: 'Templates',
+      lead: 'A change makes a new version: emails accepted before keep theirs.',
+      sections: [
+        {
+          kind: 'table',
+          columns: ['Name', 'Slots', 'Id', 'Changed'].map((label) => ({ label })),
+          rows: templates.map(({ id, name, slots, updated_at }) => ({
+            cells: [
+              text(name, { href: teamPath(team, 'templates', id) }),
+              text(slots.join(', ')),
+              text(id, { code: true, copy: true }),
+              time(updated_at, now),
+            ],
+          })),
+          empty: 'No templates yet.',
+        },
+        ...(team.role === 'viewer'
+          ? []
+          : [
+              {
+                kind: 'form' as const,
+                folded: true,
+                action: teamPath(team, 'templates'),
+                method: 'post' as const,
+                submit: 'Make a template',
+                fields: [
+                  { name: 'name', label: 'Name', type: 'text' as const, required: true },
+                  ...partFields({ html: '', text: '' }),
+                ],
+              },
+            ]),
+      ],
+    })
+  },
+}
+
+/** A part of a template as a form sends it: browsers end lines with CR LF. */
+export const partOf = (form: URLSearchParams, name: string): string =>
+  (form.get(name) ?? '').replaceAll('\r\n', '\n')
+
+const create: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/templates',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, form } = request
+    const wanted = {
+      name: (form.get('name') ?? '').trim(),
+      html: partOf(form, 'html'),
+      text: partOf(form, 'text'),
+    }
+    const { id } = await act(request, deps, inTeam(request, 'template.create', wanted.name), (at) =>
+      saveTemplate(at, team.id, wanted),
+    )
+    return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} is made.`)
+  },
+}
+
+const versions: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/templates/:id/versions/:older_id/:newer_id',
+  access: 'viewer',
+  async handle({ team, params }, { database }) {
+    const ids = [params.older_id ?? '', params.newer_id ?? '']
+    const rows = await versionsByIds(
+      database,
+      ids.map((id) => ({ team_id: team.id, id })),
+    )
+    const [older, newer] = ids.map((id) => rows.find((row) => row.id === id && row.template_id === params.id))
+    if (!older || !newer) throw new Refusal('not_found', 'there are no such versions')
+    return show({
+      title: 'What changed',
+      back: { href: teamPath(team, 'templates', params.id ?? ''), label: 'The template' },
+      sections: [
+        { kind: 'difference', title: 'HTML', lines: difference(older.html, newer.html) },
+        { kind: 'difference', title: 'Plain text', lines: difference(older.body_text, newer.body_text) },
+      ],
+    })
+  },
+}
+
+export const templatesPages = [list, create, versions]

@@ -1,0 +1,136 @@
+/** What contacts can be subscribed to: topics with their subscribers, made, renamed and deleted. */
+import { subscribersByTopic } from '../../../db/contacts/search.sql.ts'
+import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
+import { createTopic, removeTopic, renameTopic } from '../../../db/contacts/topics.ts'
+import { act, inTeam } from '../act.ts'
+import { number, plural, text, time } from '../cell.ts'
+import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/topics',
+  access: 'viewer',
+  async handle({ team, now }, { database }) {
+    const topics = await topicsOfTeam(database, team.id)
+    const subscribers = await subscribersByTopic(database, team.id)
+    const edits = team.role !== 'viewer'
+    return show({
+      title: 'Topics',
+      lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
+      sections: [
+        {
+          kind: 'table',
+          columns: [
+            { label: 'Name' },
+            { label: 'Subscribers', number: true },
+            { label: 'Id' },
+            { label: 'Made' },
+          ],
+          rows: topics.map(({ id, name, created_at }) => ({
+            cells: [
+              text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
+              number(subscribers.get(id) ?? 0, { href: `${teamPath(team, 'contacts')}?topic=${id}` }),
+              text(id, { code: true, copy: true }),
+              time(created_at, now),
+            ],
+          })),
+          empty: 'No topics yet.',
+        },
+        ...(edits
+          ? [
+              {
+                kind: 'form' as const,
+                action: teamPath(team, 'topics'),
+                method: 'post' as const,
+                submit: 'Add a topic',
+                fields: [
+                  { name: 'name', label: 'Name of a new topic', type: 'text' as const, required: true },
+                ],
+              },
+            ]
+          : []),
+      ],
+    })
+  },
+}
+
+const create: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/topics',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, form } = request
+    const name = (form.get('name') ?? '').trim()
+    await act(request, deps, inTeam(request, 'topic.create', name), (at) =>
+      createTopic(at, team.id, { name }),
+    )
+    return redirect(teamPath(team, 'topics'), `The topic ${name} is made.`)
+  },
+}
+
+const page: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/topics/:id',
+  access: 'editor',
+  async handle({ team, params }, { database }) {
+    const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
+    if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
+    const count = (await subscribersByTopic(database, team.id)).get(topic.id) ?? 0
+    const people = plural(count, 'contact')
+    return show({
+      title: topic.name,
+      lead: `${people} subscribed.`,
+      back: { href: teamPath(team, 'topics'), label: 'Topics' },
+      sections: [
+        {
+          kind: 'form',
+          action: teamPath(team, 'topics', topic.id, 'rename'),
+          method: 'post',
+          submit: 'Rename',
+          fields: [{ name: 'name', label: 'Name', type: 'text', value: topic.name, required: true }],
+        },
+        {
+          kind: 'actions',
+          forms: [
+            {
+              action: teamPath(team, 'topics', topic.id, 'delete'),
+              method: 'post',
+              fields: [],
+              submit: 'Delete',
+              tone: 'danger',
+              confirm: `Delete this topic, and take it off ${people}?`,
+            },
+          ],
+        },
+      ],
+    })
+  },
+}
+
+const rename: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/topics/:id/rename',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const wanted = { id: params.id ?? '', name: (form.get('name') ?? '').trim() }
+    await act(request, deps, inTeam(request, 'topic.rename', wanted.id, wanted.name), (at) =>
+      renameTopic(at, team.id, wanted),
+    )
+    return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
+  },
+}
+
+const remove: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/topics/:id/delete',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params } = request
+    const id = params.id ?? ''
+    await act(request, deps, inTeam(request, 'topic.delete', id), (at) => removeTopic(at, team.id, id))
+    return redirect(teamPath(team, 'topics'), 'The topic is deleted.')
+  },
+}
+
+export const topicsPages = [list, create, page, rename, remove]

@@ -1,0 +1,46 @@
+/** Which path a caller may have meant: for the words of a 404. Pure. Must not repeat what was asked for. */
+
+/** How many letters may differ. */
+const FURTHEST = 3
+const LONGEST_PATH = 100
+
+/** How many letters have to be added, removed or changed to make one text of the other. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [line, letter] of [...one].entries()) {
+    const next = [line + 1]
+    for (const [at, against] of [...other].entries()) {
+      const changed = (row[at] ?? 0) + (letter === against ? 0 : 1)
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** The path with the route's parameters in place of whatever stands there. */
+function likened(path: string, route: string): string {
+  const parts = path.split('/')
+  return route
+    .split('/')
+    .map((part, at) => (part.startsWith(':') && parts[at] ? part : (parts[at] ?? '')))
+    .concat(parts.slice(route.split('/').length))
+    .join('/')
+}
+
+/** The route's path nearest to what was asked for; null when none is near. */
+export function nearestPath(asked: string, routes: readonly string[]): string | null {
+  if (asked.length > LONGEST_PATH) return null
+  const bare = asked
+    .toLowerCase()
+    .replace(/\/+$/, '')
+    .replace(/\/{2,}/g, '/')
+  const versioned = bare.startsWith('/v1') ? bare : `/v1${bare}`
+  const ranked = routes
+    .flatMap((route) =>
+      [bare, versioned].map((path) => ({ route, away: distance(likened(path, route), route) })),
+    )
+    .toSorted((one, other) => one.away - other.away)
+  const [best] = ranked
+  return best && best.away <= FURTHEST ? best.route : null
+}

@@ -1,0 +1,182 @@
+/** What a team keeps on the dashboard: contacts, topics, templates, domains, keys, people. */
+import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const dns = new Map<string, string[]>()
+const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
+const { call, database } = service
+const team = await makeTeam(service)
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
+
+/** The page that a form goes on to. */
+const after = async (person: typeof owner, sent: Seen): Promise<Seen> => {
+  if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
+  return person.get(sent.location ?? '')
+}
+
+t.test('a contact is added, found, changed and forgotten', async (t) => {
+  await editor.post(at('topics'), { name: 'News' })
+  const [topic = ''] = /[0-9a-f-]{36}(?=<\/code>)/.exec((await editor.get(at('topics'))).html) ?? []
+  const form = { email: 'Ana@example.org', properties: 'name: Ana\ncity: Graz', topic_ids: topic }
+  const page = await after(editor, await editor.post(at('contacts'), form))
+  shows(t, page, /Ana@example\.org is a contact now.*subscribed.*News.*Graz/)
+  t.match(await lastDeed(), { action: 'contact.create', actor: editor.email })
+  shows(
+    t,
+    await viewer.get(`${at('contacts')}?email=ana&status=subscribed&topic=${topic}`),
+    'Ana@example.org',
+  )
+  shows(t, await viewer.get(at('topics')), /News 1 /)
+  const path = at('contacts/ana%40example.org')
+  shows(t, await after(editor, await editor.post(path, { properties: 'name: Anna' })), /Anna/)
+  shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Status unsubscribed/)
+  shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Status subscribed/)
+  shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is forgotten.')
+  t.equal((await editor.get(path)).status, 404)
+})
+
+t.test('what cannot be is told beside the form, with what was typed', async (t) => {
+  const refused = await editor.post(at('contacts'), { email: 'no address', properties: 'name: Ana' })
+  t.equal(refused.status, 400)
+  shows(t, refused, 'must be an email address')
+  t.match(refused.html, /value="no address"/)
+  t.match(refused.html, /<details open>/)
+  const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'full.test' })
+  const person = await signedIn(service, { team: full.id, role: 'editor' })
+  t.equal((await person.post(`/teams/${full.id}/contacts`, { email: 'a@example.org' })).status, 402)
+})
+
+t.test('a suppressed contact tells its cause, and is lifted with a reason that stays', async (t) => {
+  await editor.post(at('contacts'), { email: 'gone@example.org' })
+  const { body } = await call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['gone@example.org'] }),
+  })
+  const ref = { team_id: team.id, email_id: body.id }
+  await recordBounce(service, ref, { recipient: 'gone@example.org', detail: '550 no such user' })
+  const path = at('contacts/gone@example.org')
+  shows(t, await viewer.get(path), /Suppressed Cause permanent bounce .* 550 no such user/)
+  t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
+  t.equal((await viewer.post(`${path}/lift`, { reason: 'x' })).status, 403)
+  t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
+  const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they mended it' }))
+  shows(t, lifted, /Status subscribed/)
+  t.match(await lastDeed(), { action: 'contact.lift', detail: 'they mended it' })
+})
+
+t.test('a topic is renamed and deleted', async (t) => {
+  await editor.post(at('topics'), { name: 'Offers' })
+  const page =
+    /teams\/[^"]+\/topics\/[0-9a-f-]{36}(?=">Offers)/.exec((await editor.get(at('topics'))).html)?.[0] ?? ''
+  shows(t, await after(editor, await editor.post(`/${page}/rename`, { name: 'Deals' })), 'Deals')
+  t.equal((await editor.post(`/${page}/rename`, { name: 'News' })).status, 400, 'a name once')
+  shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic is deleted.')
+})
+
+t.test(
+  'a template is made, shown with values, tested, changed; a new slot is asked about first',
+  async (t) => {
+    const made = await editor.post(at('templates'), {
+      name: 'Welcome',
+      html: '<p>Hi {{name}}</p>',
+      text: 'Hi {{name}}',
+    })
+    const path = made.location ?? ''
+    const frame = await viewer.get(`${path}/preview?v.name=%3Cscript%3E`)
+    t.equal(frame.html, '<p>Hi &lt;script&gt;</p>')
+    shows(t, await viewer.get(`${path}?v.name=Ana`), 'Hi Ana')
+    await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': 'Ana' })
+    shows(t, await editor.get(`${at('emails')}?recipient=${editor.email}`), 'Test: Welcome')
+    const wider = { html: '<p>Hi {{name}} of {{city}}</p>', text: '' }
+    const asked = await editor.post(`${path}/versions`, wider)
+    t.equal(asked.status, 400)
+    shows(t, asked, /needs city, which the one before did not/)
+    t.match(asked.html, /of \{\{city\}\}/)
+    const saved = await after(editor, await editor.post(`${path}/versions`, { ...wider, break: 'yes' }))
+    shows(t, saved, 'The new version is in use: its slots are name, city.')
+    const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(saved.html)?.[0] ?? ''
+    const { html } = await viewer.get(`/teams/${team.id}${compare}`)
+    t.match(html, /class="del">- &lt;p&gt;Hi \{\{name\}\}&lt;\/p&gt;/)
+    t.match(html, /class="add">\+ &lt;p&gt;Hi \{\{name\}\} of/)
+    t.equal((await editor.post(at('templates'), { name: 'Bad', html: '{{#each}}', text: '' })).status, 400)
+  },
+)
+
+t.test(
+  'a domain is added, its records are compared with DNS, and it is verified once they are there',
+  async (t) => {
+    const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
+    shows(t, added, /mail\.example\.net is added.*DKIM.*missing/)
+    const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
+    const name = /[\w-]+\._domainkey\.mail\.example\.net/.exec(added.html)?.[0] ?? ''
+    dns.set(name, ['v=DKIM1; p=somethingelse'])
+    shows(t, await viewer.get(at('domains/mail.example.net')), 'different: found v=DKIM1; p=somethingelse')
+    const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
+    shows(t, lacks, new RegExp(`DNS lacks what is needed: ${name} is different`))
+    dns.set(name, [record])
+    const verified = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
+    shows(t, verified, /is verified: you can send from it.*Status verified/)
+    shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'is removed')
+  },
+)
+
+t.test('a key is shown once, works, and is revoked', async (t) => {
+  const form = { name: 'shop', scopes: ['contacts:read', 'contacts:write'] }
+  const page = await after(owner, await owner.post(at('keys'), form))
+  const key = /hg_[0-9A-Za-z]{49}/.exec(page.html)?.[0] ?? ''
+  t.equal((await call('GET', '/v1/contacts', { key })).status, 200)
+  t.notMatch((await owner.get(at('keys'))).html, key)
+  const revoke = /teams\/[^"]+\/revoke/.exec((await owner.get(at('keys'))).html)?.[0] ?? ''
+  shows(t, await after(owner, await owner.post(`/${revoke}`)), 'The key shop is revoked.')
+  t.equal((await call('GET', '/v1/contacts', { key })).status, 401)
+  t.equal((await owner.post(at('keys'), { name: 'none' })).status, 400)
+})
+
+t.test('somebody is invited by a link, gets another role, and is removed', async (t) => {
+  const page = await after(
+    owner,
+    await owner.post(at('people'), { email: 'new@example.com', role: 'viewer' }),
+  )
+  const link = /\/login\/[\w-]{43}/.exec(page.html)?.[0] ?? ''
+  const fresh = visitor(service)
+  t.equal((await fresh.post(link, { csrf: '' })).status, 303)
+  t.equal((await fresh.get(at('contacts'))).status, 200)
+  const person =
+    /teams\/[^"]+\/people\/[0-9a-f-]{36}(?=">new@)/.exec((await owner.get(at('people'))).html)?.[0] ?? ''
+  t.equal((await fresh.post(at('topics'), { name: 'Not yet' })).status, 403)
+  await owner.post(`/${person}/role`, { role: 'editor' })
+  t.equal((await fresh.post(at('topics'), { name: 'Now' })).status, 303, 'the role counts at once')
+  await owner.post(`/${person}/remove`)
+  t.equal((await fresh.get(at('contacts'))).status, 303)
+})
+
+t.test('an owner’s link never lets anybody into more than the owner’s team', async (t) => {
+  const other = await makeTeam(service, { domain: 'other.test' })
+  await signedIn(service, { operator: true, email: 'root@example.com' })
+  await signedIn(service, { team: other.id, role: 'viewer', email: 'both@example.com' })
+  for (const email of ['root@example.com', 'both@example.com']) {
+    const page = await after(owner, await owner.post(at('people'), { email, role: 'viewer' }))
+    shows(t, page, 'signs in as before')
+    t.notMatch(page.html, /\/login\//)
+  }
+})
+
+t.test('a team keeps its last owner', async (t) => {
+  const alone = await makeTeam(service, { domain: 'alone.test' })
+  const boss = await signedIn(service, { team: alone.id, role: 'owner' })
+  const html = (await boss.get(`/teams/${alone.id}/people`)).html
+  const self = /teams\/[^"]+\/people\/[0-9a-f-]{36}/.exec(html)?.[0] ?? ''
+  t.equal((await boss.post(`/${self}/remove`)).status, 400)
+  t.equal((await boss.post(`/${self}/role`, { role: 'viewer' })).status, 400)
+})
+
+t.test('the page of calls names the team’s own domain and template', async (t) => {
+  shows(t, await viewer.get(at('integration')), /hello@example\.com.*template_id/)
+})

@@ -1,0 +1,205 @@
+/** Rows 1 to 4: how fast sends are accepted, beside the same rows and jobs stored without HTTP. */
+import { randomUUID } from 'node:crypto'
+import { PgBoss } from 'pg-boss'
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { type EmailRow, insertEmails } from '../../db/emails/emails.sql.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+import type { TestTeam } from '../support/service.ts'
+import { atLeast, atMost, type Figure, median, QUICK, upTo } from './figures.ts'
+import { flood, mail, offered, oneByOne } from './load.ts'
+import type { Place, Rig, Watched } from './rig.ts'
+
+const SECONDS = QUICK ? 1 : 4
+const RUNS = QUICK ? 1 : 3
+const CONNECTIONS = 64
+const TEAMS = 50
+const HTML = '<p>'.padEnd(2_048, 'Hello there. ')
+
+const rowOf = ({ id, domain_id }: TestTeam): EmailRow => ({
+  ...{ team_id: id, id: uuidv7(), domain_id, template_id: null, template_version_id: null, variables: null },
+  ...{ from_address: 'Acme <hello@example.com>', to_emails: ['someone@example.org'], subject: 'Hello' },
+  ...{ html: HTML, size_kb: 2, tags: [], status: 'queued' as const, idempotency_key: null },
+  ...{ created_at: new Date().toISOString(), requeued_at: null, provider_message_id: null },
+  ...{ broadcast_id: null, contact_id: null, body_text: null, headers: null, reply_to: '' },
+  pending_recipients: null,
+})
+
+/** pg-boss's SQL on a slonik transaction, as any user of both would write it. */
+const on = (tx: Tx) => ({
+  db: {
+    async executeSql(text: string, values: unknown[] = []) {
+      const { rows } = await tx.query({ ...sql.unsafe`select`, sql: text, values: values as never })
+      return { rows: [...rows] }
+    },
+  },
+})
+
+async function withBoss<T>({ url }: Place, work: (boss: PgBoss) => Promise<T>): Promise<T> {
+  const boss = new PgBoss({
+    connectionString: url,
+    max: 2,
+    supervise: false,
+    schedule: false,
+    migrate: false,
+  })
+  boss.on('error', () => {})
+  await boss.start()
+  try {
+    return await work(boss)
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}
+
+/** Rows a second that plain loops store: each transaction inserts rows and their jobs. */
+async function loops(
+  place: Place,
+  team: TestTeam,
+  { rows, clients }: { rows: number; clients: number },
+): Promise<number> {
+  return withBoss(place, async (boss) => {
+    const until = performance.now() + SECONDS * 1_000
+    let stored = 0
+    const loop = async (): Promise<void> => {
+      while (performance.now() < until) {
+        const lot = Array.from({ length: rows }, () => rowOf(team))
+        const jobs = lot.map(({ id, team_id }) => ({ id, data: { team_id, email_id: id } }))
+        await place.database.transaction(async (tx) => {
+          await insertEmails(tx, lot, sql.fragment`select 1`)
+          const [only] = jobs
+          if (rows === 1 && only) await boss.send('deliver-email', only.data, { id: only.id, ...on(tx) })
+          else await boss.insert('deliver-email', jobs, on(tx))
+        })
+        stored += rows
+      }
+    }
+    await Promise.all(Array.from({ length: clients }, loop))
+    return stored / SECONDS
+  })
+}
+
+/** What rows 1, 2 and 4 measure, turn and turn about, and the API that was measured. */
+export type Accepts = {
+  reference: number
+  many: number
+  one: number
+  batch_reference: number
+  batches: number
+  /** The most megabytes that the API held. */
+  memory: number
+}
+
+/** Measures singles (and batches, when asked for) in a place; medians of several runs. */
+export async function measureAccepts(
+  place: Place,
+  { batches = false, runs = RUNS }: { batches?: boolean; runs?: number } = {},
+): Promise<Accepts> {
+  const teams = await place.teams(TEAMS)
+  const [first] = teams
+  if (!first) throw new Error('there must be a team')
+  const api: Watched = await place.api()
+  const single = `${api.base}/v1/emails`
+  const busy = { connections: CONNECTIONS, seconds: SECONDS }
+  const samples = { reference: [], many: [], one: [], batch_reference: [], batches: [] } as Record<
+    keyof Omit<Accepts, 'memory'>,
+    number[]
+  >
+  await flood(single, teams, mail(2_048), { ...busy, seconds: QUICK ? 1 : 2 })
+  for (let run = 0; run < runs; run++) {
+    samples.reference.push(await loops(place, first, { rows: 1, clients: 10 }))
+    samples.many.push(await flood(single, teams, mail(2_048), busy))
+    samples.one.push(await flood(single, [first], mail(2_048), busy))
+    if (!batches) continue
+    samples.batch_reference.push(await loops(place, first, { rows: 100, clients: 10 }))
+    const hundred = { emails: Array.from({ length: 100 }, () => mail(2_048)) }
+    const calls = await flood(`${single}/batch`, teams, hundred, { ...busy, connections: 16 })
+    samples.batches.push(calls * 100)
+  }
+  const memory = api.peak()
+  await api.stop()
+  return {
+    reference: median(samples.reference),
+    many: median(samples.many),
+    one: median(samples.one),
+    batch_reference: median(samples.batch_reference),
+    batches: median(samples.batches),
+    memory,
+  }
+}
+
+/** Rows 1, 2 and 4 of what was measured. */
+export const acceptFigures = (measured: Accepts): Figure[] => [
+  atLeast(2.5, {
+    row: '1',
+    measure: 'POST /v1/emails, 64 connections, 50 teams, 2 KB',
+    ours: measured.many,
+    reference: measured.reference,
+    unit: 'emails/s',
+    note: 'reference: a loop without HTTP, 10 connections, a transaction each with its row and boss.send',
+  }),
+  atLeast(1, {
+    row: '2',
+    measure: 'the same with one team',
+    ours: measured.one,
+    reference: measured.many,
+    unit: 'emails/s',
+    note: 'reference: row 1',
+  }),
+  atLeast(1, {
+    row: '4',
+    measure: 'POST /v1/emails/batch of 100, 2 KB',
+    ours: measured.batches,
+    reference: measured.batch_reference,
+    unit: 'emails/s',
+    note: 'reference: INSERT … SELECT FROM unnest of 100 rows and one boss.insert, a transaction each',
+  }),
+]
+
+/** Row 3: at a tenth of its load a send takes hardly longer than one that is alone. */
+export async function measureQuiet(rig: Rig): Promise<Figure[]> {
+  const place = await rig.place()
+  const teams = await place.teams(TEAMS)
+  const api = await place.api()
+  const [first] = teams
+  if (!first) throw new Error('there must be a team')
+  await oneByOne(api.base, first, 200)
+  const bare = median(await oneByOne(api.base, first, 300))
+  const p99 = await offered(api.base, teams, { rate: 100, seconds: upTo(20) })
+  await place.close()
+  return [
+    atMost(3, {
+      row: '3',
+      measure: 'p99 of row 1 at 100 a second offered',
+      ours: p99,
+      reference: bare,
+      unit: 'ms',
+      note: 'reference: the median of one send after another',
+    }),
+  ]
+}
+
+/** Where somebody wants rows of a team without accepting them: fills the table, with jobs or without. */
+export async function fill(
+  place: Place,
+  { id, domain_id }: TestTeam,
+  { emails, jobs = 'none' }: { emails: number; jobs?: 'none' | 'waiting' | 'put off' },
+): Promise<void> {
+  const tag = randomUUID()
+  const state = jobs === 'none' ? 'sent' : 'queued'
+  await place.database.query(sql.unsafe`
+    insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, size_kb, tags, status,
+      created_at, body_text, reply_to)
+    select ${id}::uuid, overlay(gen_random_uuid()::text placing '0192' from 1 for 4)::uuid, ${domain_id}::uuid,
+      'hello@example.com', array['person' || n || '@example.org'], ${tag}, '<p>Hello</p>', 0.01, '[]', ${state}, now() - interval '1 day' * random(), null, ''
+    from generate_series(1, ${upTo(emails)}::int) n`)
+  if (jobs === 'none') return
+  const wait = jobs === 'put off' ? '1 hour' : '0'
+  await place.database.query(sql.unsafe`
+    insert into pgboss.job (name, id, data, priority, start_after, retry_limit, retry_delay, expire_seconds,
+      deletion_seconds, keep_until, policy, heartbeat_seconds)
+    select q.name, e.id, jsonb_build_object('team_id', e.team_id, 'email_id', e.id),
+      -(row_number() over (order by e.id))::int, now() + ${wait}::interval, q.retry_limit, q.retry_delay,
+      q.expire_seconds, q.deletion_seconds, now() + interval '30 days', q.policy, q.heartbeat_seconds
+    from emails e, pgboss.queue q where e.subject = ${tag} and q.name = 'deliver-email'`)
+}

@@ -1,0 +1,60 @@
+/** What a row of the bench measured, how it compares with its goal, and the arithmetic of samples. */
+
+export type Figure = {
+  row: string
+  measure: string
+  /** Whose figure comes first in the ratio, and what it is measured in. */
+  ours: number
+  reference: number
+  unit: string
+  ratio: number
+  goal: string
+  met: boolean
+  note?: string
+}
+
+/** A try of the bench itself (`--quick`): everything once and short; its figures mean nothing. */
+export const QUICK = process.argv.includes('--quick')
+
+/** `full`, or a twentieth of it in a quick try. */
+export const upTo = (full: number): number => (QUICK ? Math.ceil(full / 20) : full)
+
+/** A row that could not be measured, and what to install. */
+export class Missing extends Error {}
+
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5)
+}
+
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+/** A figure that should be at least so many times its reference. */
+export const atLeast = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => {
+  const ratio = figure.ours / figure.reference
+  return { ...figure, ratio, goal: `≥ ${goal} ×`, met: ratio >= goal }
+}
+
+/** A figure that should be at most so many times its reference. */
+export const atMost = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => {
+  const ratio = figure.ours / figure.reference
+  return { ...figure, ratio, goal: `≤ ${goal} ×`, met: ratio <= goal }
+}
+
+/** How much a line through the samples rises per unit of x. */
+export function slope(samples: readonly { x: number; y: number }[]): number {
+  const mean = (pick: (sample: { x: number; y: number }) => number) =>
+    samples.reduce((sum, sample) => sum + pick(sample), 0) / samples.length
+  const [x, y] = [mean((one) => one.x), mean((one) => one.y)]
+  const over = samples.reduce((sum, one) => sum + (one.x - x) * (one.y - y), 0)
+  const under = samples.reduce((sum, one) => sum + (one.x - x) ** 2, 0)
+  return over / under
+}
+
+export async function seconds(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now()
+  await work()
+  return (performance.now() - started) / 1_000
+}

@@ -1,0 +1,121 @@
+/** Load over HTTP: as much as the API takes, one request after another, or so many a second. */
+import { Agent, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import autocannon from 'autocannon'
+import { anEmail, type TestTeam } from '../support/service.ts'
+import { percentile } from './figures.ts'
+
+const html = (bytes: number): string => `<p>${'Hello there. '.repeat(Math.ceil(bytes / 13))}`.slice(0, bytes)
+
+export const mail = (bytes: number) => anEmail({ html: html(bytes) })
+
+/** Requests a second that a path answers with 2xx, kept busy by so many connections. */
+export async function flood(
+  url: string,
+  teams: readonly TestTeam[],
+  body: unknown,
+  { connections, seconds }: { connections: number; seconds: number },
+): Promise<number> {
+  const text = JSON.stringify(body)
+  const requests = teams.map(({ key }) => ({
+    method: 'POST' as const,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: text,
+  }))
+  let clients = 0
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    requests,
+    // Each client begins with another team.
+    setupClient: (client) => {
+      const at = (clients++ * 3) % requests.length
+      client.setRequests([...requests.slice(at), ...requests.slice(0, at)])
+    },
+  })
+  const { non2xx, errors, timeouts, statusCodeStats } = result
+  if (non2xx + errors > 0) {
+    throw new Error(`requests failed: ${JSON.stringify({ errors, timeouts, ...statusCodeStats })}`)
+  }
+  return result['2xx'] / result.duration
+}
+
+export type Client = { post(path: string, body: string, headers?: Record<string, string>): Promise<string> }
+
+/** A client with kept connections. */
+export function client(base: string, sockets = 64): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: sockets })
+  return {
+    post: (path, body, headers = {}) =>
+      new Promise((resolve, reject) => {
+        const sent = request(base + path, { method: 'POST', agent, headers }, (response) => {
+          let text = ''
+          response.setEncoding('utf8')
+          response.on('data', (chunk: string) => {
+            text += chunk
+          })
+          response.on('end', () => {
+            if ((response.statusCode ?? 500) < 300) resolve(text)
+            else reject(new Error(`${response.statusCode}: ${text.slice(0, 200)}`))
+          })
+        })
+        sent.on('error', reject)
+        sent.end(body)
+      }),
+  }
+}
+
+export const asTeam = ({ key }: TestTeam): Record<string, string> => ({
+  Authorization: `Bearer ${key}`,
+  'Content-Type': 'application/json',
+})
+
+/** Milliseconds of each of `count` sends, one after another. */
+export async function oneByOne(base: string, team: TestTeam, count: number): Promise<number[]> {
+  const { post } = client(base, 1)
+  const body = JSON.stringify(mail(2_048))
+  const times: number[] = []
+  for (let index = 0; index < count; index++) {
+    const started = performance.now()
+    await post('/v1/emails', body, asTeam(team))
+    times.push(performance.now() - started)
+  }
+  return times
+}
+
+/** The p99 in milliseconds while so many sends a second are offered, whatever becomes of them. */
+export async function offered(
+  base: string,
+  teams: readonly TestTeam[],
+  { rate, seconds }: { rate: number; seconds: number },
+): Promise<number> {
+  const { post } = client(base)
+  const body = JSON.stringify(mail(2_048))
+  const times: number[] = []
+  const pending: Promise<void>[] = []
+  const begun = performance.now()
+  for (let index = 0; index < rate * seconds; index++) {
+    const due = begun + (index * 1_000) / rate
+    if (due > performance.now()) await sleep(due - performance.now())
+    const team = teams[index % teams.length]
+    if (!team) throw new Error('there must be a team')
+    const started = performance.now()
+    const done = post('/v1/emails', body, asTeam(team))
+    pending.push(done.then(() => void times.push(performance.now() - started)))
+  }
+  await Promise.all(pending)
+  return percentile(times, 0.99)
+}
+
+/** Posts mails by batches of 100, four calls at a time. */
+export async function postBatches(base: string, team: TestTeam, count: number, bytes: number): Promise<void> {
+  const { post } = client(base, 4)
+  const body = JSON.stringify({ emails: Array.from({ length: 100 }, () => mail(bytes)) })
+  let left = Math.ceil(count / 100)
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (left-- > 0) await post('/v1/emails/batch', body, asTeam(team))
+    }),
+  )
+}

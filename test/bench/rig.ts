@@ -1,0 +1,136 @@
+/**
+ * What the rows of the bench stand on: a PostgreSQL of its own with durability as it comes, a fresh database for each
+ * row, the API and workers as processes, and their memory and processor time as the kernel counts them.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { startPostgres } from '../../db/dev/postgres.ts'
+import { migrate } from '../../db/migrate.ts'
+import { type Database, openDatabase } from '../../db/postgres/pool.ts'
+import { createSecrets } from '../../db/process/secrets.ts'
+import type { Up } from '../../db/process/shutdown.ts'
+import { createTemplate, databaseUrl } from '../support/database.ts'
+import { makeTeam, SECRET_KEY, type Service, type TestTeam } from '../support/service.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const TICKS_PER_SECOND = 100
+const RATE = { email_limit: 100_000_000, contact_limit: 100_000_000, whatsapp_limit: 100_000_000 }
+
+/** One of our processes, watched. */
+export type Watched = {
+  /** Where an API listens. */
+  base: string
+  /** Megabytes resident now, and the most that was seen by the samples so far. */
+  rss(): Promise<number>
+  peak(): number
+  /** Seconds of processor time since it began. */
+  cpu(): Promise<number>
+  stop(): Promise<void>
+}
+
+/** A database of a row's own, and what makes rows in it. */
+export type Place = {
+  url: string
+  database: Database
+  teams(count: number): Promise<TestTeam[]>
+  api(env?: Record<string, string>, preload?: string): Promise<Watched>
+  worker(env: Record<string, string>): Promise<Watched>
+  close(): Promise<void>
+}
+
+export type Rig = { place(): Promise<Place>; version: string; stop(): Promise<void> }
+
+async function status(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1024
+}
+
+async function cpuOf(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8')
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}
+
+/** Starts one of our entry files and waits until it says that it is up. */
+export async function launch(file: string, env: Record<string, string>, preload?: string): Promise<Watched> {
+  const execArgv = preload === undefined ? [] : ['--import', join(import.meta.dirname, preload)]
+  const child: ChildProcess = fork(join(ROOT, file), {
+    env: { ...process.env, SECRET_KEY, LOG_LEVEL: 'warn', ...env },
+    execArgv,
+  })
+  const died = once(child, 'exit').then(([code]) => Promise.reject(new Error(`${file} ended with ${code}`)))
+  const [{ port }] = (await Promise.race([once(child, 'message'), died])) as [Up]
+  died.catch(() => {})
+  const pid = child.pid ?? 0
+  let peak = 0
+  const sampling = setInterval(async () => {
+    peak = Math.max(peak, await status(pid))
+  }, 250)
+  return {
+    base: `http://127.0.0.1:${port}`,
+    rss: () => status(pid),
+    peak: () => peak,
+    cpu: () => cpuOf(pid),
+    async stop() {
+      clearInterval(sampling)
+      child.kill('SIGTERM')
+      if (child.exitCode === null) await once(child, 'exit')
+    },
+  }
+}
+
+async function openPlace(url: string): Promise<Place> {
+  const database = await openDatabase(url, { size: 10, statementTimeout: 600_000 })
+  const deps = { secrets: createSecrets(SECRET_KEY), clock: () => new Date(), log: pino({ level: 'silent' }) }
+  const service = { database, deps } as unknown as Pick<Service, 'database' | 'deps'>
+  const started: Watched[] = []
+  const watched = async (process: Promise<Watched>): Promise<Watched> => {
+    const one = await process
+    started.push(one)
+    return one
+  }
+  return {
+    url,
+    database,
+    teams: (count) =>
+      Promise.all(Array.from({ length: count }, () => makeTeam(service, { ...RATE, rate: 100_000 }))),
+    api: (env = {}, preload) =>
+      watched(launch('api/main.ts', { DATABASE_URL: url, PORT: '0', ...env }, preload)),
+    worker: (env) => watched(launch('workers/main.ts', { DATABASE_URL: url, ...env })),
+    async close() {
+      await Promise.all(started.map((one) => one.stop()))
+      await database.end()
+    },
+  }
+}
+
+/** Boots the server and migrates the template that each row's database is cloned from. */
+export async function startRig(): Promise<Rig> {
+  const directory = await mkdtemp(join(tmpdir(), 'heliograph-bench-'))
+  const postgres = await startPostgres({ directory, settings: { max_connections: '200' } })
+  const server = { url: postgres.url, prefix: 'bench' }
+  await createTemplate(server, (url) => migrate(url))
+  const admin = await openDatabase(postgres.url, { size: 1 })
+  const { sql } = await import('slonik')
+  const version = String(await admin.oneFirst(sql.unsafe`show server_version`))
+  let count = 0
+  return {
+    version,
+    async place() {
+      const name = `bench_${++count}`
+      await admin.query(
+        sql.unsafe`create database ${sql.identifier([name])} template ${sql.identifier(['bench_template'])}`,
+      )
+      return openPlace(databaseUrl(postgres.url, name))
+    },
+    async stop() {
+      await admin.end()
+      await postgres.stop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * `npm run bench`: measures what issue 12 asks for, one row after another on this machine, prints a table and writes it
+ * to RESULTS.md. Only ratios within one run count; asserts nothing. Rows can be chosen: `npm run bench -- 1 4`, and
+ * `--minutes N` sets how long row 14 watches memory (3 when absent).
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { acceptFigures, measureAccepts, measureQuiet } from './accepts.ts'
+import { measureUpserts, upsertFigure } from './contacts.ts'
+import {
+  cpuFigure,
+  isMissing,
+  measureLatency,
+  measureScaling,
+  measureThrough,
+  measureWhatsapp,
+  postfixFigures,
+} from './deliveries.ts'
+import type { Figure } from './figures.ts'
+import { measureReports } from './reports.ts'
+import { type Place, type Rig, startRig } from './rig.ts'
+import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
+
+const RESULTS = join(import.meta.dirname, 'RESULTS.md')
+const ROWS = Array.from({ length: 15 }, (_, index) => index + 1)
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+/** Does something in a database of its own. */
+async function inPlace<T>(rig: Rig, work: (place: Place) => Promise<T>): Promise<T> {
+  const place = await rig.place()
+  try {
+    return await work(place)
+  } finally {
+    await place.close()
+  }
+}
+
+/** Makes a thing at the first call only: what several rows compare with. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+/** How each row is measured. Rows 1, 2 and 4 come together, as do 5 and 6. */
+function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figure[]>> {
+  const accepts = once(() => inPlace(rig, (place) => measureAccepts(place, { batches: true })))
+  const through = once(() => inPlace(rig, (place) => measureThrough(place)))
+  const upserts = once(() => inPlace(rig, measureUpserts))
+  const baseline = async (): Promise<Baseline> => ({
+    accepts: await accepts(),
+    through: await through(),
+    upserts: await upserts(),
+  })
+  const acceptRow = (row: string) => async () =>
+    acceptFigures(await accepts()).filter((figure) => figure.row === row)
+  return {
+    1: acceptRow('1'),
+    2: acceptRow('2'),
+    3: () => measureQuiet(rig),
+    4: acceptRow('4'),
+    5: async () => postfixFigures(await through()),
+    6: async () => cpuFigure(await through()),
+    7: () => measureScaling(rig),
+    8: () => measureLatency(rig),
+    9: () => measureWhatsapp(rig),
+    10: async () => measureReports(rig, (await accepts()).many),
+    11: async () => upsertFigure(await upserts()),
+    12: async () => measureFull(rig, await baseline()),
+    13: async () => measureBacklog(rig, await baseline()),
+    14: async () => measureMemory(rig, await baseline(), minutes),
+    15: () => measureBytes(rig),
+  }
+}
+
+const short = (value: number): string =>
+  Number.isFinite(value) ? Number(value.toPrecision(value >= 1_000 ? 4 : 3)).toLocaleString('en') : '–'
+
+const line = ({ row, measure, ours, reference, unit, ratio, goal, met, note = '' }: Figure): string =>
+  `| ${row} | ${measure} | ${short(ours)} | ${short(reference)} | ${unit} | ${short(ratio)} | ${goal} | ${met ? 'met' : '**not met**'} | ${note} |`
+
+const HEAD = [
+  '| | measure | ours | reference | unit | ratio | goal | | |',
+  '|---|---|--:|--:|---|--:|---|---|---|',
+]
+
+async function machine(postgres: string): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(import.meta.dirname, '../../package.json'), 'utf8'))
+  const [cpu] = cpus()
+  const memory = Math.round(totalmem() / 1024 ** 3)
+  return `${cpus().length} × ${cpu?.model.trim()}, ${memory} GB, ${process.platform} ${release()}; Node ${process.version}, PostgreSQL ${postgres}, Heliograph ${version}`
+}
+
+async function main(): Promise<number> {
+  const given = process.argv.slice(2)
+  const flag = given.indexOf('--minutes')
+  const minutes = flag < 0 ? 3 : Number(given[flag + 1])
+  const chosen = given
+    .filter((each, index) => /^\d+$/.test(each) && (flag < 0 || index !== flag + 1))
+    .map(Number)
+  const rig = await startRig()
+  const figures: Figure[] = []
+  const failures: string[] = []
+  try {
+    const rows = measures(rig, minutes)
+    for (const row of chosen.length > 0 ? chosen : ROWS) {
+      const started = performance.now()
+      try {
+        const found = await rows[row]?.()
+        figures.push(...(found ?? []))
+        for (const figure of found ?? []) say(line(figure))
+      } catch (error) {
+        const words = error instanceof Error ? error.message : String(error)
+        failures.push(`row ${row} could not be measured: ${words}`)
+        say(`row ${row}: ${isMissing(error) ? words : error instanceof Error ? error.stack : words}`)
+      }
+      say(`row ${row} took ${Math.round((performance.now() - started) / 1_000)} s`)
+    }
+    const date = new Date().toISOString().slice(0, 16).replace('T', ' ')
+    const about = `${await machine(rig.version)}; ${date} UTC`
+    const text = [about, '', ...HEAD, ...figures.map(line), '', ...failures].join('\n')
+    say(`\n${text}`)
+    if (chosen.length === 0) {
+      const intro =
+        '# What `npm run bench` found\n\nOnly the ratios count: both figures of a row are of one run.\n\n'
+      await writeFile(RESULTS, `${intro}${text.trimEnd()}\n`)
+    }
+  } finally {
+    await rig.stop()
+  }
+  return failures.length === 0 ? 0 : 1
+}
+
+process.exitCode = await main()

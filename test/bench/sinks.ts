@@ -1,0 +1,221 @@
+/** Where mail goes in the bench: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM in front of one. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Missing } from './figures.ts'
+
+const run = promisify(execFile)
+
+/** Debian's package for each program that a row needs. */
+const PACKAGES = {
+  postfix: 'postfix',
+  'smtp-sink': 'postfix',
+  'smtp-source': 'postfix',
+  opendkim: 'opendkim',
+}
+
+/** @throws Missing naming what to install. */
+export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void> {
+  for (const program of programs) {
+    await run('/bin/sh', ['-c', `command -v ${program}`]).catch(() => {
+      throw new Missing(`${program} is missing: apt-get install -y ${PACKAGES[program]}`)
+    })
+  }
+  if (programs.includes('postfix') && process.getuid?.() !== 0)
+    throw new Missing('Postfix must be run as root')
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** A server that takes mail, and knows how much it took. */
+export type Sink = {
+  port: number
+  taken(): number
+  /** Resolves once `count` mails have been taken since the sink began. */
+  until(count: number): Promise<void>
+  stop(): Promise<void>
+}
+
+const PATIENCE = 300_000
+
+const untilTaken = async (taken: () => number, count: number): Promise<void> => {
+  const late = performance.now() + PATIENCE
+  while (taken() < count) {
+    if (performance.now() > late) throw new Error(`only ${taken()} of ${count} mails arrived`)
+    await sleep(5)
+  }
+}
+
+const stopChild = async (child: ChildProcess): Promise<void> => {
+  if (child.exitCode !== null) return
+  const exit = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  await exit
+}
+
+/** Debian's smtp-sink: written in C, so that what is measured is in front of it. */
+export async function startSmtpSink(): Promise<Sink> {
+  await need('smtp-sink')
+  const port = await freePort()
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn('smtp-sink', [...user, '-c', `127.0.0.1:${port}`, '1000'])
+  let taken = 0
+  child.stdout.setEncoding('latin1').on('data', (text: string) => {
+    const counts = [...text.matchAll(/mesg=(\d+)/g)]
+    taken = Number(counts.at(-1)?.[1] ?? taken)
+  })
+  await sleep(300)
+  return {
+    port,
+    taken: () => taken,
+    until: (count) => untilTaken(() => taken, count),
+    stop: () => stopChild(child),
+  }
+}
+
+/** A sink that answers each mail after `delay` milliseconds, and tells of each. */
+export async function startSlowSink(delay: number, onMail: (text: string) => void = () => {}): Promise<Sink> {
+  let taken = 0
+  const sockets = new Set<Socket>()
+  const serve = (socket: Socket): void => {
+    let body: string | null = null
+    let rest = ''
+    sockets.add(socket)
+    socket.setNoDelay().setEncoding('latin1').write('220 sink.test ESMTP\r\n')
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {})
+    socket.on('data', (chunk: string) => {
+      rest += chunk
+      for (;;) {
+        if (body !== null) {
+          const end = `\r\n${rest}`.indexOf('\r\n.\r\n')
+          if (end < 0) return
+          const text = rest.slice(0, end)
+          rest = rest.slice(end + 3)
+          body = null
+          taken += 1
+          onMail(text)
+          setTimeout(() => socket.write('250 2.0.0 Ok\r\n'), delay)
+          continue
+        }
+        const line = rest.indexOf('\r\n')
+        if (line < 0) return
+        const verb = rest.slice(0, 4).toUpperCase()
+        rest = rest.slice(line + 2)
+        if (verb === 'EHLO') socket.write('250-sink.test\r\n250-PIPELINING\r\n250 8BITMIME\r\n')
+        else if (verb === 'DATA') {
+          body = ''
+          socket.write('354 Go ahead\r\n')
+        } else if (verb === 'QUIT') socket.end('221 2.0.0 Bye\r\n')
+        else socket.write('250 2.0.0 Ok\r\n')
+      }
+    })
+  }
+  const server = createServer(serve)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : 0,
+    taken: () => taken,
+    until: (count) => untilTaken(() => taken, count),
+    async stop() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+const mainCf = (home: string, relay: number, milter: number | null): string =>
+  `compatibility_level = 3.6
+queue_directory = ${home}/queue
+data_directory = ${home}/data
+maillog_file = ${home}/log
+maillog_file_prefixes = ${home}
+myhostname = postfix.test
+mydestination =
+mynetworks = 127.0.0.0/8
+inet_interfaces = loopback-only
+inet_protocols = ipv4
+alias_maps =
+local_recipient_maps =
+disable_dns_lookups = yes
+default_transport = smtp:[127.0.0.1]:${relay}
+${milter === null ? '' : `smtpd_milters = inet:127.0.0.1:${milter}\nmilter_default_action = tempfail\n`}`
+
+const masterCf = (port: number): string =>
+  [
+    `127.0.0.1:${port} inet n - n - - smtpd`,
+    'cleanup unix n - n - 0 cleanup',
+    'qmgr unix n - n 300 1 qmgr',
+    'rewrite unix - - n - - trivial-rewrite',
+    'bounce unix - - n - 0 bounce',
+    'defer unix - - n - 0 bounce',
+    'trace unix - - n - 0 bounce',
+    'smtp unix - - n - - smtp',
+    'error unix - - n - - error',
+    'retry unix - - n - - error',
+    'proxymap unix - - n - - proxymap',
+    'anvil unix - - n - 1 anvil',
+    'scache unix - - n - 1 scache',
+    'postlog unix-dgram n - n - 1 postlogd',
+    '',
+  ].join('\n')
+
+/** OpenDKIM, signing for example.com with a key of its own. @returns its port. */
+async function startOpenDkim(home: string): Promise<{ port: number; stop(): Promise<void> }> {
+  await need('opendkim')
+  const port = await freePort()
+  await run('openssl', ['genrsa', '-out', join(home, 'dkim.pem'), '2048'])
+  await chmod(join(home, 'dkim.pem'), 0o600)
+  const settings = {
+    ...{ Socket: `inet:${port}@127.0.0.1`, Domain: 'example.com', Selector: 'bench', Mode: 's' },
+    ...{ KeyFile: join(home, 'dkim.pem'), Canonicalization: 'relaxed/relaxed', RequireSafeKeys: 'no' },
+  }
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`)
+  await writeFile(join(home, 'opendkim.conf'), lines.join(''))
+  const child = spawn('opendkim', ['-f', '-x', join(home, 'opendkim.conf')], { stdio: 'ignore' })
+  await sleep(500)
+  if (child.exitCode !== null) throw new Error(`opendkim ended at once: ${child.exitCode}`)
+  return { port, stop: () => stopChild(child) }
+}
+
+/** A Postfix that relays everything to a port. */
+export async function startPostfix(
+  relay: number,
+  { signing }: { signing: boolean },
+): Promise<{ port: number; stop(): Promise<void> }> {
+  await need('postfix', 'smtp-source')
+  const home = await mkdtemp(join(tmpdir(), 'bench-postfix-'))
+  await chmod(home, 0o755)
+  const dkim = signing ? await startOpenDkim(home) : null
+  const config = join(home, 'etc')
+  for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
+  await run('chown', ['postfix', join(home, 'data')])
+  const port = await freePort()
+  await writeFile(join(config, 'main.cf'), mainCf(home, relay, dkim?.port ?? null))
+  await writeFile(join(config, 'master.cf'), masterCf(port))
+  await run('postfix', ['-c', config, 'start'])
+  return {
+    port,
+    async stop() {
+      await run('postfix', ['-c', config, 'stop']).catch(() => {})
+      await dkim?.stop()
+      await rm(home, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Hands mails to an SMTP server as fast as it takes them, over 20 connections. */
+export const pour = async (port: number, count: number, bytes: number): Promise<void> => {
+  const options = ['-l', bytes, '-m', count, '-s', 20, '-f', 'hello@example.com', '-t', 'someone@example.org']
+  await run('smtp-source', ['-d', ...options.map(String), `127.0.0.1:${port}`])
+}

@@ -1,0 +1,226 @@
+/** Rows 12 to 15: a full database, a long queue, memory, and bytes. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
+import { number, object } from 'yup'
+import { saveTemplate } from '../../db/templates/save.ts'
+import { type Accepts, fill, measureAccepts } from './accepts.ts'
+import { fillContacts, measureUpserts } from './contacts.ts'
+import { measureThrough, type Through } from './deliveries.ts'
+import { atLeast, type Figure, slope, upTo } from './figures.ts'
+import { asTeam, client, mail } from './load.ts'
+import type { Place, Rig } from './rig.ts'
+import { startSmtpSink } from './sinks.ts'
+
+/** What rows 12 to 14 compare with: the same measures in an empty database. */
+export type Baseline = { accepts: Accepts; through: Through; upserts: { ours: number; reference: number } }
+
+const settled = ({ database }: Place) => database.query(sql.unsafe`analyze`)
+
+/** Row 12: rows 1, 5 and 11 with 2,000,000 emails and 1,000,000 contacts stored. */
+export async function measureFull(rig: Rig, baseline: Baseline): Promise<Figure[]> {
+  const place = await rig.place()
+  const teams = await place.teams(20)
+  for (const team of teams) {
+    await fill(place, team, { emails: 100_000 })
+    await fillContacts(place, team, 50_000)
+  }
+  await settled(place)
+  const accepts = await measureAccepts(place, { runs: 2 })
+  const through = await measureThrough(place, upTo(5_000), 2)
+  const upserts = await measureUpserts(place)
+  await place.close()
+  const note = '2,000,000 emails and 1,000,000 contacts stored; reference: the empty database'
+  const [ours, reference] = [
+    accepts.many / accepts.reference,
+    baseline.accepts.many / baseline.accepts.reference,
+  ]
+  return [
+    atLeast(0.9, { row: '12a', measure: 'row 1, full', ours, reference, unit: '× loop', note }),
+    atLeast(0.9, {
+      ...{ row: '12b', measure: 'row 5, full', unit: 'mails/s', note },
+      ...{ ours: through.rate, reference: baseline.through.rate },
+    }),
+    atLeast(0.9, {
+      ...{ row: '12c', measure: 'row 11, full', unit: 'calls/s', note },
+      ...{ ours: 1_000 / upserts.ours, reference: 1_000 / baseline.upserts.ours },
+    }),
+  ]
+}
+
+/** Row 13: rows 1 and 5 with 200,000 jobs waiting, and with as many put off. */
+export async function measureBacklog(rig: Rig, baseline: Baseline): Promise<Figure[]> {
+  const figures: Figure[] = []
+  for (const jobs of ['waiting', 'put off'] as const) {
+    const place = await rig.place()
+    const [team] = await place.teams(1)
+    if (!team) throw new Error('there must be a team')
+    await fill(place, team, { emails: 200_000, jobs })
+    await settled(place)
+    const accepts = await measureAccepts(place, { runs: 1 })
+    const rate = await drained(place, jobs === 'waiting' ? upTo(8_000) : null)
+    await place.close()
+    const [letter, note] = [jobs === 'waiting' ? 'a' : 'b', `200,000 jobs ${jobs}; reference: none`]
+    figures.push(
+      atLeast(0.9, {
+        ...{ row: `13${letter}`, measure: `row 1, 200,000 jobs ${jobs}`, unit: 'emails/s', note },
+        ...{ ours: accepts.many, reference: baseline.accepts.many },
+      }),
+      atLeast(0.9, {
+        ...{ row: `13${letter}`, measure: `row 5, 200,000 jobs ${jobs}`, unit: 'mails/s', note },
+        ...{ ours: rate, reference: baseline.through.rate },
+      }),
+    )
+  }
+  return figures
+}
+
+/** Mails a second: of the backlog itself, or of fresh mail beside it. */
+async function drained(place: Place, mails: number | null): Promise<number> {
+  if (mails === null) {
+    await place.database.query(sql.unsafe`
+      delete from pgboss.job where name = 'deliver-email' and start_after <= now()`)
+    return (await measureThrough(place, upTo(5_000), 1)).rate
+  }
+  const sink = await startSmtpSink()
+  const worker = await place.worker({ SMTP_URL: `smtp://127.0.0.1:${sink.port}?ignoreTLS=true` })
+  await sink.until(upTo(1_000))
+  const [started, before] = [performance.now(), sink.taken()]
+  await sink.until(before + mails)
+  const rate = (mails * 1_000) / (performance.now() - started)
+  await worker.stop()
+  await sink.stop()
+  return rate
+}
+
+/** Row 14: megabytes under load, and how they grow at half of it. */
+export async function measureMemory(rig: Rig, baseline: Baseline, minutes: number): Promise<Figure[]> {
+  const place = await rig.place()
+  const teams = await place.teams(50)
+  const sink = await startSmtpSink()
+  const api = await place.api()
+  const worker = await place.worker({ SMTP_URL: `smtp://127.0.0.1:${sink.port}?ignoreTLS=true` })
+  const samples: { api: number; worker: number; x: number }[] = []
+  const { post } = client(api.base)
+  const body = JSON.stringify({ emails: Array.from({ length: 10 }, () => mail(4_096)) })
+  const pause = 10_000 / (baseline.through.rate / 2)
+  const until = performance.now() + minutes * 60_000
+  const warm = performance.now() + Math.min(60_000, minutes * 20_000)
+  for (let call = 0; performance.now() < until; call++) {
+    const team = teams[call % teams.length]
+    const due = performance.now() + pause
+    if (team) await post('/v1/emails/batch', body, asTeam(team))
+    if (performance.now() > warm && call % 20 === 0) {
+      samples.push({ api: await api.rss(), worker: await worker.rss(), x: performance.now() / 60_000 })
+    }
+    await sleep(Math.max(0, due - performance.now()))
+  }
+  await place.close()
+  await sink.stop()
+  return memoryFigures(baseline, samples, minutes)
+}
+
+function memoryFigures(
+  { accepts, through }: Baseline,
+  samples: readonly { api: number; worker: number; x: number }[],
+  minutes: number,
+): Figure[] {
+  const resident = (row: string, measure: string, ours: number): Figure => ({
+    ...{
+      row,
+      measure,
+      ours,
+      reference: 200,
+      unit: 'MB',
+      ratio: ours / 200,
+      goal: '≤ 200 MB',
+      met: ours <= 200,
+    },
+    note: 'the most that was resident under rows 1, 4 and 5',
+  })
+  const growth = (row: string, who: 'api' | 'worker'): Figure => {
+    const ours = slope(samples.map((sample) => ({ x: sample.x, y: sample[who] })))
+    const last = samples.at(-1)?.[who] ?? Number.NaN
+    return {
+      ...{ row, measure: `growth of the ${who} at half load`, ours, reference: last, unit: 'MB/min' },
+      ...{ ratio: ours / last, goal: '≈ 0', met: ours < 0.01 * last },
+      note: `over ${minutes} minutes, the first third or minute left out; reference: megabytes at the end`,
+    }
+  }
+  return [
+    resident('14a', 'memory of the API', Math.max(accepts.memory, through.api_memory)),
+    resident('14b', 'memory of the worker', through.worker_memory),
+    growth('14c', 'api'),
+    growth('14d', 'worker'),
+  ]
+}
+
+const bytesRow = object({
+  rows: number().defined(),
+  indexes: number().defined(),
+  events: number().defined(),
+  jobs: number().defined(),
+})
+
+/** Bytes of emails, their indexes, events and jobs, as the tables lie. */
+const bytesOf = ({ database }: Place) =>
+  database.one(sql.type(bytesRow)`
+    select pg_table_size('emails') as rows, pg_indexes_size('emails') as indexes,
+      pg_total_relation_size('email_events') as events,
+      (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'pgboss.job'::regclass) as jobs`)
+
+const walOf = ({ database }: Place): Promise<number> =>
+  database.oneFirst(sql.type(object({ at: number().defined() }))`
+    select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') as at`)
+
+/** Row 15: what an accepted and delivered template email weighs. */
+export async function measureBytes(rig: Rig): Promise<Figure[]> {
+  const EMAILS = upTo(10_000)
+  const place = await rig.place()
+  const [team] = await place.teams(1)
+  if (!team) throw new Error('there must be a team')
+  const template = await place.database.transaction((tx) =>
+    saveTemplate({ tx, now: new Date() }, team.id, {
+      name: 'Welcome',
+      html: `<p>Hello {{name}}</p>${'x'.repeat(4_096)}`,
+      text: '',
+    }),
+  )
+  const api = await place.api()
+  const sink = await startSmtpSink()
+  const body = JSON.stringify({
+    emails: Array.from({ length: 100 }, (_, index) => ({
+      ...{ from: 'Acme <hello@example.com>', to: [`person${index}@example.org`], subject: 'Welcome' },
+      ...{ template_id: template.id, variables: { name: 'Ana' } },
+    })),
+  })
+  const { post } = client(api.base, 4)
+  await place.database.query(sql.unsafe`checkpoint`)
+  const [before, started] = [await bytesOf(place), await walOf(place)]
+  for (let sent = 0; sent < EMAILS; sent += 100) await post('/v1/emails/batch', body, asTeam(team))
+  const accepted = await walOf(place)
+  const worker = await place.worker({ SMTP_URL: `smtp://127.0.0.1:${sink.port}?ignoreTLS=true` })
+  await sink.until(EMAILS)
+  await sleep(2_000)
+  await worker.stop()
+  const [after, delivered] = [await bytesOf(place), await walOf(place)]
+  await place.close()
+  await sink.stop()
+  const each = (key: keyof typeof after) => Math.round((after[key] - before[key]) / EMAILS)
+  const sum = each('rows') + each('indexes') + each('events') + each('jobs')
+  const parts = `rows ${each('rows')}, indexes ${each('indexes')}, events ${each('events')}, jobs ${each('jobs')}`
+  const weigh = (row: string, measure: string, ours: number, limit: number, note: string): Figure => ({
+    ...{ row, measure, ours, reference: limit, unit: 'bytes', ratio: ours / limit },
+    ...{ goal: `≤ ${limit / 1_024} KB`, met: ours <= limit, note },
+  })
+  const wal = (from: number, to: number) => Math.round((to - from) / EMAILS)
+  return [
+    weigh('15a', 'a template email, accepted and delivered', sum, 2_048, parts),
+    weigh(
+      '15b',
+      'its WAL',
+      wal(started, delivered),
+      4_096,
+      `accepting ${wal(started, accepted)}, delivering ${wal(accepted, delivered)}`,
+    ),
+  ]
+}

@@ -1,0 +1,72 @@
+/**
+ * What a fault has cost, counted at the end: what was accepted, what was lost, what was repeated, what went over a
+ * limit, how long it took until all was well again.
+ */
+import type { Load } from './load.ts'
+import { CONCURRENCY, type World, within } from './world.ts'
+
+/** A line of the table. */
+export type Account = {
+  accepted: number
+  /** Accepted, and never taken whole by the relay. */
+  lost: number
+  /** Copies beyond the first of a message. */
+  repeated: number
+  /** Of these, the copies of messages that had been answered before. */
+  after_answer: number
+  /** Rows beyond what a limit allows, keys with two rows, counters that differ from a recount. */
+  over: number
+  /** Seconds from the end of the fault until all that was accepted had been taken; null when it never was. */
+  recovered: number | null
+  note?: string
+}
+
+/** Kills may repeat what had no answer yet, or whose answer was not on record yet. */
+export const inFlight = (kills: number): number => kills * CONCURRENCY
+
+const isTaken = ({ relay }: World, id: string): boolean => relay.copies.has(id)
+
+/** Counters and rows that contradict each other. */
+export async function contradictions(world: World): Promise<number> {
+  const [row] = await world.sql<{ wrong: string }>(`
+    select (
+      select count(*) from allowances a where emails_used <> (
+        select count(*) from emails e where e.team_id = a.team_id
+          and e.created_at >= a.period_start and e.created_at < a.period_end)
+    ) + (
+      select count(*) from (
+        select 1 from emails where idempotency_key is not null
+        group by team_id, idempotency_key having count(*) > 1) twice
+    ) as wrong`)
+  return Number(row?.wrong ?? 0)
+}
+
+/** Waits until all that was accepted has been taken, and every row says so. @param fault when it ended. */
+export async function settle(
+  world: World,
+  load: Load,
+  { ended, seconds = 120 }: { ended: number; seconds?: number },
+): Promise<Account> {
+  const ids = [...load.accepted.values()]
+  const taken = await within(seconds, () => ids.every((id) => isTaken(world, id)))
+  const recovered = taken ? (performance.now() - ended) / 1_000 : null
+  const unsettled = async () =>
+    (await world.sql(`select 1 from emails where status = 'queued' and id = any($1) limit 1`, [ids])).length >
+    0
+  await within(taken ? 60 : 1, async () => !(await unsettled()))
+  const copies = ids.map((id) => world.relay.copies.get(id) ?? [])
+  const extra = copies.map((each) => Math.max(0, each.length - 1))
+  const afterAnswer = copies.map((each) => {
+    const first = each.findIndex(({ answered }) => answered)
+    return first < 0 ? 0 : each.length - 1 - first
+  })
+  const sum = (numbers: number[]): number => numbers.reduce((all, each) => all + each, 0)
+  return {
+    accepted: new Set(ids).size,
+    lost: ids.filter((id) => !isTaken(world, id)).length,
+    repeated: sum(extra),
+    after_answer: sum(afterAnswer),
+    over: (await contradictions(world)) + load.wrong.length,
+    recovered,
+  }
+}

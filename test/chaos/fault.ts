@@ -1,0 +1,52 @@
+/** What a fault is: how it is made, what the load is meanwhile, and what it may cost. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Account } from './account.ts'
+import type { World } from './world.ts'
+
+/** What became of it, and what the promises allow. */
+export type Outcome = Account & {
+  /** How many copies may follow one that was answered; 0 unless something was killed. */
+  allowed?: number
+  /** Within how many seconds all must be well again. */
+  limit?: number
+}
+
+export type Fault = {
+  /** As in the plan of faults: A1 … F. */
+  id: string
+  words: string
+  load: string
+  /** Only where the database server is ours alone. */
+  own_server?: boolean
+  run(world: World, scale: number): Promise<Outcome>
+}
+
+/** Whether the promises held. */
+export const holds = ({ lost, over, after_answer, recovered, allowed = 0, limit = 120 }: Outcome): boolean =>
+  lost === 0 && over === 0 && after_answer <= allowed && recovered !== null && recovered <= limit
+
+/** Does something again and again while work goes on. @returns the work's result, and how often it was done. */
+export async function meanwhile<T>(
+  work: Promise<T>,
+  every: number,
+  strike: (nth: number) => unknown,
+): Promise<{ result: T; strikes: number }> {
+  let strikes = 0
+  let over = false
+  const done = work.finally(() => {
+    over = true
+  })
+  for (;;) {
+    await Promise.race([done, sleep(every)])
+    if (over) break
+    await strike(strikes++)
+  }
+  return { result: await done, strikes }
+}
+
+/** One of a list, each in its turn. */
+export const inTurn = <T>(list: readonly T[], nth: number): T => {
+  const chosen = list[nth % list.length]
+  if (chosen === undefined) throw new Error('there is nothing to choose from')
+  return chosen
+}

@@ -1,0 +1,15 @@
+/** Every fault, in the order of the plan (reliability §2, §F). */
+import type { Fault } from '../fault.ts'
+import { databaseFaults } from './database.ts'
+import { limitFaults } from './limits.ts'
+import { processFaults } from './processes.ts'
+import { providerFaults } from './provider.ts'
+import { queueFaults } from './queue.ts'
+
+export const FAULTS: readonly Fault[] = [
+  ...processFaults,
+  ...databaseFaults,
+  ...queueFaults,
+  ...limitFaults,
+  ...providerFaults,
+]

@@ -1,0 +1,144 @@
+/** Processes that are killed, frozen and told to end: reliability A1, A3, A6, A8, B8, F. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inFlight, settle } from '../account.ts'
+import { type Fault, inTurn, meanwhile } from '../fault.ts'
+import { type Load, send } from '../load.ts'
+import { type World, within } from '../world.ts'
+
+/** Makes every commit of an email last. @returns how to end that. */
+async function slowCommits({ sql }: World, seconds: number): Promise<() => Promise<unknown>> {
+  await sql(`create function slow_commit() returns trigger language plpgsql as
+    'begin perform pg_sleep(${seconds}); return null; end'`)
+  await sql(`create constraint trigger slow_commit after insert on emails deferrable initially deferred
+    for each row execute function slow_commit()`)
+  return () => sql('drop function slow_commit cascade')
+}
+
+/** Rows that no client knows of: its answer was lost, and the repetition must have found them. */
+async function unknownRows({ sql }: World, teamId: string, { accepted }: Load): Promise<number> {
+  const ids = [...accepted.values()]
+  const [row] = await sql<{ count: string }>(
+    'select count(*) as count from emails where team_id = $1 and not id = any($2)',
+    [teamId, ids],
+  )
+  return Number(row?.count)
+}
+
+export const processFaults: readonly Fault[] = [
+  {
+    id: 'A1',
+    words: 'kill -9 of one of two workers every 3 s',
+    load: '1,500 singles',
+    async run(world, scale) {
+      const teams = [await world.team(), await world.team()]
+      const work = send(world, teams, 1_500 * scale)
+      const { result: load, strikes } = await meanwhile(work, 3_000, (nth) =>
+        inTurn(world.workers, nth).signal('SIGKILL'),
+      )
+      inTurn(world.workers, strikes).signal('SIGKILL')
+      return {
+        ...(await settle(world, load, { ended: performance.now() })),
+        allowed: inFlight(strikes + 1),
+        limit: 30,
+      }
+    },
+  },
+  {
+    id: 'A3',
+    words: 'kill -9 of one of two API processes whenever both are up, commits of 0.2 s',
+    load: '150 singles, 16 clients',
+    async run(world, scale) {
+      const team = await world.team()
+      const mend = await slowCommits(world, 0.2)
+      const work = send(world, [team], 150 * scale, { connections: 16 })
+      const { result: load } = await meanwhile(work, 700, (nth) => {
+        // One is always left, however long the other takes to start.
+        if (world.apis.every((api) => api.base() !== '')) inTurn(world.apis, nth).signal('SIGKILL')
+      })
+      await mend()
+      const account = await settle(world, load, { ended: performance.now() })
+      return { ...account, over: account.over + (await unknownRows(world, team.id, load)), limit: 30 }
+    },
+  },
+  {
+    id: 'A6',
+    words: 'kill -9 of a worker that holds unanswered mail: takeover by the other',
+    load: '5 singles',
+    async run(world) {
+      const team = await world.team()
+      const asked = new Set<string>()
+      world.relay.manners((step, id) => {
+        if (step !== 'dot' || asked.has(id)) return undefined
+        asked.add(id)
+        return 'hang'
+      })
+      const [holder, other] = [inTurn(world.workers, 0), inTurn(world.workers, 1)]
+      other.signal('SIGSTOP')
+      const load = await send(world, [team], 5)
+      const ids = [...load.accepted.values()]
+      await within(30, () => ids.every((id) => asked.has(id)))
+      other.signal('SIGCONT')
+      await sleep(2_000)
+      holder.signal('SIGKILL')
+      const ended = performance.now()
+      const copies = (id: string) => world.relay.copies.get(id)?.length ?? 0
+      const taken = await within(60, () => ids.every((id) => copies(id) > 1))
+      const recovered = taken ? (performance.now() - ended) / 1_000 : null
+      return { ...(await settle(world, load, { ended })), recovered, limit: 15 }
+    },
+  },
+  {
+    id: 'A8',
+    words: 'SIGTERM to every process in turn, every 2 s',
+    load: '1,000 singles, the relay takes 50 ms',
+    async run(world, scale) {
+      const team = await world.team()
+      world.relay.manners(async (step) => void (step === 'dot' && (await sleep(50))))
+      const all = [...world.workers, ...world.apis]
+      const work = send(world, [team], 1_000 * scale)
+      const { result: load } = await meanwhile(work, 2_000, (nth) => inTurn(all, nth).signal('SIGTERM'))
+      return { ...(await settle(world, load, { ended: performance.now() })), limit: 60 }
+    },
+  },
+  ...[13, 30].map(
+    (seconds): Fault => ({
+      id: `B8/${seconds}`,
+      words: `a worker frozen for ${seconds} s, then thawed`,
+      load: '400 singles, the relay takes 100 ms',
+      async run(world, scale) {
+        const team = await world.team()
+        world.relay.manners(async (step) => void (step === 'dot' && (await sleep(100))))
+        const work = send(world, [team], 400 * scale)
+        await sleep(1_000)
+        const frozen = inTurn(world.workers, 0)
+        frozen.signal('SIGSTOP')
+        await sleep(seconds * 1_000)
+        frozen.signal('SIGCONT')
+        const load = await work
+        return {
+          ...(await settle(world, load, { ended: performance.now() })),
+          allowed: inFlight(1),
+          limit: 30,
+        }
+      },
+    }),
+  ),
+  {
+    id: 'F/slow',
+    words: 'kill -9 of a worker with one slow mail in ten',
+    load: '300 singles, one in ten takes 6 s',
+    async run(world, scale) {
+      const team = await world.team()
+      let nth = 0
+      world.relay.manners(async (step) => {
+        if (step === 'dot' && nth++ % 10 === 0) await sleep(6_000)
+        return undefined
+      })
+      const work = send(world, [team], 300 * scale)
+      await sleep(4_000)
+      for (const worker of world.workers) worker.signal('SIGKILL')
+      const load = await work
+      return { ...(await settle(world, load, { ended: performance.now() })), allowed: 4, limit: 60 }
+    },
+  },
+]

@@ -1,0 +1,185 @@
+/** Jobs that are lost, poisoned or too many, and reports whose taker dies: reliability A4, A5, A7, A10. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { openProducer } from '../../../db/queue/boss.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
+import { SMTP_REPORT_TOKEN } from '../../support/service.ts'
+import { settle } from '../account.ts'
+import { type Fault, inTurn } from '../fault.ts'
+import { insist, type Load, send, sendBatches } from '../load.ts'
+import { type World, within } from '../world.ts'
+
+/** Stops the workers, and starts others at the end. */
+async function withoutWorkers<T>(world: World, work: () => Promise<T>): Promise<T> {
+  const count = world.workers.length
+  await Promise.all(world.workers.splice(0).map((worker) => worker.stop()))
+  const done = await work()
+  const starts = Array.from({ length: count }, () => world.start('workers/main.ts'))
+  world.workers.push(...(await Promise.all(starts)))
+  return done
+}
+
+/** A bounce as a mail server reports it, to the return address that the relay was given. */
+const bounce = (returnPath: string): string =>
+  [
+    'From: MAILER-DAEMON@chaos.test',
+    `To: ${returnPath}`,
+    'Subject: Undelivered',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+    '',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; chaos.test',
+    '',
+    'Final-Recipient: rfc822; someone@example.org',
+    'Action: failed',
+    'Status: 5.1.1',
+    'Diagnostic-Code: smtp; 550 5.1.1 no such user',
+    '',
+    '--b--',
+    '',
+  ].join('\r\n')
+
+async function postReport(world: World, nth: number, report: string): Promise<boolean> {
+  const response = await fetch(`${inTurn(world.apis, nth).base()}/hooks/smtp`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' },
+    body: report,
+  }).catch(() => null)
+  return response?.ok === true
+}
+
+/** Posts a report until it is taken, and kills who has taken it. */
+async function reportAndKill(world: World, nth: number, report: string): Promise<void> {
+  while (!(await postReport(world, nth, report))) await sleep(100)
+  if (nth % 10 === 0) inTurn(world.apis, nth).signal('SIGKILL')
+}
+
+export const queueFaults: readonly Fault[] = [
+  {
+    id: 'A4',
+    words: 'every job of the queue deleted',
+    load: '300 in batches',
+    async run(world, scale) {
+      const team = await world.team()
+      const load = await withoutWorkers(world, async () => {
+        const sent = await sendBatches(world, team, 300 * scale)
+        await world.sql(`delete from pgboss.job where name = 'deliver-email'`)
+        await world.sql(
+          `update emails set created_at = created_at - interval '1 hour' where status = 'queued'`,
+        )
+        return sent
+      })
+      const queue = await openProducer(world.url, () => {})
+      const ended = performance.now()
+      const deps = {
+        database: world.database,
+        queue: queue as unknown as WorkerDeps['queue'],
+        log: pino({ level: 'silent' }),
+        clock: () => new Date(),
+      }
+      await requeueStale(deps)
+      await queue.stop()
+      return { ...(await settle(world, load, { ended })), note: 'from the sweep on', limit: 30 }
+    },
+  },
+  {
+    id: 'A5',
+    words: 'kill -9 of the API right after a report’s 200, no worker yet',
+    load: '60 mails, 60 bounces',
+    async run(world) {
+      const team = await world.team()
+      const returnPaths: string[] = []
+      world.relay.manners((step, line) => {
+        if (step === 'mail') returnPaths.push(/<([^>]*)>/.exec(line)?.[1] ?? '')
+        return undefined
+      })
+      const load = await send(world, [team], 60)
+      const account = await settle(world, load, { ended: performance.now() })
+      await withoutWorkers(world, async () => {
+        for (const [nth, path] of returnPaths.entries()) await reportAndKill(world, nth, bounce(path))
+      })
+      const ended = performance.now()
+      const ids = [...load.accepted.values()]
+      const left = async () =>
+        (await world.sql(`select id from emails where id = any($1) and status <> 'bounced'`, [ids])).length
+      const all = await within(60, async () => (await left()) === 0)
+      const recovered = all ? (performance.now() - ended) / 1_000 : null
+      return {
+        ...account,
+        lost: account.lost + (await left()),
+        recovered,
+        note: 'reports applied',
+        limit: 30,
+      }
+    },
+  },
+  {
+    id: 'A7',
+    words: 'poison: unreadable jobs, an answer with NULs, one that never comes',
+    load: '300 singles',
+    async run(world, scale) {
+      const team = await world.team()
+      const poisoned: Load = { accepted: new Map(), wrong: [] }
+      await withoutWorkers(world, async () => {
+        for (const key of ['unreadable', 'nul', 'hang'])
+          await insist(world, team, `${key}-${team.id}`, poisoned)
+        const unreadable = poisoned.accepted.get(`unreadable-${team.id}`)
+        await world.sql(`update pgboss.job set data = '{"email_id": 5}' where id = $1`, [unreadable])
+      })
+      const nul = poisoned.accepted.get(`nul-${team.id}`)
+      const hang = poisoned.accepted.get(`hang-${team.id}`)
+      world.relay.manners((step, id) => {
+        if (step !== 'dot') return undefined
+        if (id === nul) return '451 4.3.0 \0 and \ud83d'
+        return id === hang ? 'hang' : undefined
+      })
+      const load = await send(world, [team], 300 * scale)
+      const account = await settle(world, load, { ended: performance.now() })
+      const dead = await within(
+        30,
+        async () =>
+          (await world.sql(`select 1 from pgboss.job where name = 'deliver-email-dead'`)).length > 0,
+      )
+      return {
+        ...account,
+        lost: account.lost + (dead ? 0 : 1),
+        note: 'the unreadable one is a dead letter',
+        limit: 30,
+      }
+    },
+  },
+  {
+    id: 'A10',
+    words: 'a backlog, while the relay takes 5 s a mail',
+    load: '5,000 in batches',
+    async run(world, scale) {
+      const team = await world.team()
+      let slow = true
+      world.relay.manners(async (step) => {
+        if (step === 'dot' && slow) await Promise.race([sleep(5_000), within(5, () => !slow)])
+        return undefined
+      })
+      const load = await sendBatches(world, team, 5_000 * scale)
+      const rss = await memory(world.workers.map((worker) => worker.pid()))
+      slow = false
+      const account = await settle(world, load, { ended: performance.now(), seconds: 300 * scale })
+      return { ...account, note: `workers ${rss} MB at most`, limit: 300 * scale }
+    },
+  },
+]
+
+/** The resident set of the largest of these processes, in MB. */
+async function memory(pids: readonly number[]): Promise<number> {
+  const { readFile } = await import('node:fs/promises')
+  const sizes = await Promise.all(
+    pids.map(async (pid) => {
+      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+      return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
+    }),
+  )
+  return Math.round(Math.max(0, ...sizes))
+}

@@ -1,0 +1,78 @@
+/**
+ * A TCP proxy whose weather can be chosen: calm, frozen, cut, refusing, late, dripping. Stands between the service and
+ * its database or its relay. Promises: in calm weather every byte passes, in order; it stops with `close`.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** `freeze` holds bytes back and answers nothing; `refuse` resets whoever comes; `drip` passes a byte at a time. */
+export type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
+
+export type Network = {
+  port: number
+  weather(now: Weather): void
+  /** Resets every connection that is open. */
+  cut(): void
+  close(): Promise<void>
+}
+
+type Way = { client: Socket; server: Socket }
+
+/** Passes chunks on in order, each as the weather of its moment has it. */
+function relay(from: Socket, to: Socket, weatherOf: () => Weather): void {
+  let last = Promise.resolve()
+  const pass = async (chunk: Buffer): Promise<void> => {
+    while (weatherOf() === 'freeze') await sleep(50)
+    const weather = weatherOf()
+    if (typeof weather === 'object') await sleep(weather.late)
+    if (weather !== 'drip') return void to.write(chunk)
+    for (const byte of chunk) {
+      to.write(Buffer.of(byte))
+      await sleep(1)
+    }
+  }
+  from.on('data', (chunk: Buffer) => {
+    last = last.then(() => pass(chunk)).catch(() => {})
+  })
+  from.on('end', () => {
+    last = last.then(() => void to.end())
+  })
+  from.on('error', () => to.destroy())
+  from.on('close', () => to.destroy())
+}
+
+/** A way to a port of this machine. */
+export async function startNetwork(target: number): Promise<Network> {
+  const ways = new Set<Way>()
+  let weather: Weather = 'calm'
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    if (weather === 'refuse') return void client.resetAndDestroy()
+    const way = { client, server: connect({ port: target, host: '127.0.0.1', allowHalfOpen: true }) }
+    ways.add(way)
+    relay(way.client, way.server, () => weather)
+    relay(way.server, way.client, () => weather)
+    client.once('close', () => ways.delete(way))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const cut = (): void => {
+    for (const way of ways) {
+      way.client.resetAndDestroy()
+      way.server.destroy()
+    }
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    weather: (now) => {
+      weather = now
+    },
+    cut,
+    close: async () => {
+      weather = 'calm'
+      const closed = once(server, 'close')
+      server.close()
+      cut()
+      await closed
+    },
+  }
+}

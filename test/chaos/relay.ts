@@ -1,0 +1,127 @@
+/**
+ * The relay at the other end: an SMTP server that counts each message's copies and can be told to misbehave.
+ * Promises: a copy is counted before it is answered, so that a killed worker cannot have an answer that is not
+ * counted; `answered` says whether its 250 was handed to a connection that was still there.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
+/** A reply as it is sent, or what happens in its place. */
+export type Answer = 'drop' | 'reset' | 'hang' | (string & {})
+/** What a step is answered; undefined: as a proper relay would. `line` is the command, or the message's id at the dot. */
+export type Manners = (step: Step, line: string) => Answer | undefined | Promise<Answer | undefined>
+
+export type Copy = { at: number; answered: boolean }
+
+export type Relay = {
+  port: number
+  /** The copies of each message that came whole and were not refused, by the id of its row. */
+  copies: Map<string, Copy[]>
+  manners(manners: Manners): void
+  close(): Promise<void>
+}
+
+const POLITE: Manners = () => undefined
+const PROPER: Record<Step, string> = {
+  banner: '220 chaos.test ESMTP',
+  mail: '250 OK',
+  rcpt: '250 OK',
+  dot: '250 2.0.0 taken',
+}
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/
+
+const idOf = (message: string): string =>
+  UUID.exec(/^message-id:.*$/im.exec(message)?.[0] ?? '')?.[0] ?? 'without an id'
+
+/** Starts it on a free port. */
+export async function startRelay(): Promise<Relay> {
+  const copies = new Map<string, Copy[]>()
+  const sockets = new Set<Socket>()
+  let manners = POLITE
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    converse(socket, {
+      answer: (step, line) => manners(step, line),
+      taken(message) {
+        const id = idOf(message)
+        const copy = { at: Date.now(), answered: false }
+        copies.set(id, [...(copies.get(id) ?? []), copy])
+        const refuse = (): void => {
+          const others = (copies.get(id) ?? []).filter((other) => other !== copy)
+          if (others.length > 0) copies.set(id, others)
+          else copies.delete(id)
+        }
+        return { id, copy, refuse }
+      },
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    copies,
+    manners: (given) => {
+      manners = given
+    },
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+type Desk = { answer: Manners; taken(message: string): { id: string; copy: Copy; refuse(): void } }
+
+/** @returns whether a good answer was handed to a connection that was still there. */
+async function say(socket: Socket, reply: Answer): Promise<boolean> {
+  if (reply === 'hang') await sleep(3_600_000, undefined, { ref: false })
+  if (reply === 'drop') socket.end()
+  else if (reply === 'reset') socket.resetAndDestroy()
+  else if (socket.writable) {
+    socket.write(`${reply}\r\n`)
+    return !/^[45]/.test(reply)
+  }
+  return false
+}
+
+/** One connection: its lines and messages, one after the other. */
+function converse(socket: Socket, { answer, taken }: Desk): void {
+  let pending = ''
+  let inMessage = false
+  const step = async (name: Step, line: string) => say(socket, (await answer(name, line)) ?? PROPER[name])
+  const hear = async (line: string): Promise<void> => {
+    const verb = line.slice(0, 4).toUpperCase()
+    if (verb === 'EHLO') await say(socket, '250-chaos.test\r\n250 8BITMIME')
+    else if (verb === 'MAIL') await step('mail', line)
+    else if (verb === 'RCPT') await step('rcpt', line)
+    else if (verb === 'QUIT') await say(socket, '221 bye').then(() => socket.end())
+    else if (verb === 'DATA') inMessage = await say(socket, '354 go on')
+    else await say(socket, '250 OK')
+  }
+  const take = async (message: string): Promise<void> => {
+    inMessage = false
+    const { id, copy, refuse } = taken(message)
+    const reply = (await answer('dot', id)) ?? PROPER.dot
+    if (/^[45]/.test(reply)) refuse()
+    copy.answered = (await say(socket, reply)) && !socket.destroyed
+  }
+  const drain = async (): Promise<void> => {
+    for (;;) {
+      const mark = inMessage ? '\r\n.\r\n' : '\r\n'
+      const end = pending.indexOf(mark)
+      if (end < 0) return
+      const heard = pending.slice(0, end)
+      pending = pending.slice(end + mark.length)
+      await (inMessage ? take(heard) : hear(heard))
+    }
+  }
+  let last = step('banner', '').then(() => {})
+  socket.on('data', (chunk) => {
+    pending += chunk.toString('latin1')
+    last = last.then(drain)
+  })
+}

@@ -1,0 +1,113 @@
+/** Standing in line before a delivery queue: nobody's flood holds up another team (issue 13, fairness). */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { object, string } from 'yup'
+import { acceptEmails } from '../../../db/emails/accept.ts'
+import { openProducer, type Producer } from '../../../db/queue/boss.ts'
+import { placesAfter, priorityOf } from '../../../db/queue/line.ts'
+import { subscribeTeam } from '../../../db/teams/subscribe.ts'
+import { createVersions } from '../../../db/templates/versions.ts'
+import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
+import { until } from '../../support/worker.ts'
+
+/** A store, and what teams of it do. */
+async function begin(test: Test) {
+  const store = await openStore(test)
+  const team = async (): Promise<string> => {
+    const id = await store.team('pro')
+    await store.database.transaction((tx) =>
+      subscribeTeam({ tx }, id, { plan: 'pro', send_rate_per_second: 100_000 }),
+    )
+    await store.database.query(sql.unsafe`update allowances set bucket_tokens = 1000`)
+    return id
+  }
+  return { store, team }
+}
+
+/** Accepts mails of a team, through a producer that has just looked at the line unless one is given. */
+async function send({ url, database }: Store, team_id: string, count: number, known?: Producer) {
+  const queue = known ?? (await openProducer(url, () => {}))
+  const items = Array.from({ length: count }, () => anItem())
+  await database.transaction((tx) =>
+    acceptEmails({ tx, queue, versions: createVersions() }, { team_id, domain: null }, items),
+  )
+  if (!known) await queue.stop()
+}
+
+const jobRow = object({ id: string().defined(), team_id: string().defined() })
+
+/** The waiting jobs in the order in which pg-boss fetches them. */
+const line = ({ database }: Store) =>
+  database.any(sql.type(jobRow)`
+    select id, data ->> 'team_id' as team_id from pgboss.job
+    where name = 'deliver-email' and state < 'active' order by priority desc, created_on`)
+
+/** What a worker does to those that go first. */
+async function deliver(store: Store, count: number): Promise<void> {
+  const ids = (await line(store)).slice(0, count).map(({ id }) => id)
+  await store.database.query(sql.unsafe`
+    update pgboss.job set state = 'completed' where name = 'deliver-email' and id = any(${sql.array(ids, 'uuid')})`)
+}
+
+const placeOf = async (store: Store, team: string): Promise<number> =>
+  (await line(store)).findIndex(({ team_id }) => team_id === team)
+
+t.test('places follow a team’s own last one, but never lie before what the line has reached', async (t) => {
+  t.strictSame(placesAfter(0, 0, 3), [1, 2, 3])
+  t.strictSame(placesAfter(7, 3, 2), [8, 9])
+  t.strictSame(placesAfter(7, 100, 2), [100, 101])
+  t.ok(priorityOf(1) > priorityOf(2))
+  t.equal(priorityOf(9_000_000_000), -2_147_483_647)
+})
+
+t.test('a single mail stands beside the first of a flood that waits, now and later', async (t) => {
+  const { store, team } = await begin(t)
+  const [flood, other, third] = [await team(), await team(), await team()]
+  await send(store, flood, 100)
+  await send(store, flood, 100)
+  await send(store, other, 1)
+  t.ok((await placeOf(store, other)) <= 1)
+  await deliver(store, 120)
+  await send(store, third, 1)
+  t.ok((await placeOf(store, third)) <= 2)
+})
+
+t.test('two floods take turns, whoever came first', async (t) => {
+  const { store, team } = await begin(t)
+  const [one, two] = [await team(), await team()]
+  await send(store, one, 100)
+  await send(store, two, 100)
+  const first = (await line(store)).slice(0, 100)
+  const ofOne = first.filter(({ team_id }) => team_id === one).length
+  t.ok(ofOne >= 45 && ofOne <= 55, `${ofOne} of 100`)
+})
+
+t.test('whoever sent much before is not held back once that is delivered', async (t) => {
+  const { store, team } = await begin(t)
+  const [busy, idle] = [await team(), await team()]
+  await send(store, busy, 200, store.queue)
+  await deliver(store, 200)
+  await until('the process looks again', async () => {
+    return (await store.queue.reached(store.database, 'deliver-email')) === 200
+  })
+  await send(store, idle, 50)
+  await send(store, busy, 1)
+  t.ok((await placeOf(store, busy)) <= 2)
+})
+
+t.test(
+  'mail that is queued again stands behind what the line has reached, not before everybody',
+  async (t) => {
+    const { store, team } = await begin(t)
+    const [flood, other] = [await team(), await team()]
+    await send(store, other, 100)
+    await deliver(store, 50)
+    const again = (await line(store)).map(({ id }) => ({ team_id: other, email_id: id }))
+    await send(store, flood, 5)
+    const queue = await openProducer(store.url, () => {})
+    await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
+    await queue.stop()
+    const first = (await line(store)).slice(0, 10)
+    t.equal(first.filter(({ team_id }) => team_id === flood).length, 5)
+  },
+)

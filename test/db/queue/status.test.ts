@@ -1,0 +1,45 @@
+/** A look at the queues: by the index that fetching uses, within a limit of its own, and one for all who ask at once. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { createQueueStatus, queueStatus } from '../../../db/queue/jobs.sql.ts'
+import { testDatabase } from '../../support/database.ts'
+import { startDatabaseProxy } from '../../support/database-proxy.ts'
+
+const { url } = await testDatabase(t)
+
+t.test('one look serves whoever asks within the same seconds', async (t) => {
+  const proxy = await startDatabaseProxy(t, url)
+  const database = await openDatabase(proxy.url, { size: 2 })
+  t.teardown(() => database.end())
+  const look = createQueueStatus(database, 60_000)
+  const first = await look()
+  t.equal(await proxy.during(() => Promise.all([look(), look(), look()])), 0)
+  t.strictSame(await look(), first)
+  t.ok((await proxy.during(() => createQueueStatus(database, 0)())) > 0)
+})
+
+t.test('a look waits for nobody for long, and one that failed is not kept', async (t) => {
+  const [database, other] = await Promise.all([openDatabase(url), openDatabase(url)])
+  t.teardown(() => Promise.all([database.end(), other.end()]))
+  const look = createQueueStatus(database, 60_000)
+  await other.transaction(async (tx) => {
+    await tx.query(sql.unsafe`lock table pgboss.queue in access exclusive mode`)
+    await t.rejects(look(), /statement timeout/)
+  })
+  t.ok((await look()).length > 0)
+})
+
+t.test('what waits is counted, ready and put off apart', async (t) => {
+  const database = await openDatabase(url)
+  t.teardown(() => database.end())
+  await database.query(sql.unsafe`
+    insert into pgboss.job (id, name, data, start_after)
+    select gen_random_uuid(), 'upsert-contacts', '{}', now() + late * interval '1 hour'
+    from unnest(array[0, 0, 1]) late`)
+  const status = await queueStatus(database)
+  t.match(
+    status.find(({ queue }) => queue === 'upsert-contacts'),
+    { ready: 2, deferred: 1, active: 0, dead: 0, oldest_ready_seconds: 0 },
+  )
+})
