@@ -2,7 +2,8 @@
 
 const MEANINGS: Readonly<Record<string, string>> = {
   130429: 'The number sends faster than the provider allows. It slows down by itself.',
-  130472: 'The provider leaves this recipient out for an experiment of its own. A later message may get through.',
+  130472:
+    'The provider leaves this recipient out for an experiment of its own. A later message may get through.',
   130497: 'The provider does not let this number send to that country.',
   131026: 'The number may not be on WhatsApp, or its app is too old. Ask the recipient another way.',
   131031: 'The provider has locked the account. Look into its business manager.',

@@ -1,10 +1,11 @@
 /** WhatsApp templates as the provider keeps them: their states and slots, and bringing them up to date. */
-import { createWhatsappTemplate } from '../../../db/whatsapp/save-template.ts'
+
 import { Refusal } from '../../../db/errors.ts'
-import { syncTemplates } from '../../../db/whatsapp/sync-templates.ts'
+import { createWhatsappTemplate, readTemplate } from '../../../db/whatsapp/save-template.ts'
+import { requestSync } from '../../../db/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
 import { act, inTeam } from '../act.ts'
-import { plural, status, text, time } from '../cell.ts'
+import { status, text, time } from '../cell.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -129,10 +130,13 @@ const add: TeamPage = {
     const added = await act(
       request,
       deps,
-      ({ name }) => inTeam(request, 'whatsapp-template.create', name),
+      inTeam(request, 'whatsapp-template.create', readTemplate(definition).name),
       (at) => createWhatsappTemplate(at, team.id, definition),
     )
-    return redirect(teamPath(team, 'whatsapp-templates', added.id), `${added.name} is there, ${added.status}.`)
+    return redirect(
+      teamPath(team, 'whatsapp-templates', added.id),
+      `${added.name} is there, ${added.status}.`,
+    )
   },
 }
 
@@ -142,12 +146,12 @@ const sync: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team } = request
-    const { templates, missing } = await syncTemplates(deps, team.id)
-    const gone = missing.length === 0 ? '' : ` The provider does not list ${missing.join(', ')}.`
-    return redirect(
-      teamPath(team, 'whatsapp-templates'),
-      `${plural(templates.length, 'template')} up to date.${gone}`,
+    await act(request, deps, inTeam(request, 'whatsapp-template.sync', team.name), ({ tx }) =>
+      requestSync({ tx, queue: deps.queue }, team.id),
     )
+    deps.wake('sync-whatsapp-templates')
+    const said = 'A worker asks the provider now. Load this page again in a moment.'
+    return redirect(teamPath(team, 'whatsapp-templates'), said)
   },
 }
 
