@@ -161,7 +161,12 @@ t.test('the answer to the final dot is waited for by a clock of its own', async 
       return undefined
     },
   })
-  const provider = provide(t, sink.url, { ...SHORT, total_ms: 2_000, answer_ms: 20_000 })
+  const provider = provide(t, sink.url, {
+    connect_ms: 10_000,
+    greeting_ms: 10_000,
+    total_ms: 2_000,
+    answer_ms: 20_000,
+  })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
   t.equal(sink.messages().length, 1)
 })
