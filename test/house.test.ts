@@ -257,6 +257,8 @@ const DIRECTORIES = [
   'secret_canary',
   'senders',
   'recipient_pauses',
+  'sender_events',
+  'paused_queues',
   'reports',
   'login_links',
   'login_requests',

@@ -7,12 +7,13 @@ import type { Database } from '../db/postgres/pool.ts'
 import type { Log } from '../db/process/log.ts'
 import type { Secrets } from '../db/process/secrets.ts'
 import type { Consumer } from '../db/queue/boss.ts'
+import type { QueuePauses } from '../db/queue/pauses.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import type { Versions } from '../db/templates/versions.ts'
+import type { Figures } from './figures.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
 import type { WhatsappDelivery } from './providers/whatsapp.ts'
-import type { Slots } from './slots.ts'
 
 /** What handlers work with; made once by main.ts, passed down. */
 export type WorkerDeps = {
@@ -24,8 +25,11 @@ export type WorkerDeps = {
   email: EmailProvider | null
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
-  /** How many provider calls run at once, of whatever batch or channel. */
-  slots: Slots
+  /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */
+  concurrency: number
+  pauses: QueuePauses
+  /** Told of what is done; absent where nobody counts. */
+  figures?: Figures
   readers: Readers
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null

@@ -1,25 +1,32 @@
 /**
- * Recording what a provider has done, through a database that is away for a moment.
- * Promises: what was sent is not sent again because a failover took some seconds. The work must bear being done twice:
- * a lost connection does not tell whether its commit arrived.
+ * Recording what a provider has done, for as long as the database is away.
+ * Promises: what was sent is not sent again because the database was away, however long, while this process lives. The
+ * work must bear being done twice: a lost connection does not tell whether its commit arrived.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
 import type { Log } from '../db/process/log.ts'
 
-/** How long to go on, in milliseconds: within what is left of a job's expiry when its sends have ended. */
-const PATIENCE = 30_000
-const LONGEST_PAUSE = 2_000
+// Well within the time that dead workers' jobs are left alone after the database is back (db/queue/boss.ts).
+const LONGEST_PAUSE = 1_000
+const QUIET = 10_000
 
-/** Does the work, again and again while the database cannot be reached. @throws whatever else it throws. */
-export async function insist<T>(work: () => Promise<T>, log: Log): Promise<T> {
-  const end = performance.now() + PATIENCE
+/**
+ * Does the work, again and again while the database cannot be reached. @throws whatever else it throws.
+ * @param onFault is told of each time that it could not be reached.
+ */
+export async function insist<T>(work: () => Promise<T>, log: Log, onFault = () => {}): Promise<T> {
+  let told = Number.NEGATIVE_INFINITY
   for (let pause = 100; ; pause = Math.min(LONGEST_PAUSE, pause * 2)) {
     try {
       return await work()
     } catch (error) {
-      if (!isDatabaseUnavailable(error) || performance.now() > end) throw error
-      log.warn({ err: error }, 'the database is away: what was sent is recorded when it is back')
+      if (!isDatabaseUnavailable(error)) throw error
+      onFault()
+      if (performance.now() - told > QUIET) {
+        told = performance.now()
+        log.warn({ err: error }, 'the database is away: what was sent is recorded when it is back')
+      }
       await sleep(pause)
     }
   }

@@ -10,16 +10,20 @@ import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
+import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { queuesOf, readWorkerSettings, retentionOf, settingsWarnings, type WorkerSettings } from './config.ts'
+import { createFigures } from './figures.ts'
 import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
 import { startWork } from './run.ts'
-import { createSlots } from './slots.ts'
+
+/** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
+const CUT = 21_500
 
 /** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent is told. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
@@ -36,16 +40,18 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const whatsapp = whatsappDelivery(settings)
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
-  const slots = createSlots(concurrency)
   const metrics = createMetrics()
-  await startWork(jobs, {
+  const figures = createFigures(metrics, concurrency)
+  const work = await startWork(jobs, {
     database,
     queue,
     secrets,
     versions: createVersions(),
     email,
     whatsapp,
-    slots,
+    concurrency,
+    pauses: createQueuePauses(database),
+    figures,
     readers: createReaders({
       secrets,
       business_account: settings.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null,
@@ -58,14 +64,13 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(
     { database, metrics, log },
-    { kind: 'worker', limit: size, role: { queues: jobs } },
+    { kind: 'worker', limit: size, role: { queues: jobs, ...figures.role } },
   )
   const health = settings.HEALTH_PORT === undefined ? null : await serveHealth(database, settings.HEALTH_PORT)
   const stop = async (): Promise<void> => {
     health?.drain()
-    // What waits for its turn goes back to the queue, for another worker.
-    slots.close()
-    await Promise.all([hints.close(), queue.stop(DRAIN)])
+    await Promise.all([hints.close(), work.drain(CUT)])
+    await queue.stop(DRAIN - CUT)
     await email?.close()
     await whatsapp?.provider.close()
     await member.leave()

@@ -1,10 +1,11 @@
-/** Every job and its handler, as an explicit list: who works on what, and how many at a time. */
+/** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the pipeline of a channel. */
 
-import type { FetchedJob, Settlement } from '../db/queue/boss.ts'
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
+import type { Batch } from './batches.ts'
 import type { WorkerDeps } from './deps.ts'
-import { deliverEmails } from './jobs/deliver-email.ts'
-import { deliverWhatsapp } from './jobs/deliver-whatsapp.ts'
+import { countFiguresJob } from './jobs/count-figures.ts'
+import { emailChannel } from './jobs/deliver-email.ts'
+import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
@@ -14,18 +15,19 @@ import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
+import { type Pipeline, startPipeline } from './pipeline.ts'
 
-export type Handler<J extends JobName> = (jobs: FetchedJob<J>[], deps: WorkerDeps) => Promise<Settlement[]>
+/** Works on one batch; settles its jobs in the transactions of what it does. */
+export type Handler<J extends JobName> = (batch: Batch<J>, deps: WorkerDeps) => Promise<void>
 
-/**
- * How a process works on a queue: batches of `batchSize` in so many loops. A batch ends with its slowest message, so
- * delivery has more loops than the provider calls at once (slots.ts) fill: two slow servers hold up two batches only.
- */
-type Registration<J extends JobName> = { handle: Handler<J>; batchSize: number; loops: number }
+/** How a process works on a queue: batches of `batchSize` in so many loops, or a pipeline of its own. */
+export type Registration<J extends JobName> =
+  | { handle: Handler<J>; batchSize: number; loops: number }
+  | { deliver: (deps: WorkerDeps) => Pipeline }
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
-  'deliver-email': { handle: deliverEmails, batchSize: 10, loops: 10 },
-  'deliver-whatsapp': { handle: deliverWhatsapp, batchSize: 10, loops: 10 },
+  'deliver-email': { deliver: (deps) => startPipeline(emailChannel(deps), deps) },
+  'deliver-whatsapp': { deliver: (deps) => startPipeline(whatsappChannel(deps), deps) },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 5, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
@@ -33,6 +35,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
+  'count-figures': countFiguresJob,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
   'forget-sessions': forgetSessions,

@@ -18,6 +18,7 @@ const TOLD: Record<EmailEventKind, Told> = {
   bounced: { title: 'It came back', tone: 'bad' },
   complained: { title: 'The recipient reported it as unwanted', tone: 'bad' },
   deferred: { title: 'The server put it off', tone: 'warn' },
+  held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
   unknown: { title: 'The server’s answer was lost', tone: 'warn' },
   delayed: { title: 'A server on the way says that it is late', tone: 'warn' },
   requeued: { title: 'It was requeued', tone: 'busy' },
@@ -68,23 +69,26 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   text: reason ?? 'It gave no reason.',
 })
 
+/** How the wait of an email is told, but for the pauses in its way. */
+function stateAlert(waiting: NonNullable<ShownEmail['waiting']>, seconds: number, now: Date): Alert {
+  const { state, attempts, last_refusal, next_attempt_at } = waiting
+  const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
+  if (state === 'given_up') return { tone: 'bad', title: 'It was given up', text: last_refusal ?? '' }
+  if (state === 'in_flight') return { tone: 'busy', title: 'It is being sent just now', ...text }
+  if (state === 'put_off') {
+    const tried = attempts === 0 ? 'It was not tried yet' : `Tried ${plural(attempts, 'time')}`
+    return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
+  }
+  const words = 'If that lasts, no worker runs, its queue is paused, or what it goes through is.'
+  const title = state === 'lost' ? 'It has no job just now' : 'No worker has taken it yet'
+  return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
+}
+
 /** Why an email is not gone out yet; nothing when it is. */
-export function waitingAlerts({ status, waiting, events, created_at }: ShownEmail, now: Date): Alert[] {
-  if (status !== 'queued') return []
+export function waitingAlerts({ waiting, created_at }: ShownEmail, now: Date): Alert[] {
+  if (!waiting) return []
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
-  if (!waiting) {
-    const gaveUp = events.findLast(({ kind }) => kind === 'gave_up')
-    if (gaveUp) return [{ tone: 'bad', title: 'It was given up', text: gaveUp.detail }]
-    const words = 'No worker has taken it yet. If that lasts, no worker runs, or its queue is paused.'
-    return seconds < 60 ? [] : [{ tone: 'warn', title: 'It has no job just now', text: words }]
-  }
-  const next = time(waiting.next_attempt_at, now)
-  const tried = waiting.attempts === 0 ? 'It was not tried yet' : `Tried ${plural(waiting.attempts, 'time')}`
-  const attempt: Alert = {
-    tone: waiting.attempts === 0 && seconds < 60 ? 'busy' : 'warn',
-    title: `${tried}; next try ${next.age}`,
-    ...(waiting.last_refusal ? { text: `The last answer: ${waiting.last_refusal}` } : {}),
-  }
+  const attempt = stateAlert(waiting, seconds, now)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
   return [attempt, ...pauses.map((pause) => pauseAlert(pause, now))]
 }

@@ -1,13 +1,14 @@
 /** Verbs of `email`: a team's stored emails. */
+import { EMAIL } from '../delivery/channel.sql.ts'
 import { type EmailFilter, findEmails } from '../emails/find.ts'
 import { removeEmail } from '../emails/remove.ts'
-import { requeueEmail } from '../emails/requeue.ts'
 import { showEmail } from '../emails/show.ts'
 import { EMAIL_LADDER, type EmailStatus } from '../emails/status.ts'
 import { createVersions } from '../templates/versions.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { requeueVerb } from './requeue.ts'
 
 const LIST_LENGTH = 10_000
 const FOUND_LENGTH = 100
@@ -68,19 +69,7 @@ export const verbs: Verbs = (email, admin) => {
     .argument('<id>', 'id of the email', uuid)
     .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
 
-  email
-    .command('requeue')
-    .description('try a queued email again now, also after it was given up')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the email', uuid)
-    .action(
-      answer(
-        async (team: string, id: string) =>
-          await admin.transaction(async (at) =>
-            requeueEmail({ ...at, queue: await admin.queue() }, team, id),
-          ),
-      ),
-    )
+  requeueVerb(email, admin, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails' })
 
   email
     .command('delete')

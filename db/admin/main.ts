@@ -35,6 +35,7 @@ const NOUNS: readonly Noun[] = [
   { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
   { name: 'secret', about: 'what SECRET_KEY protects', load: () => import('./secret.ts') },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
+  { name: 'sender', about: 'what we send through, and its pauses', load: () => import('./sender.ts') },
 ]
 
 const WHERE = `

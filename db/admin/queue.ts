@@ -1,11 +1,12 @@
 /** Verbs of `queue`: how full the queues are, and their dead letters. */
-import { noteEmailsRequeued } from '../emails/requeue.ts'
+import { EMAIL, WHATSAPP } from '../delivery/channel.sql.ts'
+import { noteRedriven } from '../delivery/requeue.ts'
 import { liveProcesses } from '../fleet/fleet.sql.ts'
 import { FORGOTTEN } from '../fleet/fleet.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
-import { noteMessagesRequeued } from '../whatsapp/requeue.ts'
+import { pausedQueues, pauseQueue, resumeQueue } from '../queue/pauses.sql.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -15,7 +16,10 @@ const QUEUES = Object.keys(JOBS) as JobName[]
 /** What a queue's rows are told when their dead letters move back. */
 type Moved = { [J in JobName]?: (at: { tx: Tx; now: Date }, payloads: Payload<J>[]) => Promise<unknown> }
 
-const MOVED: Moved = { 'deliver-email': noteEmailsRequeued, 'deliver-whatsapp': noteMessagesRequeued }
+const MOVED: Moved = {
+  'deliver-email': (at, payloads) => noteRedriven(at, EMAIL, payloads),
+  'deliver-whatsapp': (at, payloads) => noteRedriven(at, WHATSAPP, payloads),
+}
 
 async function redrive<J extends JobName>(admin: Admin, job: J) {
   const database = await admin.database()
@@ -29,8 +33,10 @@ async function redrive<J extends JobName>(admin: Admin, job: J) {
 async function status(admin: Admin) {
   const database = await admin.database()
   const processes = await liveProcesses(database, FORGOTTEN)
+  const paused = await pausedQueues(database)
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
+    paused: paused.has(queue.queue),
     workers: processes
       .filter(({ queues }) => queues.includes(queue.queue))
       .map(({ host, pid, seen_at }) => ({ host, pid, seen_at })),
@@ -50,4 +56,26 @@ export const verbs: Verbs = (queue, admin) => {
     .description('move the dead letters of a queue back, so that they are tried again')
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(answer((job: JobName) => redrive(admin, job)))
+
+  queue
+    .command('pause')
+    .description('let what a queue holds wait: workers finish what they have and take nothing more of it')
+    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
+    .action(
+      answer(async (job: JobName) => {
+        await pauseQueue(await admin.database(), job, admin.now)
+        return { queue: job, paused: true }
+      }),
+    )
+
+  queue
+    .command('resume')
+    .description('let a paused queue go on')
+    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
+    .action(
+      answer(async (job: JobName) => {
+        await resumeQueue(await admin.database(), job)
+        return { queue: job, paused: false }
+      }),
+    )
 }

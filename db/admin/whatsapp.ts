@@ -1,8 +1,10 @@
 /** Verbs of `whatsapp`: a team's WhatsApp messages. */
+import { WHATSAPP } from '../delivery/channel.sql.ts'
 import { listMessages, showMessage } from '../whatsapp/show.ts'
 import { WHATSAPP_LADDER, type WhatsappStatus } from '../whatsapp/status.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { requeueVerb } from './requeue.ts'
 
 const LIST_LENGTH = 10_000
 
@@ -31,4 +33,6 @@ export const verbs: Verbs = (whatsapp, admin) => {
         return showMessage(at, team, id)
       }),
     )
+
+  requeueVerb(whatsapp, admin, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, what: 'messages' })
 }

@@ -83,12 +83,10 @@ export async function applyEmailEvents(
   }
   if (placed.length === 0) return fates
   const contactOf = await lockTouchedContacts(tx, placed)
-  const stored = await insertEmailEvents(
+  const news = await insertEmailEvents(
     tx,
     placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
   )
-  const fresh = new Set(stored.map((event) => `${keyOf(event)}/${event.event_key}`))
-  const news = placed.filter((event) => fresh.has(`${keyOf(event)}/${event.event_key}`))
   const changes = changesOf(news, attempts)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)

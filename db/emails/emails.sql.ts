@@ -179,26 +179,31 @@ export const refTuples = (refs: readonly EmailRef[]) =>
     ['uuid', 'uuid'],
   )
 
-/** Whether an email still has something to deliver: it is not handed over yet, or to some recipients only. */
-export const undelivered = sql.fragment`
-  (status = 'queued' and provider_message_id is null or pending_recipients is not null)`
-
 const outgoingRow = emailRow.shape({
-  /** When it was put off for the first time since it was accepted or requeued; null when it never was. */
+  /** Since it was accepted or requeued: its tries that were put off, and those without an answer. */
+  deferrals: number().defined(),
+  unknowns: number().defined(),
+  /** When the first of them was; null when it was never tried. */
   tried_since: string().defined().nullable(),
+  /** When it was held back last because its sender may be at fault; null when it never was. */
+  held_at: string().defined().nullable(),
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
 /** Those of the emails that still have something to deliver, and whose team may send. */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
-    select ${emailColumns}, (
-      select min(v.occurred_at) from email_events v
-      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown')
-        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) as tried_since
-    from emails
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and ${undelivered} and not ${isSuspended(sql.fragment`emails.team_id`)}`)
+    select ${emailColumns}, past.*
+    from emails cross join lateral (
+      select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
+        count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
+        min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
+        max(v.occurred_at) filter (where v.kind = 'held') as held_at
+      from email_events v
+      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
+        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) past
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
+      and not ${isSuspended(sql.fragment`emails.team_id`)}`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { ContactEffect } from '../contacts/effect.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { digest16 } from '../text/digest.ts'
 import type { EmailRef } from './emails.sql.ts'
 import type { EmailEventKind } from './status.ts'
 
@@ -32,37 +33,35 @@ const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | n
 const freshEvent = object({
   team_id: string().defined(),
   email_id: string().defined(),
-  event_key: string().defined(),
+  digest: string().defined(),
 })
+const nameOf = ({ team_id, email_id }: EmailRef, digest: string): string => `${team_id}/${email_id}/${digest}`
+
+const EVENT = ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text', 'uuid', 'text']
 
 /** Stores events in one statement. @returns those that were not stored before. */
-export async function insertEmailEvents(tx: Tx, events: readonly EmailEvent[]) {
+export async function insertEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {
   const tuples = events.map((event) => [
     event.team_id,
     event.email_id,
-    event.event_key,
+    digest16(event.event_key),
     event.kind,
     event.recipient,
     event.occurred_at.toISOString(),
     event.detail,
     ...counted(event),
   ])
-  return tx.any(sql.prepared('insert_email_events', freshEvent)`
+  const stored = await tx.any(sql.prepared('insert_email_events', freshEvent)`
     insert into email_events (
       team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
-    select * from ${sql.unnest(tuples, [
-      'uuid',
-      'uuid',
-      'text',
-      'text',
-      'text',
-      'timestamptz',
-      'text',
-      'uuid',
-      'text',
-    ])} as event
+    select e.team_id, e.email_id, decode(e.event_key, 'hex'), e.kind, e.recipient, e.occurred_at, e.detail,
+      e.contact_id, e.effect
+    from ${sql.unnest(tuples, EVENT)}
+      as e (team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
     on conflict do nothing
-    returning team_id, email_id, event_key`)
+    returning team_id, email_id, encode(event_key, 'hex') as digest`)
+  const fresh = new Set(stored.map((row) => nameOf(row, row.digest)))
+  return events.filter((event) => fresh.has(nameOf(event, digest16(event.event_key))))
 }
 
 const eventRow = object({
@@ -77,5 +76,5 @@ export type EmailEventRow = InferType<typeof eventRow>
 export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {
   return tx.any(sql.type(eventRow)`
     select kind, recipient, occurred_at, detail from email_events
-    where team_id = ${teamId} and email_id = ${id} order by occurred_at, event_key`)
+    where team_id = ${teamId} and email_id = ${id} order by occurred_at, kind = 'gave_up', event_key`)
 }

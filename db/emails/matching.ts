@@ -3,12 +3,13 @@
  * Promises: no lot holds locks for long; what arrives meanwhile is left alone; never more than `most` at a call, so
  * that a person waits for seconds, not minutes.
  */
+import { EMAIL } from '../delivery/channel.sql.ts'
+import { requeueMessages } from '../delivery/requeue.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { lockAccount, saveAccount } from '../teams/limits.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
 import { countMatching, deleteEmailRows, idsMatching } from './matching.sql.ts'
-import { requeueEmails } from './requeue.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 
@@ -45,8 +46,8 @@ export const requeueMatching = async (
   wanted: { filter: Filter; most: number },
 ): Promise<number> =>
   inLots(deps, teamId, wanted, async (at, ids) => {
-    const refs = ids.map((email_id) => ({ team_id: teamId, email_id }))
-    return (await requeueEmails({ ...at, queue: deps.queue }, refs)).length
+    const refs = ids.map((id) => ({ team_id: teamId, id }))
+    return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs)).length
   })
 
 /** Deletes them with their events; those of this period free their places in the allowance. @returns how many. */

@@ -2,10 +2,11 @@
  * An email for an operator's eyes: with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
+import { EMAIL } from '../delivery/channel.sql.ts'
+import { type Waiting, waitingOf } from '../delivery/waiting.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
-import { type Waiting, waitingOf } from '../senders/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
@@ -24,7 +25,8 @@ export type ShownEmail = EmailView & {
   /** Null without a token, or without the public URL. */
   unsubscribe_url: string | null
   events: ShownEvent[]
-  waiting?: Waiting
+  /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
+  waiting?: Waiting & { recipients: string[] }
 }
 
 /** The template versions that rows name. */
@@ -61,6 +63,8 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
       detail,
     })),
   }
-  if (row.status !== 'queued') return shown
-  return { ...shown, waiting: await waitingOf(deps.tx, { job: 'deliver-email', id, now: deps.now }, events) }
+  const ref = { team_id: teamId, id }
+  const waiting = await waitingOf(deps.tx, EMAIL, { ref, now: deps.now }, events)
+  if (waiting === null) return shown
+  return { ...shown, waiting: { ...waiting, recipients: row.pending_recipients ?? row.to_emails } }
 }

@@ -1,7 +1,5 @@
-/**
- * The ladder of email statuses (contract §3.2, decisions: statuses). Pure.
- * A report moves a row up and never down, so any order and any number of repeats end in the same state.
- */
+/** The ladder of email statuses (contract §3.2, decisions: statuses) and what can happen to an email. Pure. */
+import { createLadder } from '../delivery/ladder.ts'
 
 /** Lowest rung first. */
 export const EMAIL_LADDER = [
@@ -24,6 +22,7 @@ export const EMAIL_EVENTS = [
   'bounced',
   'complained',
   'deferred',
+  'held',
   'unknown',
   'delayed',
   'requeued',
@@ -31,10 +30,10 @@ export const EMAIL_EVENTS = [
 ] as const
 export type EmailEventKind = (typeof EMAIL_EVENTS)[number]
 
+const ladder = createLadder<EmailStatus>(EMAIL_LADDER)
+
 /** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
-export const statusOfEvent = (kind: EmailEventKind): EmailStatus =>
-  EMAIL_LADDER.find((status) => status === kind) ?? 'queued'
+export const statusOfEvent = (kind: EmailEventKind): EmailStatus => ladder.statusOf(kind)
 
 /** The higher of two rungs. */
-export const higherStatus = (one: EmailStatus, other: EmailStatus): EmailStatus =>
-  EMAIL_LADDER.indexOf(one) >= EMAIL_LADDER.indexOf(other) ? one : other
+export const higherStatus = ladder.higher

@@ -29,22 +29,29 @@ create table emails (
   reply_to text not null,
   -- Recipients that the provider put off while it took others; null when the whole email stands or falls.
   pending_recipients text[],
+  -- Whether an email still has something to deliver. The sweep's index is over this and not over the status, which
+  -- every report changes: those updates stay HOT.
+  unfinished boolean not null generated always as (
+    (status = 'queued' and provider_message_id is null) or pending_recipients is not null) stored,
   primary key (team_id, id),
   check ((html is null) = (template_version_id is not null))
 ) with (fillfactor = 90);
 
 create unique index emails_idempotency_key on emails (team_id, idempotency_key) where idempotency_key is not null;
 -- What the sweep looks through, few rows at any time: a half-sent email is unfinished too.
-create index emails_unfinished on emails (created_at) where status = 'queued' or pending_recipients is not null;
+create index emails_unfinished on emails (created_at) where unfinished;
 -- For reports that carry nothing but the provider's id.
 create index emails_provider_message_id on emails (provider_message_id) where provider_message_id is not null;
 
--- Everything that happened to an email, by recipient. event_key makes a repeated report fall away.
+-- Everything that happened to an email, by recipient. event_key, a digest of what names the event, makes a repeated
+-- report fall away.
 create table email_events (
   team_id uuid not null,
   email_id uuid not null,
-  event_key text not null,
-  kind text not null,
+  event_key bytea not null check (length(event_key) = 16),
+  kind text not null check (kind in (
+    'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'deferred', 'held', 'unknown', 'delayed',
+    'requeued', 'gave_up')),
   recipient text,
   occurred_at timestamptz not null,
   detail text not null,

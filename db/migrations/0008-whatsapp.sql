@@ -54,21 +54,24 @@ create table whatsapp_messages (
   -- When the provider took it: from then on it is not sent again. The status moves by reports (contract §3.3).
   accepted_at timestamptz,
   provider_message_id text,
+  -- Whether it is still to be delivered. As with emails: the sweep's index must not hold the status.
+  unfinished boolean not null generated always as (status = 'queued' and accepted_at is null) stored,
   primary key (team_id, id),
   unique (team_id, request_id, position)
 ) with (fillfactor = 90);
 -- For the sweep: few rows at any time, those the provider has not taken yet.
-create index whatsapp_messages_queued on whatsapp_messages (created_at) where status = 'queued' and accepted_at is null;
+create index whatsapp_messages_unfinished on whatsapp_messages (created_at) where unfinished;
 -- For reports that carry nothing but the provider's id.
 create index whatsapp_messages_provider_message_id on whatsapp_messages (provider_message_id)
   where provider_message_id is not null;
 
--- Everything that happened to a message. event_key makes a repeated report fall away.
+-- Everything that happened to a message. event_key, a digest of what names the event, makes a repeated report fall away.
 create table whatsapp_events (
   team_id uuid not null,
   message_id uuid not null,
-  event_key text not null,
-  kind text not null,
+  event_key bytea not null check (length(event_key) = 16),
+  kind text not null check (kind in (
+    'accepted', 'sent', 'delivered', 'read', 'failed', 'deferred', 'held', 'unknown', 'requeued', 'gave_up')),
   occurred_at timestamptz not null,
   detail text not null,
   primary key (team_id, message_id, event_key)

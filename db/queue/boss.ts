@@ -1,15 +1,15 @@
 /**
- * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and what workers need to fetch and settle.
+ * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and the claims that workers fetch and settle (claims.ts).
  * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never
- * has two jobs; settling is limited to the attempt that was fetched, but for one that was put off: pg-boss counts its
- * successor's attempts anew, so whoever puts a job off says `completed` of it afterwards, which can do no harm. The
+ * has two jobs; jobs of dead workers are found, but never those of living ones after an absence of the database. The
  * only module that imports pg-boss.
  */
-import { type CommandResponse, type Job, type JobResult, PgBoss } from 'pg-boss'
+import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { poolConfig } from '../postgres/connect.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
+import { type Claims, openClaims } from './claims.ts'
 import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import {
   deadLetterOf,
@@ -28,18 +28,6 @@ type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
 
 /** For pg itself: a connection that died without a word is given up, in milliseconds. */
 const CONNECTION = { query_timeout: 60_000, keepAlive: true } as BossOptions
-
-/** A fetched job. Pass it back whole when settling: the attempt is part of it. */
-export type FetchedJob<J extends JobName> = Job<Payload<J>>
-
-/** A job's end as its handler sees it: `failed` is tried again later, `deadletter` is given up. */
-export type Settlement = JobResult & { put_off?: true }
-
-/**
- * The end of a job that was snoozed. Its successor may run by now, and pg-boss cannot tell the two apart: to complete
- * that one too early costs a round of the sweep, to fail it would send twice.
- */
-export const putOff = (id: string): Settlement => ({ id, status: 'completed', put_off: true })
 
 /** What the API and the CLI use. */
 export type Producer = {
@@ -68,21 +56,15 @@ export type Producer = {
 }
 
 export type Consumer = Omit<Producer, 'stop'> & {
-  /** Starts `concurrency` loops that each fetch up to `batchSize` jobs at a time. */
-  work<J extends JobName>(
-    job: J,
-    options: { batchSize: number; concurrency: number },
-    handler: (jobs: FetchedJob<J>[]) => Promise<Settlement[]>,
-  ): Promise<void>
+  /** Opens the claims of a queue: once for each. */
+  claims<J extends JobName>(job: J): Claims<J>
   /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
   schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>
-  /** Completes jobs in the caller's transaction: those whose attempt is still ours. */
-  complete<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[]): Promise<void>
-  /** Puts jobs off in the caller's transaction without counting an attempt. */
-  snooze<J extends JobName>(tx: Tx, job: J, jobs: readonly FetchedJob<J>[], seconds: number): Promise<void>
   /** Fetches now instead of at the next poll; a hint that costs one fetch when it was wrong. */
   wake(job: string): void
-  /** Stops fetching, waits for the handlers in flight, at most `timeout` milliseconds. */
+  /** No claim from now on: for the start of a drain. */
+  close(): void
+  /** Ends the heartbeats and waits for what runs by the clock, at most `timeout` milliseconds. */
   stop(timeout: number): Promise<void>
 }
 
@@ -95,10 +77,6 @@ const on = (tx: Tx) => ({
     },
   },
 })
-
-/** The ids that a settling call touched: pg-boss 12.35 returns them, its types do not say so yet. */
-const settledIds = (response: CommandResponse): Set<string> =>
-  new Set((response as CommandResponse & { settled?: string[] }).settled ?? [])
 
 const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
   (JOBS[job].id as (payload: Payload<J>) => string)(payload)
@@ -114,7 +92,7 @@ async function insertJobs<J extends JobName>(
   tx: Tx,
   job: J,
   payloads: readonly Payload<J>[],
-  { places, startAfter }: { places?: readonly number[] | undefined; startAfter?: number } = {},
+  places?: readonly number[],
 ): Promise<number> {
   if (payloads.length === 0) return 0
   const priorities = (places ?? (await comebacks(lines, tx, job, payloads))).map(priorityOf)
@@ -122,7 +100,6 @@ async function insertJobs<J extends JobName>(
     id: jobId(job, data),
     data,
     priority: priorities[index] ?? 0,
-    ...(startAfter === undefined ? {} : { startAfter }),
   }))
   const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
   return ids?.length ?? 0
@@ -154,7 +131,7 @@ async function redrive<J extends JobName>(
 const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
   enqueue: (tx, job, payloads, places) => {
     if (places && isShared(job)) queues.lines[job].given(Math.max(...places))
-    return insertJobs(queues, tx, job, payloads, { places })
+    return insertJobs(queues, tx, job, payloads, places)
   },
   reached: (tx, job) => queues.lines[job].reached(tx),
   reenqueue: async (tx, job, payloads) => {
@@ -216,13 +193,42 @@ export async function openProducer(url: string, onError: (error: Error) => void)
   return { ...createProducer({ boss, lines: createLines() }), stop: () => boss.stop({ graceful: false }) }
 }
 
-/** So many loops of a queue look for work every second; the others are for when these are busy, and are woken. */
-const PROMPT_LOOPS = 2
+/** How often dead workers' jobs are looked for, in milliseconds. */
+const SUPERVISE = 2_000
+/** For so long the database must have answered before a silent heartbeat counts as a dead worker, in milliseconds. */
+const STEADY = 12_000
 
-/** One fetching loop: pg-boss's id of it, and whether its handler runs just now. */
-type Loop = { id: string; busy: boolean }
+/**
+ * Looks for the jobs of dead workers. Not for some seconds after the database was away, or this process was frozen:
+ * then every heartbeat is old, and living workers get the time to renew theirs and to record what they have sent.
+ * @returns `shaken`, to be told of each fault, and `end`.
+ */
+function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
+  let steadyFrom = Number.NEGATIVE_INFINITY
+  let last = performance.now()
+  let busy = false
+  const shaken = (): void => {
+    steadyFrom = performance.now() + STEADY
+  }
+  const timer = setInterval(async () => {
+    const now = performance.now()
+    if (now - last > SUPERVISE + STEADY / 2) shaken()
+    last = now
+    if (busy || now < steadyFrom) return
+    busy = true
+    try {
+      await boss.supervise()
+    } catch (error) {
+      shaken()
+      onError(error)
+    } finally {
+      busy = false
+    }
+  }, SUPERVISE)
+  return { shaken, end: () => clearInterval(timer) }
+}
 
-/** Opens the queue for a worker: fetching, schedules and upkeep (dead workers' jobs, old jobs). */
+/** Opens the queue for a worker: claims, schedules and upkeep (dead workers' jobs, old jobs). */
 export async function openConsumer(
   url: string,
   { connections, onError }: { connections: number; onError: (error: Error) => void },
@@ -231,7 +237,7 @@ export async function openConsumer(
     url,
     {
       max: connections,
-      supervise: true,
+      supervise: false,
       schedule: true,
       superviseIntervalSeconds: 2,
       monitorIntervalSeconds: 2,
@@ -241,54 +247,35 @@ export async function openConsumer(
     },
     onError,
   )
-  const queues = { boss, lines: createLines() }
-  const loops = new Map<string, Loop[]>()
+  const tell = teller(onError)
+  const supervision = superviseWhenSteady(boss, tell)
+  boss.on('error', supervision.shaken)
+  const told = (fault: unknown): void => {
+    supervision.shaken()
+    tell(fault)
+  }
+  const lines = createLines()
+  const opened = new Map<string, Claims<JobName>>()
   return {
-    ...createProducer(queues),
-    async work(job, { batchSize, concurrency }, handler) {
-      const own: Loop[] = []
-      loops.set(job, own)
-      for (let index = 0; index < concurrency; index++) {
-        const loop: Loop = { id: '', busy: false }
-        loop.id = await boss.work<Payload<typeof job>>(
-          job,
-          {
-            batchSize,
-            perJobResults: true,
-            burstWhenBatchFull: true,
-            pollingIntervalSeconds: index < PROMPT_LOOPS ? 1 : 5,
-            heartbeatRefreshSeconds: 3,
-          },
-          async (jobs) => {
-            loop.busy = true
-            try {
-              return await handler(jobs)
-            } finally {
-              loop.busy = false
-            }
-          },
-        )
-        own.push(loop)
-      }
+    ...createProducer({ boss, lines }),
+    claims(job) {
+      const claims = openClaims(job, { boss, on, told, lines })
+      opened.set(job, claims as unknown as Claims<JobName>)
+      return claims
     },
     async schedule(name, handler) {
       await boss.work(name, { pollingIntervalSeconds: 5 }, handler)
       await boss.schedule(name, SCHEDULES[name].cron)
     },
-    async complete(tx, job, jobs) {
-      await boss.complete(job, [...jobs], null, on(tx))
+    wake: (job) => opened.get(job)?.wake(),
+    close() {
+      for (const claims of opened.values()) claims.close()
     },
-    async snooze(tx, job, jobs, seconds) {
-      const ours = settledIds(await boss.deleteJob(job, [...jobs], on(tx)))
-      const payloads = jobs.filter(({ id }) => ours.has(id)).map(({ data }) => data)
-      await insertJobs(queues, tx, job, payloads, { startAfter: seconds })
+    async stop(timeout) {
+      for (const claims of opened.values()) claims.end()
+      supervision.end()
+      await boss.stop({ graceful: true, timeout })
     },
-    wake(job) {
-      const own = loops.get(job) ?? []
-      const idle = own.find((loop) => !loop.busy)
-      for (const loop of idle ? [idle] : own) boss.notifyWorker(loop.id)
-    },
-    stop: (timeout) => boss.stop({ graceful: true, timeout }),
   }
 }
 
@@ -305,7 +292,7 @@ export async function migrateQueues(url: string): Promise<void> {
     for (const [name, { options }] of Object.entries(JOBS)) {
       const { partition, ...rest } = options
       const dead = deadLetterOf(name as JobName)
-      const changing = { ...kept, ...rest, retryBackoff: true, deadLetter: dead }
+      const changing = { ...kept, ...rest, retryBackoff: 'retryDelayMax' in rest, deadLetter: dead }
       await boss.createQueue(dead, kept)
       await boss.updateQueue(dead, kept)
       await boss.createQueue(name, { partition, ...changing })

@@ -1,11 +1,11 @@
 /**
- * pg-boss's rows, as far as we read or delete them ourselves: what needs no pg-boss, so that the CLI need not load it.
- * Must not insert or settle jobs: that is pg-boss's own business (queue.ts).
+ * pg-boss's rows, as far as we read, delete or put them back ourselves: what needs no pg-boss, so that the CLI need not
+ * load it, and what it has no words for. Must not insert or complete jobs: that is pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, mixed, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { deadLetterOf, JOBS, type JobName } from './jobs.ts'
+import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
 /**
  * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
@@ -16,21 +16,16 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
 
-const attemptRow = object({ at: string().defined(), attempts: number().defined() })
+const openRow = object({ active: boolean().defined(), at: string().defined(), dead: boolean().defined() })
 
 /**
- * When a row's waiting job will be tried next and how often it was; null when it has none.
- * pg-boss counts an attempt when the next one is fetched, so a job that has begun was tried once more than it says.
+ * A row's job that has not ended, or its dead letter; null when it has neither. `at`: when it is due.
  */
-export async function nextAttempt(
-  tx: Tx,
-  job: JobName,
-  id: string,
-): Promise<{ at: string; attempts: number } | null> {
-  return tx.maybeOne(sql.type(attemptRow)`
-    select start_after as at, case when started_on is null then 0 else retry_count + 1 end as attempts
-    from pgboss.job
-    where name = ${job} and id = ${id} and state < 'active'`)
+export async function openJob(tx: Tx, job: JobName, id: string) {
+  return tx.maybeOne(sql.type(openRow)`
+    select state = 'active' as active, start_after as at, name <> ${job} as dead from pgboss.job
+    where (name = ${job} and id = ${id} or name = ${deadLetterOf(job)} and source_id = ${id}) and state <= 'active'
+    order by dead limit 1`)
 }
 
 const endRow = object({
@@ -132,4 +127,53 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
   await tx.query(sql.unsafe`
     delete from pgboss.job
     where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
+}
+
+/** One attempt of a job that is put back, and whether it was a try. */
+export type Postponement = {
+  id: string
+  attempt: number
+  tried: boolean
+  seconds: number
+  /** Its new one, where it stands in a line. */
+  priority?: number | undefined
+}
+
+/**
+ * Puts claimed jobs back for so many seconds each, in one statement; the payload stays. The number of the next
+ * attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
+ */
+export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Postponement[]): Promise<void> {
+  const tuples = attempts.map(({ id, attempt, tried, seconds, priority }) => [
+    id,
+    attempt,
+    tried,
+    seconds,
+    priority ?? null,
+  ])
+  await tx.query(sql.unsafe`
+    update pgboss.job j set
+      priority = coalesce(p.priority, j.priority),
+      state = case when p.tried then 'retry' else 'created' end::pgboss.job_state,
+      start_after = now() + p.seconds * interval '1 second',
+      started_on = case when p.tried then j.started_on end,
+      retry_count = j.retry_count + case when p.tried then 0 else 1 end,
+      retry_limit = j.retry_limit + 1,
+      keep_until = now() + ${RETENTION} * interval '1 second'
+    from ${sql.unnest(tuples, ['uuid', 'int4', 'bool', 'float8', 'int4'])}
+      as p (id, attempt, tried, seconds, priority)
+    where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
+}
+
+/** Leaves claimed jobs no retry, so that failing them gives them up. */
+export async function exhaustRetries(
+  tx: Tx,
+  job: JobName,
+  attempts: readonly { id: string; retryCount: number }[],
+): Promise<void> {
+  const tuples = attempts.map(({ id, retryCount }) => [id, retryCount])
+  await tx.query(sql.unsafe`
+    update pgboss.job j set retry_limit = j.retry_count
+    from ${sql.unnest(tuples, ['uuid', 'int4'])} as g (id, attempt)
+    where j.name = ${job} and j.id = g.id and j.retry_count = g.attempt and j.state = 'active'`)
 }

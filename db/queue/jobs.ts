@@ -2,6 +2,17 @@
  * Every queue of the service: its payload, how it retries, where its dead letters go.
  * Owns the names and options that the migrate step creates; producers and workers meet only here.
  * Must not import a handler.
+ *
+ * The words that the queue and the workers use:
+ * - job: one row's work. Its id is the row's, so a row never has two.
+ * - claim: a job that this process has fetched. Heartbeats keep it; without them another worker gets the job.
+ * - attempt: one claim of a job. Its number is never used again, so that ending it late ends nobody else's.
+ * - end: what becomes of a claimed job (End). To settle is to write it, in the transaction of what the work has done.
+ * - try: an attempt that counts, because the provider was asked about the message itself.
+ * - snoozed: put back for a while without a try, since only time or someone else is in the way.
+ * - given up: moved to the dead letters, where it waits for a person.
+ * - paused: a sender, a recipient or a queue that rests; what waits for it is neither tried nor given up.
+ * - handed over: taken by the provider. From then on a message is not sent again.
  */
 import { type InferType, object, string } from 'yup'
 
@@ -11,17 +22,25 @@ const DAY = 86_400
 export type QueueOptions = {
   retryLimit: number
   retryDelay: number
-  retryDelayMax: number
+  /** With it the pause doubles from one retry to the next, up to this. */
+  retryDelayMax?: number
   expireInSeconds: number
   heartbeatSeconds: number
   /** Gets a table of its own: for queues that see every message. */
   partition: boolean
 }
 
-// Pauses begin at 2 to 4 s (decisions: at most 30) and double up to half an hour; a killed worker's jobs wait as long.
-// A message is given up at its own deadline of 24 h, which these tries outlast by two hours: one that kills every
-// worker that touches it never gets to that deadline, and ends here.
-const untilDeadline = { retryLimit: 64, retryDelay: 2, retryDelayMax: 1_800 }
+/**
+ * How delivery is kept. Its pauses are its own (workers/verdict.ts): these are for jobs whose worker died, which go to
+ * another one at once. The expiry is longer than the longest wait for a server's answer (10 min after the final dot).
+ */
+const delivery = {
+  retryLimit: 64,
+  retryDelay: 2,
+  expireInSeconds: 900,
+  heartbeatSeconds: 10,
+  partition: true,
+}
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
@@ -35,13 +54,13 @@ export const JOBS = {
     payload: emailRef,
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
-    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+    options: delivery,
   },
   'deliver-whatsapp': {
     payload: whatsappRef,
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
-    options: { ...untilDeadline, expireInSeconds: 120, heartbeatSeconds: 10, partition: true },
+    options: delivery,
   },
   'sync-whatsapp-templates': {
     payload: syncRef,
@@ -88,6 +107,20 @@ export const JOBS = {
 >
 
 export type JobName = keyof typeof JOBS
+
+/**
+ * How a claimed job ends.
+ * - completed: over. `output` is kept for whoever waits for it.
+ * - again: tried, and to be tried once more after `seconds`.
+ * - snoozed: looks again after `seconds`; no try.
+ * - failed: to be tried again after the queue's own pause, or given up when its retries are used up.
+ * - given_up: to the dead letters.
+ */
+export type End =
+  | { end: 'completed'; output?: object }
+  | { end: 'again' | 'snoozed'; seconds: number }
+  | { end: 'failed' | 'given_up'; reason: string }
+
 /** Jobs that run by the clock. */
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>
@@ -98,6 +131,7 @@ export const deadLetterOf = (job: JobName): string => `${job}-dead`
 /** Jobs that run by the clock, in UTC. */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
+  'count-figures': { cron: '*/5 * * * *' },
   'forget-upserts': { cron: '*/10 * * * *' },
   'forget-reports': { cron: '7 * * * *' },
   'forget-sessions': { cron: '37 * * * *' },

@@ -1,7 +1,6 @@
 /** The statements that take one person out of a team's emails, their events and the raw reports. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
-import { undelivered } from '../emails/emails.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 
 const foundRow = object({
@@ -34,7 +33,7 @@ export async function lockEmailsTo(
   spellings: readonly string[],
 ): Promise<readonly FoundEmail[]> {
   return tx.any(sql.type(foundRow)`
-    select id, to_emails, ${undelivered} as undelivered from emails
+    select id, to_emails, unfinished as undelivered from emails
     where team_id = ${teamId} and id > ${after} and id <= ${last}
       and exists (
         select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)

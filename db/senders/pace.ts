@@ -19,6 +19,10 @@ export type Pace = {
   refilled_at: Date
   paused_until: Date | null
   pause_reason: string | null
+  /** How often in a row nothing could be sent at all: see trouble.ts. */
+  troubles: number
+  troubled_at: Date | null
+  accepted_at: Date | null
 }
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
@@ -40,6 +44,9 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
     ...refill(bucket, { rate: recovered, capacity: Math.max(1, recovered * saved) }, now),
     paused_until: dateOrNull(row.paused_until),
     pause_reason: row.pause_reason,
+    troubles: row.troubles,
+    troubled_at: dateOrNull(row.troubled_at),
+    accepted_at: dateOrNull(row.accepted_at),
   }
 }
 
@@ -61,6 +68,7 @@ export function book(
       booking: { delays: [], wait_seconds, reason: pace.pause_reason ?? 'the sender is paused' },
     }
   }
+  if (pace.troubles > 0) return probe(pace, costs, now)
   const delays: number[] = []
   let { tokens } = pace
   const delay = () => untilToken(tokens, pace.rate)
@@ -80,7 +88,21 @@ export function book(
   }
 }
 
-async function change<T>(
+/** For so long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
+const PROBE = 30
+
+/** One send after a pause tells whether the sender is mended; the others wait for what becomes of it. */
+function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; booking: Booking } {
+  const paused_until = new Date(now.getTime() + PROBE * 1_000)
+  const reason = pace.pause_reason ?? 'the sender is probed'
+  return {
+    pace: costs.length === 0 ? pace : { ...pace, paused_until },
+    booking: { delays: costs.slice(0, 1).map(() => 0), wait_seconds: 1, reason },
+  }
+}
+
+/** Changes a sender's locked pace in the caller's transaction. */
+export async function changePace<T>(
   tx: Tx,
   { key, ceiling, saved_seconds }: Sender,
   now: Date,
@@ -120,7 +142,7 @@ export async function bookSends(
   }
   return database.transaction(
     async (tx) =>
-      await change(tx, sender, now, (pace) => {
+      await changePace(tx, sender, now, (pace) => {
         const booked = book(pace, costs, horizon, now)
         return { pace: booked.pace, result: booked.booking }
       }),
@@ -130,8 +152,8 @@ export async function bookSends(
 async function isAtFullPace(tx: Tx, { key, ceiling }: Sender, now: Date): Promise<boolean> {
   const row = await senderByKey(tx, key)
   if (row === null) return true
-  const { rate, paused_until } = paceAt(row, ceiling, now)
-  return rate >= ceiling && (paused_until === null || paused_until <= now)
+  const { rate, paused_until, troubles } = paceAt(row, ceiling, now)
+  return rate >= ceiling && troubles === 0 && (paused_until === null || paused_until <= now)
 }
 
 /**
@@ -140,7 +162,7 @@ async function isAtFullPace(tx: Tx, { key, ceiling }: Sender, now: Date): Promis
  * @param since when what was refused had been let go.
  */
 export async function slowSender(tx: Tx, sender: Sender, now: Date, since = now): Promise<void> {
-  await change(tx, sender, now, (pace) => {
+  await changePace(tx, sender, now, (pace) => {
     const floor = Math.min(since.getTime(), now.getTime() - 1_000)
     if (pace.slowed_at !== null && pace.slowed_at.getTime() > floor) return { pace, result: undefined }
     const rate = Math.max(SLOWEST, pace.rate / 2)
@@ -156,7 +178,7 @@ export async function pauseSender(
   reason: string,
   now: Date,
 ): Promise<void> {
-  await change(tx, sender, now, (pace) => {
+  await changePace(tx, sender, now, (pace) => {
     if (pace.paused_until !== null && pace.paused_until >= until) return { pace, result: undefined }
     return { pace: { ...pace, paused_until: until, pause_reason: reason }, result: undefined }
   })

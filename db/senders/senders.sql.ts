@@ -11,10 +11,14 @@ const senderRow = object({
   refilled_at: string().defined(),
   paused_until: string().defined().nullable(),
   pause_reason: string().defined().nullable(),
+  troubles: number().defined(),
+  troubled_at: string().defined().nullable(),
+  accepted_at: string().defined().nullable(),
 })
 export type SenderRow = InferType<typeof senderRow>
 
-const senderColumns = sql.fragment`key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason`
+const senderColumns = sql.fragment`
+  key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at`
 
 /** The sender's row, locked until the transaction ends; made at full pace if there is none. */
 export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date): Promise<SenderRow> {
@@ -32,6 +36,13 @@ export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date
   throw new Error(`the row of sender ${key} was deleted just now`)
 }
 
+/** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
+export async function endPause(tx: Tx, key: string): Promise<SenderRow | null> {
+  return tx.maybeOne(sql.type(senderRow)`
+    update senders set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
+    where key = ${key} returning ${senderColumns}`)
+}
+
 // As text: a timestamp's fragment and a null would make two statements under one name.
 const at = (time: Date | null): string | null => time?.toISOString() ?? null
 
@@ -46,12 +57,16 @@ export async function saveSender(
     refilled_at: Date
     paused_until: Date | null
     pause_reason: string | null
+    troubles: number
+    troubled_at: Date | null
+    accepted_at: Date | null
   },
 ): Promise<void> {
   await tx.query(sql.prepared('save_sender', object())`
     update senders set rate = ${sender.rate}, slowed_at = ${at(sender.slowed_at)}::timestamptz, tokens = ${sender.tokens},
       refilled_at = ${sql.timestamp(sender.refilled_at)}, paused_until = ${at(sender.paused_until)}::timestamptz,
-      pause_reason = ${sender.pause_reason}
+      pause_reason = ${sender.pause_reason}, troubles = ${sender.troubles},
+      troubled_at = ${at(sender.troubled_at)}::timestamptz, accepted_at = ${at(sender.accepted_at)}::timestamptz
     where key = ${key}`)
 }
 
@@ -135,4 +150,9 @@ export async function extendPauses(
     )
     select key from meant`)
   return new Set(rows.map(({ key }) => key))
+}
+
+/** Every sender that was ever paced, slowed or paused. */
+export async function allSenders(tx: Tx): Promise<readonly SenderRow[]> {
+  return tx.any(sql.type(senderRow)`select ${senderColumns} from senders order by key`)
 }

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { digest16 } from '../text/digest.ts'
 import type { MessageRef } from './messages.sql.ts'
 import { WHATSAPP_LADDER, type WhatsappEventKind } from './status.ts'
 
@@ -18,24 +19,33 @@ export type WhatsappEvent = MessageRef & {
 const freshEvent = object({
   team_id: string().defined(),
   message_id: string().defined(),
-  event_key: string().defined(),
+  digest: string().defined(),
 })
+const nameOf = ({ team_id, message_id }: MessageRef, digest: string): string =>
+  `${team_id}/${message_id}/${digest}`
 
 /** Stores events in one statement. @returns those that were not stored before. */
-export async function insertWhatsappEvents(tx: Tx, events: readonly WhatsappEvent[]) {
+export async function insertWhatsappEvents<E extends WhatsappEvent>(
+  tx: Tx,
+  events: readonly E[],
+): Promise<E[]> {
   const tuples = events.map((event) => [
     event.team_id,
     event.message_id,
-    event.event_key,
+    digest16(event.event_key),
     event.kind,
     event.occurred_at.toISOString(),
     event.detail,
   ])
-  return tx.any(sql.prepared('insert_whatsapp_events', freshEvent)`
+  const stored = await tx.any(sql.prepared('insert_whatsapp_events', freshEvent)`
     insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
-    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])} as event
+    select e.team_id, e.message_id, decode(e.event_key, 'hex'), e.kind, e.occurred_at, e.detail
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])}
+      as e (team_id, message_id, event_key, kind, occurred_at, detail)
     on conflict do nothing
-    returning team_id, message_id, event_key`)
+    returning team_id, message_id, encode(event_key, 'hex') as digest`)
+  const fresh = new Set(stored.map((row) => nameOf(row, row.digest)))
+  return events.filter((event) => fresh.has(nameOf(event, digest16(event.event_key))))
 }
 
 const eventRow = object({
@@ -55,5 +65,6 @@ export async function eventsOfMessage(
     select kind, occurred_at, detail from whatsapp_events
     where team_id = ${teamId} and message_id = ${id}
     order by date_trunc('second', occurred_at),
-      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, event_key`)
+      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, kind = 'gave_up',
+      event_key`)
 }

@@ -153,8 +153,9 @@ const outgoingRow = object({
   recipient: string().defined(),
   created_at: string().defined(),
   requeued_at: string().defined().nullable(),
-  /** How often it has been put off so far, and when for the first time since it was accepted or requeued. */
+  /** Since it was accepted or requeued: its tries that were put off, those without an answer, and the first of them. */
   deferrals: number().defined(),
+  unknowns: number().defined(),
   tried_since: string().defined().nullable(),
   parameters: stringMap.defined(),
   template_id: string().defined(),
@@ -172,15 +173,14 @@ export async function messagesToDeliver(
 ): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
     select m.team_id, m.id as message_id, m.recipient, m.created_at, m.requeued_at, r.parameters, r.template_id,
-      t.name, t.language, t.slots, t.url_buttons, e.deferrals, e.tried_since
+      t.name, t.language, t.slots, t.url_buttons, past.*
     from ${messageTables} join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
       cross join lateral (
         select count(*) filter (where kind = 'deferred') as deferrals,
-          -- A wait for the whole number (deliver-whatsapp.ts) is no try of this message.
-          min(occurred_at) filter (where occurred_at >= coalesce(m.requeued_at, m.created_at)
-            and event_key not like 'waits:%') as tried_since
+          count(*) filter (where kind = 'unknown') as unknowns, min(occurred_at) as tried_since
         from whatsapp_events
-        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')) e
-    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-      and m.status = 'queued' and m.accepted_at is null and not ${isSuspended(sql.fragment`m.team_id`)}`)
+        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
+          and occurred_at >= coalesce(m.requeued_at, m.created_at)) past
+    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished
+      and not ${isSuspended(sql.fragment`m.team_id`)}`)
 }

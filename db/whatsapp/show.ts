@@ -2,9 +2,10 @@
  * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
+import { WHATSAPP } from '../delivery/channel.sql.ts'
+import { type Waiting, waitingOf } from '../delivery/waiting.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
-import { type Waiting, waitingOf } from '../senders/waiting.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { eventsOfMessage } from './events.sql.ts'
 import { messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
@@ -14,6 +15,7 @@ export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
 
 export type ShownMessage = WhatsappView & {
   events: { time: string; kind: string; detail: string }[]
+  /** Absent when nothing is left to deliver. */
   waiting?: Waiting
 }
 
@@ -31,13 +33,9 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
   const rows = await eventsOfMessage(tx, teamId, id)
   const events = rows.map(({ occurred_at: time, kind, detail }) => ({ time, kind, detail }))
-  // The provider has taken it and its first report is still to come: nothing more is tried.
-  if (row.status !== 'queued' || row.accepted_at !== null) return { ...view(row), events }
-  return {
-    ...view(row),
-    events,
-    waiting: await waitingOf(tx, { job: 'deliver-whatsapp', id, recipient: row.recipient, now }, rows),
-  }
+  const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }
+  const waiting = await waitingOf(tx, WHATSAPP, at, rows)
+  return { ...view(row), events, ...(waiting === null ? {} : { waiting }) }
 }
 
 /** A team's messages, newest first, at most `limit`. @throws Refusal not_found. */

@@ -1,7 +1,5 @@
-/**
- * The ladder of WhatsApp statuses (contract §3.3, decisions: statuses) and the states of a template. Pure.
- * A report moves a row up and never down: proof of delivery beats a stray failure, a late `sent` changes nothing.
- */
+/** The ladder of WhatsApp statuses (contract §3.3, decisions: statuses) and the states of a template. Pure. */
+import { createLadder } from '../delivery/ladder.ts'
 
 /** Lowest rung first. */
 export const WHATSAPP_LADDER = ['queued', 'sent', 'failed', 'delivered', 'read'] as const
@@ -15,19 +13,20 @@ export const WHATSAPP_EVENTS = [
   'read',
   'failed',
   'deferred',
+  'held',
   'unknown',
   'requeued',
   'gave_up',
 ] as const
 export type WhatsappEventKind = (typeof WHATSAPP_EVENTS)[number]
 
-/** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
-export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus =>
-  WHATSAPP_LADDER.find((status) => status === kind) ?? 'queued'
+const ladder = createLadder<WhatsappStatus>(WHATSAPP_LADDER)
 
-/** The higher of two rungs. */
-export const higherStatus = (one: WhatsappStatus, other: WhatsappStatus): WhatsappStatus =>
-  WHATSAPP_LADDER.indexOf(one) >= WHATSAPP_LADDER.indexOf(other) ? one : other
+/** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
+export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus => ladder.statusOf(kind)
+
+/** The higher of two rungs: proof of delivery beats a stray failure, a late `sent` changes nothing. */
+export const higherStatus = ladder.higher
 
 /**
  * What a template can be, the least restrictive first; only an approved one is sendable (decisions: template

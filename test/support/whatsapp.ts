@@ -94,11 +94,6 @@ export const loseJobs = async ({ database }: Place): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-whatsapp'`)
 }
 
-/** Ends every pause and slowness of the sending number. */
-export const freeSender = async ({ database }: Place): Promise<void> => {
-  await database.query(sql.unsafe`delete from senders`)
-}
-
 const templateRow = object({ status: string().defined(), fault: string().defined().nullable() })
 
 /** A template's state, and the provider's last complaint about it. */

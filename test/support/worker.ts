@@ -10,12 +10,12 @@ import type { Test } from 'tap'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { JOBS, type JobName } from '../../db/queue/jobs.ts'
+import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { onWake } from '../../db/queue/wake.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
-import { createSlots } from '../../workers/slots.ts'
 import { SECRET_KEY, type Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -48,20 +48,22 @@ export async function startWorker(
     versions,
     email,
     whatsapp,
-    slots: createSlots(concurrency),
+    concurrency,
+    pauses: createQueuePauses(database),
     readers,
     return_domain: null,
     retention: { reports: 30, events: 365, bodies: null, messages: null },
     log,
     clock,
   }
-  await startWork(jobs, { ...own, ...changes })
+  const work = await startWork(jobs, { ...own, ...changes })
   const hints = onWake(url, jobs, (job) => queue.wake(job))
   let running = true
   const stop = async (): Promise<void> => {
     if (!running) return
     running = false
     await hints.close()
+    await work.drain(10_000)
     await queue.stop(10_000)
     await email.close()
   }

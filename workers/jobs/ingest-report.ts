@@ -4,8 +4,9 @@
  * reason and holds up no other; one whose message is not there is tried again for an hour, then parked; nothing is
  * lost, whenever the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
  */
-import { isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
-import type { FetchedJob, Settlement } from '../../db/queue/boss.ts'
+import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import type { End } from '../../db/queue/jobs.ts'
 import type { Fate } from '../../db/reports/fate.ts'
 import {
   type PendingReport,
@@ -15,6 +16,7 @@ import {
 } from '../../db/reports/reports.sql.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
+import type { Batch } from '../batches.ts'
 import { applyEvents } from '../channels.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { ReportedEvent } from '../providers/report.ts'
@@ -30,9 +32,6 @@ type Verdict = { id: string } & (
   | { state: 'waiting'; wait: number }
 )
 
-/** A job whose report is early, and the seconds until its next try. */
-type Wait = { job: IngestJob; seconds: number }
-
 /** How many bytes of reports are in memory at a time; one beyond it is read alone. */
 const LOT_BYTES = 16 * 1024 * 1024
 /** Seconds between tries, by the seconds since the report came: most are only a moment early. */
@@ -42,11 +41,12 @@ const PAUSES: readonly [age: number, wait: number][] = [
   [Number.POSITIVE_INFINITY, 300],
 ]
 
-/** Works on one fetched batch. */
-export async function ingestReports(jobs: IngestJob[], deps: WorkerDeps): Promise<Settlement[]> {
+/** Works on one batch: together, or one by one where a report spoils it. */
+export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
+  const { jobs, settle } = batch
   try {
-    await ingest(jobs, deps, putOff)
-    return jobs.map(({ id }) => ({ id, status: 'completed' }))
+    await ingest(batch, deps)
+    return
   } catch (error) {
     if (jobs.length === 1 || isDatabaseUnavailable(error)) throw error
     deps.log.warn(
@@ -54,49 +54,53 @@ export async function ingestReports(jobs: IngestJob[], deps: WorkerDeps): Promis
       'cannot ingest this batch; taking its reports one by one',
     )
   }
-  const settled: Settlement[] = []
-  const waits: Wait[] = []
-  for (const job of jobs) settled.push(await ingestAlone(job, waits, deps))
-  // Not before: what is put off may be fetched anew, while this batch still holds its job.
-  await deps.database.transaction((tx) => putOff(tx, waits, deps))
-  return settled
-}
-
-async function ingestAlone(job: IngestJob, waits: Wait[], deps: WorkerDeps): Promise<Settlement> {
-  try {
-    waits.push(...(await ingest([job], deps)))
-    return { id: job.id, status: 'completed' }
-  } catch (error) {
-    deps.log.error({ err: error, report_id: job.id }, 'cannot ingest this report')
-    return { id: job.id, status: 'failed', output: { reason: 'the report could not be ingested' } }
+  for (const job of jobs) {
+    await ingest({ jobs: [job], settle }, deps).catch((error: unknown) => {
+      deps.log.error({ err: error, report_id: job.id }, 'cannot ingest this report')
+    })
   }
 }
 
-/**
- * Ingests reports together: all of them, or none.
- * @param last what to do in the same transaction with the jobs that have to wait. @returns those jobs.
- */
-async function ingest(
-  jobs: readonly IngestJob[],
-  deps: WorkerDeps,
-  last: typeof putOff = async () => {},
-): Promise<Wait[]> {
+/** Ingests reports together: all of them, or none. */
+async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const ids = jobs.map(({ data }) => data.report_id)
   const readings = await readAll(await pendingReports(deps.database, ids), deps)
   const now = deps.clock()
-  const { fates, waits } = await deps.database.transaction(async (tx) => {
+  const { fates, verdicts } = await deps.database.transaction(async (tx) => {
     const fates = await applyEvents(
       tx,
       readings.flatMap(({ events }) => events),
       now,
     )
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
-    const waits = await settle(tx, jobs, verdicts, deps)
-    await last(tx, waits, deps)
-    return { fates, waits }
+    const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
+    if (ended.length > 0) await settleReports(tx, ended)
+    await deps.queue.reenqueue(tx, 'deliver-whatsapp', givenBack(fates))
+    await settle(tx, endsOf(jobs, verdicts))
+    return { fates, verdicts }
   })
   tellPauses(fates, deps)
-  return waits
+  deps.figures?.applied(fates)
+  for (const [at, { report }] of readings.entries()) {
+    const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
+    deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
+  }
+}
+
+/** The messages that the provider gave back, to be sent again. */
+const givenBack = (fates: ReadonlyMap<ReportedEvent, Fate>) =>
+  [...fates.values()].flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
+
+/** A job is over with its report; one whose report is early looks again. */
+function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
+  const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
+  return new Map(
+    jobs.map((job): [IngestJob, End] => {
+      const verdict = byId.get(job.data.report_id)
+      if (verdict?.state !== 'waiting') return [job, { end: 'completed' }]
+      return [job, { end: 'snoozed', seconds: verdict.wait }]
+    }),
+  )
 }
 
 /** What an operator has to know at once, as deliver-email and deliver-whatsapp tell it; once for each sender. */
@@ -181,32 +185,4 @@ function verdictOf(
   const reasons = own.flatMap((fate) => (fate?.kind === 'ignored' ? [fate.reason] : []))
   const reason = reasons.length === 0 ? null : storableWords([...new Set(reasons)].join('; '))
   return { id, state: 'done', reason }
-}
-
-/** Ends what is done with, in the transaction that applied its events. @returns the jobs of the others. */
-async function settle(
-  tx: Tx,
-  jobs: readonly IngestJob[],
-  verdicts: readonly Verdict[],
-  { queue }: WorkerDeps,
-): Promise<Wait[]> {
-  const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
-  const waits = new Map(
-    verdicts.flatMap((verdict) => (verdict.state === 'waiting' ? [[verdict.id, verdict.wait]] : [])),
-  )
-  if (ended.length > 0) await settleReports(tx, ended)
-  const done = jobs.filter(({ data }) => !waits.has(data.report_id))
-  if (done.length > 0) await queue.complete(tx, 'ingest-report', done)
-  return jobs.flatMap((job) => {
-    const seconds = waits.get(job.data.report_id)
-    return seconds === undefined ? [] : [{ job, seconds }]
-  })
-}
-
-/** Lets jobs wait without counting an attempt: one statement or two for each of the few pauses. */
-async function putOff(tx: Tx, waits: readonly Wait[], { queue }: WorkerDeps): Promise<void> {
-  for (const [seconds, group] of Map.groupBy(waits, (wait) => wait.seconds)) {
-    const jobs = group.map(({ job }) => job)
-    await queue.snooze(tx, 'ingest-report', jobs, seconds)
-  }
 }

@@ -3,17 +3,13 @@
  * Promises: the queue may lose a job, a row or a report may not be lost (design §7). What was given up waits for a
  * person, however long. One sweep's fault stops no other.
  */
-import { noteEmailsGivenUp } from '../../db/emails/give-up.ts'
-import { lostEmails } from '../../db/emails/requeue.sql.ts'
-import { requeueEmails } from '../../db/emails/requeue.ts'
+import { type Channel, type DeliveryJob, EMAIL, WHATSAPP } from '../../db/delivery/channel.sql.ts'
+import { lostMessages } from '../../db/delivery/requeue.sql.ts'
+import { noteGivenUp, requeueMessages } from '../../db/delivery/requeue.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Producer } from '../../db/queue/boss.ts'
-import { JOBS, type JobName } from '../../db/queue/jobs.ts'
 import { lostReports } from '../../db/reports/reports.sql.ts'
 import { forgetRecipientPauses } from '../../db/senders/senders.sql.ts'
-import { noteMessagesGivenUp } from '../../db/whatsapp/give-up.ts'
-import { lostMessages } from '../../db/whatsapp/requeue.sql.ts'
-import { requeueMessages } from '../../db/whatsapp/requeue.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */
@@ -21,22 +17,23 @@ const LOT = 1_000
 
 type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 
-// A row is lost once it has been without a job for longer than any pause between two tries.
-const longAgo = (job: JobName, now: Date): Date =>
-  new Date(now.getTime() - (JOBS[job].options.retryDelayMax + 300) * 1_000)
+/**
+ * A row or a report is lost once it has been without a job for so long, in milliseconds: every accepted one has a job,
+ * waiting or running, from the commit on.
+ */
+const LOST_AFTER = 35 * 60_000
+const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
 
-async function requeueLostEmails({ tx, queue, now }: At): Promise<number> {
-  const lost = await lostEmails(tx, longAgo('deliver-email', now), LOT)
-  return (await requeueEmails({ tx, queue, now }, lost)).length
-}
-
-async function requeueLostMessages({ tx, queue, now }: At): Promise<number> {
-  const lost = await lostMessages(tx, longAgo('deliver-whatsapp', now), LOT)
-  return (await requeueMessages({ tx, queue, now }, lost)).length
+async function requeueLost<J extends DeliveryJob>(
+  { tx, queue, now }: At,
+  channel: Channel<J>,
+): Promise<number> {
+  const lost = await lostMessages(tx, channel, longAgo(now), LOT)
+  return (await requeueMessages({ tx, queue, now }, channel, lost)).length
 }
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
-  const lost = await lostReports(tx, longAgo('ingest-report', now), LOT)
+  const lost = await lostReports(tx, longAgo(now), LOT)
   return queue.reenqueue(
     tx,
     'ingest-report',
@@ -46,10 +43,10 @@ async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
 
 /** What a round does, in this order, and what the log says of those it found. */
 const SWEEPS: [words: string, sweep: (at: At) => Promise<number>][] = [
-  ['emails were given up; see `queue status`', (at) => noteEmailsGivenUp(at, LOT)],
-  ['WhatsApp messages were given up; see `queue status`', (at) => noteMessagesGivenUp(at, LOT)],
-  ['requeued emails that had lost their job', requeueLostEmails],
-  ['requeued WhatsApp messages that had lost their job', requeueLostMessages],
+  ['emails were given up; see `queue status`', (at) => noteGivenUp(at, EMAIL, LOT)],
+  ['WhatsApp messages were given up; see `queue status`', (at) => noteGivenUp(at, WHATSAPP, LOT)],
+  ['requeued emails that had lost their job', (at) => requeueLost(at, EMAIL)],
+  ['requeued WhatsApp messages that had lost their job', (at) => requeueLost(at, WHATSAPP)],
   ['requeued reports that had lost their job', requeueLostReports],
 ]
 

@@ -4,22 +4,22 @@
  * transaction. A failure is told to whoever
  * waits (db/whatsapp/templates/sync.ts) and tried again a few times. Must not know a provider's words.
  */
-import type { FetchedJob, Settlement } from '../../db/queue/boss.ts'
 import { applyListing } from '../../db/whatsapp/sync-templates.ts'
+import type { Batch } from '../batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function syncWhatsappTemplates(
-  jobs: FetchedJob<'sync-whatsapp-templates'>[],
+  { jobs, settle }: Batch<'sync-whatsapp-templates'>,
   { whatsapp, database, clock }: WorkerDeps,
-): Promise<Settlement[]> {
+): Promise<void> {
   if (!whatsapp) throw new Error('there is no WhatsApp provider here')
   // What the provider tells meanwhile is newer than its list.
   const asked_at = clock()
   const contents = await whatsapp.provider.listTemplates()
-  const settled: Settlement[] = []
-  for (const { id, data } of jobs) {
-    const missing = await database.transaction((tx) => applyListing(tx, data.team_id, contents, asked_at))
-    settled.push({ id, status: 'completed', output: { missing } })
+  for (const job of jobs) {
+    await database.transaction(async (tx) => {
+      const missing = await applyListing(tx, job.data.team_id, contents, asked_at)
+      await settle(tx, new Map([[job, { end: 'completed', output: { missing } }]]))
+    })
   }
-  return settled
 }

@@ -6,39 +6,44 @@
 import { readItems, upsertContacts } from '../../db/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/contacts/upserts.sql.ts'
 import { announce } from '../../db/postgres/replies.ts'
-import type { FetchedJob, Settlement } from '../../db/queue/boss.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import type { Batch } from '../batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>
 
-async function carryOut(job: UpsertJob, { database, queue, secrets, clock }: WorkerDeps): Promise<void> {
+async function carryOut(
+  job: UpsertJob,
+  settle: Batch<'upsert-contacts'>['settle'],
+  { database, secrets, clock }: WorkerDeps,
+): Promise<void> {
   const { team_id, upsert_id } = job.data
   const done = await database.transaction(async (tx) => {
     const body = await lockUpsert(tx, team_id, upsert_id)
-    if (body === null) return false
+    const ended = new Map([[job, { end: 'completed' as const }]])
+    if (body === null) {
+      await settle(tx, ended)
+      return false
+    }
     const items = readItems(body)
     const now = clock()
     const result = await upsertContacts({ tx, now, secrets }, team_id, items)
     await finishUpsert(tx, team_id, upsert_id, result, now)
-    await queue.complete(tx, 'upsert-contacts', [job])
+    await settle(tx, ended)
     return true
   })
   // A hint: whoever waits looks by itself too.
   if (done) await announce(database, [upsert_id]).catch(() => {})
 }
 
-/** Works on one fetched batch, a call after the other: those of one team would wait for each other anyway. */
-export async function runUpserts(jobs: UpsertJob[], deps: WorkerDeps): Promise<Settlement[]> {
-  const settlements: Settlement[] = []
+/** Works on one batch, a call after the other: those of one team would wait for each other anyway. */
+export async function runUpserts(
+  { jobs, settle }: Batch<'upsert-contacts'>,
+  deps: WorkerDeps,
+): Promise<void> {
   for (const job of jobs) {
-    const { id } = job
-    try {
-      await carryOut(job, deps)
-      settlements.push({ id, status: 'completed' })
-    } catch (error) {
-      deps.log.error({ err: error, upsert_id: id }, 'cannot carry out this bulk upsert')
-      settlements.push({ id, status: 'failed', output: { reason: 'the upsert could not be carried out' } })
-    }
+    await carryOut(job, settle, deps).catch((error: unknown) => {
+      deps.log.error({ err: error, upsert_id: job.id }, 'cannot carry out this bulk upsert')
+    })
   }
-  return settlements
 }

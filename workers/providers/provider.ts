@@ -36,6 +36,8 @@ export type OutgoingEmail = {
   reply_to: string
   /** Custom headers exactly as accepted. */
   headers: Readonly<Record<string, string>> | null
+  /** The link of both List-Unsubscribe headers (RFC 8058); null: none but those in `headers`. */
+  list_unsubscribe: string | null
   /** When the email was accepted: its Date header. */
   date: Date
   dkim: DkimKey | null
@@ -75,11 +77,14 @@ export type EmailDelivery = {
   outcomes: ReadonlyMap<string, Outcome>
 }
 
-/** A way to send email. `send` never throws: every failure is an outcome. */
+/**
+ * A way to send email. `send` never throws: every failure is an outcome. `cut` ends the wait for an answer, since the
+ * process has to end; what had been handed over by then is `unknown`.
+ */
 export type EmailProvider = {
   /** Whether emails are signed with our own DKIM keys; else the provider signs them itself. */
   signs: boolean
-  send(email: OutgoingEmail): Promise<EmailDelivery>
+  send(email: OutgoingEmail, cut?: AbortSignal): Promise<EmailDelivery>
   /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
   sender(): Promise<Sender>
   /** Lets go of pooled connections; in-flight sends finish first. */

@@ -41,9 +41,10 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const client = createClient(options, timeouts)
   const rate = createRate(client, options.warn ?? (() => undefined), options.refresh_ms)
   const in_flight = createInFlight()
+  const { configuration_set } = options
   return {
     signs: false,
-    send: (email) => in_flight.track(deliver(client, email, options.configuration_set, timeouts)),
+    send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
       const ceiling = (await rate()) * (1 - MARGIN)
       return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
@@ -71,15 +72,17 @@ function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeout
   })
 }
 
-async function deliver(
-  client: SESv2Client,
-  email: OutgoingEmail,
-  configuration_set: string | undefined,
-  timeouts: SesTimeouts,
-): Promise<EmailDelivery> {
+/** How SES is asked for one send. */
+type Asking = {
+  configuration_set: string | undefined
+  timeouts: SesTimeouts
+  cut: AbortSignal | undefined
+}
+
+async function deliver(client: SESv2Client, email: OutgoingEmail, asking: Asking): Promise<EmailDelivery> {
   const { to, outcomes } = wireRecipients(email.recipients)
   if (to.length === 0) return { provider_message_id: null, outcomes: outcomes(new Map()) }
-  const { id, outcome } = await attempt(client, email, to, configuration_set, timeouts)
+  const { id, outcome } = await attempt(client, email, to, asking)
   return { provider_message_id: id, outcomes: outcomes(new Map(to.map((address) => [address, outcome]))) }
 }
 
@@ -88,17 +91,17 @@ async function attempt(
   client: SESv2Client,
   email: OutgoingEmail,
   to: string[],
-  configuration_set: string | undefined,
-  { answer_ms }: SesTimeouts,
+  { configuration_set, timeouts: { answer_ms }, cut }: Asking,
 ): Promise<{ id: string | null; outcome: Outcome }> {
   let started: number | null = null
   // The SDK's own clocks miss an answer that begins and never ends.
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(), answer_ms + 1_000)
+  const abortSignal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
   try {
     const command = await commandOf(email, to, configuration_set)
     started = performance.now()
-    const { MessageId: id } = await client.send(command, { abortSignal: limit.signal })
+    const { MessageId: id } = await client.send(command, { abortSignal })
     return { id: id ?? null, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
   } catch (error) {
     const fault: SesFault = error instanceof Error ? error : new Error(String(error))

@@ -90,7 +90,7 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
-  if (BEFORE_MAIL.has(command ?? '') && !attempt.isBegun()) {
+  if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {
     // It was reached, and does not want us.
     return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
   }

@@ -14,8 +14,11 @@ import { wireAddress, wireRecipients } from './recipients.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
-/** Milliseconds. `total_ms` bounds one send from the wait for a connection to the server's last word. */
-export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; socket_ms: number; total_ms: number }
+/**
+ * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, `answer_ms` the wait for
+ * the server's word on it: servers scan content then (RFC 5321 §4.5.3.2.6 asks for 10 minutes).
+ */
+export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; total_ms: number; answer_ms: number }
 
 export type SmtpOptions = {
   /** See smtp-url.ts. */
@@ -29,9 +32,11 @@ export type SmtpOptions = {
 const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   connect_ms: 10_000,
   greeting_ms: 10_000,
-  socket_ms: 30_000,
-  total_ms: 45_000,
+  total_ms: 60_000,
+  answer_ms: 600_000,
 }
+/** How long a connection is kept without work. */
+const IDLE = 15_000
 
 const SLICE = 16 * 1024
 /** Sends per second that a relay which asked to slow down begins from, and recovers to. */
@@ -39,7 +44,10 @@ const NOMINAL_RATE = 200
 
 type Transport = ReturnType<typeof createPool>
 /** What travels with a message through nodemailer, so that its plugin can note how far it came. */
-type TrackedMail = SendMailOptions & { attempt: Attempt }
+type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
+type TrackedAttempt = Attempt & { onHandedOver: () => void }
+/** How a send is judged and bounded. */
+type Sending = { timeouts: SmtpTimeouts; describe: Describe; cut: AbortSignal | undefined }
 
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
@@ -54,9 +62,9 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
 
   return {
     signs: true,
-    async send(email) {
+    async send(email, cut) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
-      return in_flight.track(deliver(transport, email, timeouts.total_ms, describe))
+      return in_flight.track(deliver(transport, email, { timeouts, describe, cut }))
     },
     sender: async () => sender,
     async close() {
@@ -76,9 +84,9 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
     connectionTimeout: timeouts.connect_ms,
     dnsTimeout: timeouts.connect_ms,
     greetingTimeout: timeouts.greeting_ms,
-    socketTimeout: timeouts.socket_ms,
-    // we say goodbye first, instead of running into the socket's timeout
-    idleTimeout: Math.ceil(timeouts.socket_ms / 2),
+    // Ours come first: they know how far a send has come.
+    socketTimeout: timeouts.total_ms + timeouts.answer_ms,
+    idleTimeout: IDLE,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
@@ -95,6 +103,7 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   mail.message.processFunc((input) =>
     pipeline(input, createSlicer(), () => undefined).once('end', () => {
       attempt.handed_over = true
+      attempt.onHandedOver()
     }),
   )
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
@@ -109,15 +118,9 @@ const createSlicer = (): Transform =>
     },
   })
 
-async function deliver(
-  transport: Transport,
-  email: OutgoingEmail,
-  total_ms: number,
-  describe: Describe,
-): Promise<EmailDelivery> {
+async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
   const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
-  const found =
-    to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, total_ms, describe)
+  const found = to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, sending)
   const outcomes = outcomesOf(found)
   const accepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
   return { provider_message_id: accepted ? email.message_id : null, outcomes }
@@ -128,12 +131,22 @@ async function attemptTo(
   transport: Transport,
   email: OutgoingEmail,
   to: string[],
-  total_ms: number,
-  describe: Describe,
+  { timeouts: { total_ms, answer_ms }, describe, cut }: Sending,
 ): Promise<Map<string, Outcome>> {
-  const attempt: Attempt = { to, isBegun: () => false, handed_over: false, refusals: () => [] }
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(), total_ms)
+  const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
+  let timer = until(total_ms)
+  const attempt: TrackedAttempt = {
+    to,
+    handed_over: false,
+    isBegun: () => false,
+    refusals: () => [],
+    onHandedOver() {
+      clearTimeout(timer)
+      timer = until(answer_ms)
+    },
+  }
+  const signal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
   try {
     const from = wireAddress(email.return_path)
     if (from === null) throw new Error('the return path is not one address')
@@ -142,14 +155,15 @@ async function attemptTo(
       raw: await composeMessage(email),
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
       dsn: wantedReports(to),
-      signal: limit.signal,
+      signal,
     }
     const info = await transport.sendMail(mail)
     if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
     return outcomesOfSuccess(attempt, info.response, describe)
   } catch (cause) {
     const error: NodemailerError = cause instanceof Error ? cause : new Error(String(cause))
-    if (limit.signal.aborted) error.message = `not done within ${total_ms} ms`
+    if (limit.signal.aborted) error.message = String(limit.signal.reason)
+    else if (cut?.aborted) error.message = 'the worker had to end'
     return outcomesOfFailure(attempt, error, describe)
   } finally {
     clearTimeout(timer)

@@ -41,7 +41,7 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
       key: senderKey(options.phone_number_id),
       ceiling: options.messages_per_second,
     },
-    send: (message) => in_flight.track(attempt(options, message, describe)),
+    send: (message, cut) => in_flight.track(attempt(options, message, describe, cut)),
     listTemplates: () => listTemplates(options),
     close: in_flight.settled,
   }
@@ -80,14 +80,16 @@ async function attempt(
   { url, access_token, phone_number_id, timeout_ms = TIMEOUT }: WhatsappCloudOptions,
   message: OutgoingWhatsapp,
   describe: Describe,
+  cut?: AbortSignal,
 ): Promise<WhatsappOutcome> {
+  const limit = AbortSignal.timeout(timeout_ms)
   try {
     const response = await fetch(`${url}/${phone_number_id}/messages`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify(requestBody(message)),
       redirect: 'manual',
-      signal: AbortSignal.timeout(timeout_ms),
+      signal: cut ? AbortSignal.any([limit, cut]) : limit,
     })
     return judge(response, await readAnswer(response), describe)
   } catch (error) {

@@ -33,9 +33,9 @@ export type WhatsappOutcome =
 /** What the sends of a number share a pace under. */
 export const senderKey = (phone_number_id: string): string => `whatsapp:${phone_number_id}`
 
-/** A way to send WhatsApp messages. `send` never throws: every failure is an outcome. */
+/** A way to send WhatsApp messages. `send` never throws: every failure is an outcome; `cut` as in provider.ts. */
 export type WhatsappProvider = {
-  send(message: OutgoingWhatsapp): Promise<WhatsappOutcome>
+  send(message: OutgoingWhatsapp, cut?: AbortSignal): Promise<WhatsappOutcome>
   /** Every template that the provider has. @throws Error in words for people. */
   listTemplates(): Promise<TemplateContent[]>
   /** What these sends share a pace with; one message costs one token. */

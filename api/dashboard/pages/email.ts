@@ -1,8 +1,9 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
 import { record } from '../../../db/audit/record.ts'
+import { EMAIL } from '../../../db/delivery/channel.sql.ts'
+import { requeueOne } from '../../../db/delivery/requeue.ts'
 import { acceptEmails } from '../../../db/emails/accept.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
-import { requeueEmail } from '../../../db/emails/requeue.ts'
 import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
@@ -233,7 +234,7 @@ const requeue: TeamPage = {
     const { team, params, now, person } = request
     const id = params.id ?? ''
     await database.transaction(async (tx) => {
-      await requeueEmail({ tx, queue, now }, team.id, id)
+      await requeueOne({ tx, queue, now }, EMAIL, { team_id: team.id, id })
       await record(
         { tx, now, actor: person.email },
         { team_id: team.id, action: 'email.requeue', subject: id },

@@ -1,9 +1,8 @@
 /** The CLI's verbs about queues, with dead letters that a real worker loop has left. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { queueStatus } from '../../../db/queue/jobs.sql.ts'
+import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
@@ -16,22 +15,22 @@ const EMPTY = {
   failed: 0,
   dead: 0,
   oldest_ready_seconds: null,
+  paused: false,
 }
 
-/** Works on the queue until `count` jobs have ended as `status`. */
-async function workOff(
-  { url, database }: Store,
-  status: 'deadletter' | 'completed' | 'failed',
-  count: number,
-) {
+const GIVEN_UP: End = { end: 'given_up', reason: 'words' }
+
+/** Works on the queue until `count` jobs have ended so. */
+async function workOff({ url, database }: Store, end: End, count: number) {
   const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
   const seen: string[] = []
-  await consumer.work('deliver-email', { batchSize: 10, concurrency: 1 }, async (jobs) => {
+  const claims = consumer.claims('deliver-email')
+  while (seen.length < count) {
+    const jobs = await claims.fetch(10)
     seen.push(...jobs.map(({ id }) => id))
-    return jobs.map(({ id }) => ({ id, status }))
-  })
-  const active = async () => (await queueStatus(database))[0]?.active ?? 0
-  while (seen.length < count || (await active()) > 0) await sleep(50)
+    await database.transaction((tx) => claims.settle(tx, new Map(jobs.map((job) => [job, end]))))
+    if (jobs.length === 0) await claims.idle()
+  }
   await consumer.stop(5_000)
   return seen.sort()
 }
@@ -61,15 +60,18 @@ t.test(
     const cli = adminCli({ DATABASE_URL: store.url })
     const id = await store.team()
     const ids = [(await store.email(id)).id, (await store.email(id)).id].sort()
-    t.same(await workOff(store, 'deadletter', 2), ids)
+    t.same(await workOff(store, GIVEN_UP, 2), ids)
     t.match((await cli.json(['queue', 'status']))[0], { dead: 2, ready: 0, active: 0 })
-    t.match(await cli.json(['email', 'show', id, ids[0] ?? '']), { status: 'queued', waiting: null })
+    t.match(await cli.json(['email', 'show', id, ids[0] ?? '']), {
+      status: 'queued',
+      waiting: { state: 'given_up' },
+    })
 
     t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 2 })
     t.match((await cli.json(['queue', 'status']))[0], { dead: 0, ready: 2 })
     const shown = await cli.json(['email', 'show', id, ids[0] ?? ''])
     t.match(shown, { requeued_at: /Z$/, events: [{ kind: 'requeued' }], waiting: { attempts: 0 } })
-    t.same(await workOff(store, 'completed', 2), ids)
+    t.same(await workOff(store, { end: 'completed' }, 2), ids)
     t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 0 })
   },
 )
@@ -81,11 +83,11 @@ t.test(
     const cli = adminCli({ DATABASE_URL: store.url })
     const id = await store.team()
     const row = await store.email(id)
-    await workOff(store, 'deadletter', 1)
+    await workOff(store, GIVEN_UP, 1)
     await cli.json(['email', 'requeue', id, row.id])
     t.match((await cli.json(['queue', 'status']))[0], { dead: 0, ready: 1 })
     t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 0 })
-    t.same(await workOff(store, 'completed', 1), [row.id])
+    t.same(await workOff(store, { end: 'completed' }, 1), [row.id])
   },
 )
 
@@ -94,10 +96,10 @@ t.test('email requeue tries an email now that waits for a later attempt', async 
   const cli = adminCli({ DATABASE_URL: store.url })
   const id = await store.team()
   const row = await store.email(id)
-  await workOff(store, 'failed', 1)
+  await workOff(store, { end: 'failed', reason: '' }, 1)
   await postpone(store, row.id)
   const { waiting } = await cli.json(['email', 'show', id, row.id])
-  t.equal(waiting.attempts, 1)
+  t.equal(waiting.state, 'put_off')
   t.ok(Date.parse(waiting.next_attempt_at) > Date.now(), 'a later time')
   t.match((await cli.json(['queue', 'status']))[0], { ready: 0, deferred: 1 })
   await cli.json(['email', 'requeue', id, row.id])

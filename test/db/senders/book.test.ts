@@ -9,9 +9,10 @@ import { sendersOf } from '../../support/rows.ts'
 const START = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
 
+const AT_EASE = { troubles: 0, troubled_at: null, accepted_at: null }
 const pace = (changes: Partial<Pace> = {}): Pace => ({
   ...{ rate: 10, slowed_at: null, tokens: 1, refilled_at: START },
-  ...{ paused_until: null, pause_reason: null, ...changes },
+  ...{ paused_until: null, pause_reason: null, ...AT_EASE, ...changes },
 })
 
 t.test('the first goes at once, the others a tenth of a second apart', async (t) => {
@@ -60,7 +61,8 @@ t.test('no second holds more than the ceiling, whatever is asked for and when', 
   fc.assert(
     fc.property(rates, asks, (rate, batches) => {
       const ceiling = rate * 0.9
-      const stored = { key: 'x', rate: ceiling, slowed_at: null, paused_until: null, pause_reason: null }
+      const paused = { paused_until: null, pause_reason: null, ...AT_EASE }
+      const stored = { key: 'x', rate: ceiling, slowed_at: null, ...paused }
       let row = { ...stored, tokens: 1, refilled_at: START.toISOString() }
       let now = 0
       const sent: number[] = []

@@ -9,7 +9,6 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
-import { createSlots } from '../../../workers/slots.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
@@ -243,10 +242,7 @@ t.test('what has only waited for a worker is not given up, however long', async 
   const { service, sink, team, smtp_url } = await begin(t)
   const ids = await Promise.all(Array.from({ length: 12 }, () => post(service, team)))
   for (const id of ids) await ageByADay(service, id)
-  // One at a time, and none within the patience of a batch: most find no slot at first.
-  const slots = createSlots(1)
-  const impatient = { ...slots, run: <T>(work: () => Promise<T>) => slots.run(work, 1) }
-  await startWorker(t, service, { smtp_url, slots: impatient })
+  await startWorker(t, service, { smtp_url, concurrency: 1 })
   await until('all are sent', async () => (await sentCount(service, team.id)) === 12, 60)
   t.equal(sink.messages().length, 12)
 })

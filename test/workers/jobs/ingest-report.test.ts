@@ -202,35 +202,49 @@ t.test('an event that the database refuses fails its own report only', async (t)
   t.equal(await retried(service), 0, 'the others needed no second try')
 })
 
-t.test('of a batch taken one by one, what is early keeps its job until the batch ends', async (t) => {
-  const { service, team, ids } = await begin(t, 2)
-  const about = (id: string, changes = {}) =>
-    sesReport(
-      sesEvent('Delivery', delivery(['ana@example.org'], changes), {
-        tags: { team_id: [team], email_id: [id] },
-      }),
-    ).body
-  const poison = about(ids[0] ?? '', { timestamp: '-271821-04-20T00:00:00.000Z' })
-  const early = about('0190a1b2-0000-7000-8000-00000000000a')
-  await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
-  const gate = await holdReport(service)
-  t.teardown(gate.open)
-  // Two loops could share out what is to be one batch.
-  const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
-  t.teardown(() => queue.stop(10_000))
-  const work: typeof queue.work = async (job, options, handler) =>
-    await queue.work(job, { ...options, concurrency: 1 }, handler)
-  await startWorker(t, service, { queue: { ...queue, work } })
-  await until('the last one is held', gate.isWaiting)
-  const states = async () => (await ingestJobs(service)).map(({ state }) => state)
-  t.strictSame(await states(), ['active', 'active', 'active'])
-  await gate.open()
-  await until('the last one is read', async () => (await emailStatus(service, ids[1] ?? '')) === 'delivered')
-  await until('the batch has ended', async () => !(await states()).includes('active'))
-  const [retried, waiting] = await ingestJobs(service)
-  t.match(retried, { state: 'retry' })
-  t.match(waiting, { state: 'created', attempts: 0 }, 'put off without counting an attempt')
-})
+t.test(
+  'of a batch taken one by one, what is early looks again by itself, and what failed is retried',
+  async (t) => {
+    const { service, team, ids } = await begin(t, 2)
+    const about = (id: string, changes = {}) =>
+      sesReport(
+        sesEvent('Delivery', delivery(['ana@example.org'], changes), {
+          tags: { team_id: [team], email_id: [id] },
+        }),
+      ).body
+    const poison = about(ids[0] ?? '', { timestamp: '-271821-04-20T00:00:00.000Z' })
+    const early = about('0190a1b2-0000-7000-8000-00000000000a')
+    await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
+    const gate = await holdReport(service)
+    t.teardown(gate.open)
+    const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
+    t.teardown(() => queue.stop(10_000))
+    // Two loops could share out what is to be one batch.
+    const claims: typeof queue.claims = (job) => {
+      const own = queue.claims(job)
+      let claimed = false
+      const fetch: typeof own.fetch = async (limit) => {
+        if (claimed) return []
+        claimed = true
+        return own.fetch(limit)
+      }
+      return { ...own, fetch }
+    }
+    await startWorker(t, service, { queue: { ...queue, claims } })
+    await until('the last one is held', gate.isWaiting)
+    const states = async () => (await ingestJobs(service)).map(({ state }) => state)
+    t.strictSame(await states(), ['active', 'created', 'active'])
+    await gate.open()
+    await until(
+      'the last one is read',
+      async () => (await emailStatus(service, ids[1] ?? '')) === 'delivered',
+    )
+    await until('the batch has ended', async () => !(await states()).includes('active'))
+    const [retried, waiting] = await ingestJobs(service)
+    t.match(retried, { state: 'retry' })
+    t.match(waiting, { state: 'created' })
+  },
+)
 
 t.test(
   'a report before its row is tried again for an hour, then parked; a replay finds the row',

@@ -1,0 +1,68 @@
+/**
+ * The verb `requeue` of both channels: one message, or all of a team's that match a filter.
+ * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (decisions: requeue).
+ */
+import type { Command } from 'commander'
+import type { Channel } from '../delivery/channel.sql.ts'
+import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
+import { Refusal } from '../errors.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import type { Admin } from './context.ts'
+import { instant, oneOf, uuid } from './input.ts'
+import { answer } from './noun.ts'
+
+type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
+
+/** Adds the verb. `statuses`: the channel's. */
+export function requeueVerb(
+  noun: Command,
+  admin: Admin,
+  { channel, statuses, what }: { channel: Channel; statuses: readonly string[]; what: string },
+): void {
+  noun
+    .command('requeue')
+    .description(
+      `try ${what} again now that were not handed over: one, or all that match; also after giving up`,
+    )
+    .argument('<team>', 'id of the team', uuid)
+    .argument('[id]', 'only this one', uuid)
+    .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
+    .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
+    .option('--force', 'also those that were refused for good, as long as no provider has ever taken them')
+    .option('--dry-run', 'change nothing, only tell which')
+    .action(
+      answer((team: string, id: string | undefined, options: Options) => {
+        if (id === undefined && options.status === undefined && options.since === undefined) {
+          throw new Refusal('bad_request', 'name one message, or a filter: --status, --since')
+        }
+        return requeue(admin, channel, { team, id, ...options })
+      }),
+    )
+}
+
+async function requeue(
+  admin: Admin,
+  channel: Channel,
+  {
+    team,
+    id,
+    status,
+    since,
+    force = false,
+    dryRun = false,
+  }: Options & { team: string; id?: string | undefined },
+) {
+  const queue = await admin.queue()
+  return admin.transaction(async (at) => {
+    await teamOrRefusal(at.tx, team)
+    const found = await requeuePicked({ ...at, queue }, channel, team, { id, status, since, force, dryRun })
+    const told = {
+      requeued_at: dryRun ? null : at.now.toISOString(),
+      dry_run: dryRun,
+      paused: await pausesOf(at, channel),
+    }
+    if (id === undefined) return { requeued: found.length, ...told, ids: found }
+    if (found.length === 0) throw await requeueRefusal(at.tx, channel, { team_id: team, id })
+    return { id, status: 'queued', ...told }
+  })
+}

@@ -1,0 +1,18 @@
+/** Verbs of `sender`: what we send through (numbers, accounts, relays), and the end of a pause. */
+import { listSenders, resumeSender } from '../senders/show.ts'
+import { answer, type Verbs } from './noun.ts'
+
+export const verbs: Verbs = (sender, admin) => {
+  sender
+    .command('list')
+    .description(
+      'senders that were ever paced, slowed or paused: how they stand, why, and what happened to them',
+    )
+    .action(answer(async () => listSenders({ tx: await admin.database(), now: admin.now })))
+
+  sender
+    .command('resume')
+    .description('end the pause of a sender now, whatever its provider said')
+    .argument('<key>', 'its key, as `sender list` shows it')
+    .action(answer((key: string) => admin.transaction((at) => resumeSender(at, key))))
+}

@@ -1,0 +1,138 @@
+/**
+ * The queries behind requeueing and giving up, for every channel: rows that wait without a job, rows that the queue
+ * gave up on, and the notes that their timelines get of it.
+ */
+import { sql } from 'slonik'
+import { boolean, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { withoutJob } from '../queue/jobs.sql.ts'
+import { deadLetterOf } from '../queue/jobs.ts'
+import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
+import { digest16 } from '../text/digest.ts'
+import { type Channel, type DeliveryRef, refTuples } from './channel.sql.ts'
+
+const refRow = object({ team_id: string().defined(), id: string().defined() })
+
+/** Whether a row's timeline tells that it was given up since it was accepted or requeued last. */
+export const gaveUp = ({ events, message }: Channel) => sql.fragment`
+  exists (
+    select from ${events} v
+    where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'
+      and v.occurred_at >= coalesce(m.requeued_at, m.created_at))`
+
+/**
+ * Rows accepted before `before` whose delivery is unfinished and that have neither a job nor been given up, oldest
+ * first. The limit counts these alone: however many wait or were given up, a lost one is found. What a suspended team has
+ * waits on; once it may go on, all of it without a job counts as lost, however young.
+ */
+export async function lostMessages(
+  tx: Tx,
+  channel: Channel,
+  before: Date,
+  limit: number,
+): Promise<readonly DeliveryRef[]> {
+  return tx.any(sql.type(refRow)`
+    select team_id, id from ${channel.rows} m
+    where unfinished and not ${isSuspended(sql.fragment`m.team_id`)}
+      and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+        or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
+      and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${gaveUp(channel)}
+    order by created_at limit ${limit}`)
+}
+
+const givenUpRow = refRow.shape({ since: string().defined(), reason: string().defined().nullable() })
+
+/** Rows whose delivery job is a dead letter that their timeline does not tell of yet, oldest first. */
+export async function givenUpMessages(tx: Tx, channel: Channel, limit: number) {
+  return tx.any(sql.type(givenUpRow)`
+    select m.team_id, m.id, coalesce(m.requeued_at, m.created_at) as since, d.source_output ->> 'reason' as reason
+    from pgboss.job d join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
+    where d.name = ${deadLetterOf(channel.job)} and d.state < 'active' and not ${gaveUp(channel)}
+    order by d.created_on limit ${limit}`)
+}
+
+/** What an operator picks a team's messages by. */
+export type Picked = {
+  /** Only this one. */
+  id?: string | undefined
+  status?: string | undefined
+  since?: Date | undefined
+  /** Also those that were refused in the dialogue itself, and so never handed over. */
+  force: boolean
+}
+
+/** Whether a message can be requeued: it is unfinished, or taken back by force. */
+const canBeRequeued = ({ refused }: Channel, force: boolean) =>
+  force ? sql.fragment`(unfinished or ${refused})` : sql.fragment`unfinished`
+
+/** The team's messages that fit and can be requeued, oldest first. */
+export async function requeueableMessages(
+  tx: Tx,
+  channel: Channel,
+  teamId: string,
+  { id, status, since, force }: Picked,
+): Promise<readonly DeliveryRef[]> {
+  const all = sql.fragment`true`
+  const fitsId = id === undefined ? all : sql.fragment`id = ${id}`
+  const fitsStatus = status === undefined ? all : sql.fragment`status = ${status}`
+  const fitsTime = since === undefined ? all : sql.fragment`created_at >= ${sql.timestamp(since)}`
+  return tx.any(sql.type(refRow)`
+    select team_id, id from ${channel.rows}
+    where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${canBeRequeued(channel, force)}
+    order by created_at, id`)
+}
+
+/** Marks rows as requeued, those that still can be. @returns these. */
+export async function markRequeued(
+  tx: Tx,
+  channel: Channel,
+  refs: readonly DeliveryRef[],
+  { now, force }: { now: Date; force: boolean },
+): Promise<readonly DeliveryRef[]> {
+  return tx.any(sql.type(refRow)`
+    update ${channel.rows} set requeued_at = ${sql.timestamp(now)}, status = case when unfinished then status else 'queued' end
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
+    returning team_id, id`)
+}
+
+/** Something that a timeline says of a message, and no provider has said. */
+export type Note = DeliveryRef & {
+  event_key: string
+  kind: 'requeued' | 'gave_up'
+  occurred_at: Date
+  detail: string
+}
+
+/** Stores notes in one statement; those that are stored already fall away. @returns how many were new. */
+export async function insertNotes(tx: Tx, channel: Channel, notes: readonly Note[]): Promise<number> {
+  const tuples = notes.map((note) => [
+    note.team_id,
+    note.id,
+    digest16(note.event_key),
+    note.kind,
+    note.occurred_at.toISOString(),
+    note.detail,
+  ])
+  const { rowCount } = await tx.query(sql.type(object())`
+    insert into ${channel.events} (team_id, ${channel.message}, event_key, kind, occurred_at, detail)
+    select n.team_id, n.id, decode(n.event_key, 'hex'), n.kind, n.occurred_at, n.detail
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])}
+      as n (team_id, id, event_key, kind, occurred_at, detail)
+    on conflict do nothing`)
+  return rowCount
+}
+
+const stateRow = object({
+  status: string().defined(),
+  unfinished: boolean().defined(),
+  given_up: boolean().defined(),
+  handed_over_as: string().defined().nullable(),
+})
+
+/** Whether a message has something left to deliver, and whether that was given up; null without one. */
+export async function deliveryState(tx: Tx, channel: Channel, { team_id, id }: DeliveryRef) {
+  return tx.maybeOne(sql.type(stateRow)`
+    select status, unfinished, ${gaveUp(channel)} as given_up, provider_message_id as handed_over_as
+    from ${channel.rows} m
+    where team_id = ${team_id} and id = ${id}`)
+}

@@ -1,0 +1,156 @@
+/**
+ * Gives messages that are still to be delivered a job again, and tells of those that were given up: for the operator,
+ * for dead letters, for the sweep.
+ * Promises: a message that the provider has taken is left alone; a row never has two jobs (its job's id is its own);
+ * marks, jobs and notes are stored together; giving up is told once for each time that a message was accepted or
+ * requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
+ */
+import { Refusal } from '../errors.ts'
+import type { At, Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
+import { pausedQueues } from '../queue/pauses.sql.ts'
+import { pausedSenders } from '../senders/senders.sql.ts'
+import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from './channel.sql.ts'
+import {
+  deliveryState,
+  givenUpMessages,
+  insertNotes,
+  markRequeued,
+  type Note,
+  type Picked,
+  requeueableMessages,
+} from './requeue.sql.ts'
+
+type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
+
+/** A job's payload for a message, and back. */
+const PAYLOADS: {
+  [J in DeliveryJob]: { of(ref: DeliveryRef): Payload<J>; ref(payload: Payload<J>): DeliveryRef }
+} = {
+  'deliver-email': {
+    of: ({ team_id, id }) => ({ team_id, email_id: id }),
+    ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
+  },
+  'deliver-whatsapp': {
+    of: ({ team_id, id }) => ({ team_id, message_id: id }),
+    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
+  },
+}
+
+/** The note that a message was given up. `since`: when it was accepted, or requeued last. */
+export const gaveUpNote = (
+  { since, ...ref }: DeliveryRef & { since: string },
+  detail: string,
+  now: Date,
+): Note => ({ ...ref, event_key: `gave_up:${since}`, kind: 'gave_up', occurred_at: now, detail })
+
+/** Tells of messages whose job became a dead letter without a word, up to `limit`. @returns how many. */
+export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: number): Promise<number> {
+  const messages = await givenUpMessages(tx, channel, limit)
+  if (messages.length === 0) return 0
+  const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
+  return insertNotes(tx, channel, notes)
+}
+
+/** Marks those of the messages that were not handed over, and tells their timelines. @returns these. */
+async function noteRequeued(
+  { tx, now }: At,
+  channel: Channel,
+  refs: readonly DeliveryRef[],
+  force = false,
+): Promise<readonly DeliveryRef[]> {
+  if (refs.length === 0) return []
+  const requeued = await markRequeued(tx, channel, refs, { now, force })
+  const note = {
+    event_key: `requeued:${now.toISOString()}`,
+    kind: 'requeued' as const,
+    occurred_at: now,
+    detail: '',
+  }
+  if (requeued.length > 0) {
+    await insertNotes(
+      tx,
+      channel,
+      requeued.map((ref) => ({ ...ref, ...note })),
+    )
+  }
+  return requeued
+}
+
+/** As dead letters move back: their messages are told. */
+export async function noteRedriven<J extends DeliveryJob>(
+  at: At,
+  channel: Channel<J>,
+  payloads: readonly Payload<J>[],
+): Promise<void> {
+  await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref))
+}
+
+/** Requeues those of the messages that were not handed over. @returns these. */
+export async function requeueMessages<J extends DeliveryJob>(
+  { tx, queue, now }: Requeueing,
+  channel: Channel<J>,
+  refs: readonly DeliveryRef[],
+  force = false,
+): Promise<readonly DeliveryRef[]> {
+  const requeued = await noteRequeued({ tx, now }, channel, refs, force)
+  await queue.reenqueue(tx, channel.job, requeued.map(PAYLOADS[channel.job].of))
+  return requeued
+}
+
+/** Requeues a team's messages that an operator has picked; `dryRun` only finds them. @returns their ids. */
+export async function requeuePicked(
+  at: Requeueing,
+  channel: Channel,
+  teamId: string,
+  { dryRun, ...picked }: Picked & { dryRun: boolean },
+): Promise<string[]> {
+  const found = await requeueableMessages(at.tx, channel, teamId, picked)
+  const refs = dryRun ? found : await requeueMessages(at, channel, found, picked.force)
+  return refs.map(({ id }) => id)
+}
+
+/** Requeues one message. @throws Refusal not_found, or bad_request when it was handed over. */
+export async function requeueOne<J extends DeliveryJob>(
+  at: Requeueing,
+  channel: Channel<J>,
+  ref: DeliveryRef,
+  force = false,
+): Promise<void> {
+  const requeued = await requeueMessages(at, channel, [ref], force)
+  if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
+}
+
+/** What a requeued message waits for all the same: pauses are not jumped. `reason` null: an operator's. */
+export async function pausesOf(
+  { tx, now }: At,
+  channel: Channel,
+): Promise<{ what: string; until: string | null; reason: string | null }[]> {
+  const queues = (await pausedQueues(tx)).has(channel.job)
+    ? [{ what: `queue ${channel.job}`, until: null, reason: null }]
+    : []
+  const senders = await pausedSenders(tx, now)
+  return [
+    ...queues,
+    ...senders
+      .filter(({ key }) => sendsFor(channel, key))
+      .map(({ key, paused_until: until, pause_reason: reason }) => ({
+        what: `sender ${key}`,
+        until,
+        reason,
+      })),
+  ]
+}
+
+/** Why a message cannot be requeued. */
+export async function requeueRefusal(tx: Tx, channel: Channel, ref: DeliveryRef): Promise<Refusal> {
+  const state = await deliveryState(tx, channel, ref)
+  if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
+  const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
+  return new Refusal(
+    'bad_request',
+    `the ${channel.noun} is ${reason}; only what was never handed over can be requeued: what is queued, and with ` +
+      '--force what was refused',
+  )
+}

@@ -1,0 +1,87 @@
+/**
+ * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
+ * pause in its way. Must not tell of another message's recipient, nor of another channel's senders.
+ */
+
+import type { Tx } from '../postgres/pool.ts'
+import { openJob } from '../queue/jobs.sql.ts'
+import { pausedQueues } from '../queue/pauses.sql.ts'
+import { pausedSenders, recipientPauses } from '../senders/senders.sql.ts'
+import { type Channel, type DeliveryRef, sendsFor } from './channel.sql.ts'
+import { deliveryState } from './requeue.sql.ts'
+
+/**
+ * - `not_taken_yet`: due, and no worker has taken it so far.
+ * - `in_flight`: a worker has it.
+ * - `put_off`: it looks again at `next_attempt_at`.
+ * - `given_up`: it waits for a person, or for a report.
+ * - `lost`: the queue has no job for it; the sweep finds it within the hour.
+ */
+export type WaitingState = 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
+
+type Pause = { sender: string; until: string; reason: string | null }
+
+export type Waiting = {
+  state: WaitingState
+  /** null unless it is put off or due. */
+  next_attempt_at: string | null
+  /** Its tries since it was accepted or requeued. */
+  attempts: number
+  last_refusal: string | null
+  /** Whether an operator has paused the queue. */
+  queue_paused: boolean
+  /** Numbers, accounts and relays that are paused, until when and why: nothing goes through them, whatever waits. */
+  paused_senders: Pause[]
+  /** The same, where the pause is only about this message's recipient. */
+  paused_for_recipient: Pause[]
+}
+
+const REFUSALS = new Set(['deferred', 'unknown', 'gave_up', 'held'])
+const TRIES = new Set(['deferred', 'unknown'])
+
+/** An event of a timeline, as far as it tells of waiting. */
+type Told = { kind: string; occurred_at: string; detail: string }
+
+/**
+ * @param recipient the message's own, where recipients can be paused.
+ * @param events the message's timeline, oldest first. @returns null when nothing is left to deliver.
+ */
+export async function waitingOf(
+  tx: Tx,
+  channel: Channel,
+  { ref, recipient, now }: { ref: DeliveryRef; recipient?: string; now: Date },
+  events: readonly Told[],
+): Promise<Waiting | null> {
+  const state = await deliveryState(tx, channel, ref)
+  if (!state?.unfinished) return null
+  const job = await openJob(tx, channel.job, ref.id)
+  const senders = (await pausedSenders(tx, now)).filter(({ key }) => sendsFor(channel, key))
+  const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient], now)
+  const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
+  return {
+    state: stateOf(job, state.given_up, now),
+    next_attempt_at: job?.active === false ? job.at : null,
+    attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
+    last_refusal: events.findLast(({ kind }) => REFUSALS.has(kind))?.detail ?? null,
+    queue_paused: (await pausedQueues(tx)).has(channel.job),
+    paused_senders: senders.map(({ key, paused_until: until, pause_reason: reason }) => ({
+      sender: key,
+      until,
+      reason,
+    })),
+    paused_for_recipient: recipients.map(({ sender, paused_until: until, reason }) => ({
+      sender,
+      until,
+      reason,
+    })),
+  }
+}
+
+type OpenJob = { active: boolean; at: string; dead: boolean } | null
+
+function stateOf(job: OpenJob, givenUp: boolean, now: Date): WaitingState {
+  if (job === null) return givenUp ? 'given_up' : 'lost'
+  if (job.dead) return 'given_up'
+  if (job.active) return 'in_flight'
+  return Date.parse(job.at) <= now.getTime() ? 'not_taken_yet' : 'put_off'
+}

@@ -1,0 +1,183 @@
+/**
+ * The jobs of one queue that this process has claimed: fetched, kept by heartbeats, settled.
+ * Promises: a job is settled in the caller's transaction and only as the attempt that was claimed; a claim whose last
+ * confirmation is older than the heartbeat allows counts as lost (a frozen process), until a heartbeat confirms it.
+ * Must not know what the jobs are about.
+ */
+import type { Tx } from '../postgres/pool.ts'
+import { exhaustRetries, postponeJobs } from './jobs.sql.ts'
+import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
+import { comebacks, type Lines, priorityOf } from './line.ts'
+
+/** A claimed job. `retryCount` is the number of its attempt. */
+export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
+
+export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
+
+export type Claims<J extends JobName> = {
+  /** Claims up to `limit` jobs that are due, the most urgent first; none while the database is away. */
+  fetch(limit: number): Promise<FetchedJob<J>[]>
+  /** Whether a job is surely still ours: confirmed within the last seconds, by a clock that never jumps. */
+  isHeld(job: FetchedJob<J>): boolean
+  /** Ends jobs in the caller's transaction: those whose attempt is still ours. */
+  settle(tx: Tx, ends: Ends<J>): Promise<void>
+  /** To call after that transaction: these need no heartbeats any more. */
+  release(jobs: Iterable<FetchedJob<J>>): void
+  /** Resolves when there may be work: after a wake-up, when the next poll is due, or at once when closed. */
+  idle(): Promise<void>
+  /** Ends the wait of everyone who is idle. */
+  wake(): void
+  /** No more jobs from now on; heartbeats go on until `end`. */
+  close(): void
+  isClosed(): boolean
+  end(): void
+}
+
+type Attempt = { id: string; retryCount: number }
+
+/** What is needed of pg-boss, on a pool of its own or in a transaction. */
+type Boss = {
+  fetch(name: string, options: { batchSize: number }): Promise<unknown[]>
+  touch(name: string, jobs: Attempt[]): Promise<unknown>
+  complete(name: string, jobs: Attempt[], output: object | null, options: object): Promise<unknown>
+  fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
+}
+
+/** How claims are opened: pg-boss, its SQL on a transaction, who is told of faults, and the lines before the queues. */
+export type ClaimDeps = {
+  boss: Boss
+  on: (tx: Tx) => object
+  told: (fault: unknown) => void
+  lines: Lines
+}
+
+const POLL = 1_000
+const HEARTBEAT = 3_000
+/** A heartbeat that has no answer by now is tried anew beside it. */
+const SILENT = 10_000
+/** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
+const FRESH = 0.8
+
+/** The ids that pg-boss has touched: it returns them, its types do not say so yet. */
+const touchedIds = (response: unknown): Set<string> =>
+  new Set((response as { settled?: string[] }).settled ?? [])
+
+/** Opens the claims of a queue. */
+export function openClaims<J extends JobName>(job: J, { boss, on, told, lines }: ClaimDeps): Claims<J> {
+  type Job = FetchedJob<J>
+  const confirmed = new Map<Job, number>()
+  const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
+  const idlers = new Set<() => void>()
+  let closed = false
+  let beating = 0
+
+  const beat = async (): Promise<void> => {
+    const started = performance.now()
+    if (confirmed.size === 0 || started - beating < SILENT) return
+    beating = started
+    try {
+      const held = [...confirmed.keys()]
+      const touched = touchedIds(await boss.touch(job, held))
+      for (const each of held) {
+        if (!touched.has(each.id)) confirmed.delete(each)
+        else if (confirmed.has(each)) confirmed.set(each, started)
+      }
+    } catch (error) {
+      told(error)
+    } finally {
+      if (beating === started) beating = 0
+    }
+  }
+  const timer = setInterval(beat, HEARTBEAT)
+  const wake = (): void => {
+    for (const end of [...idlers]) end()
+  }
+
+  return {
+    async fetch(limit) {
+      if (closed) return []
+      const started = performance.now()
+      try {
+        const jobs = (await boss.fetch(job, { batchSize: limit })) as Job[]
+        for (const each of jobs) confirmed.set(each, started)
+        return jobs
+      } catch (error) {
+        told(error)
+        return []
+      }
+    },
+    isHeld: (each) => performance.now() - (confirmed.get(each) ?? Number.NEGATIVE_INFINITY) < fresh,
+    settle: (tx, ends) => settle({ job, boss, on, lines }, tx, ends),
+    release(jobs) {
+      for (const each of jobs) confirmed.delete(each)
+    },
+    async idle() {
+      if (closed) return
+      await new Promise<void>((resolve) => {
+        const end = (): void => {
+          clearTimeout(poll)
+          idlers.delete(end)
+          resolve()
+        }
+        const poll = setTimeout(end, POLL)
+        idlers.add(end)
+      })
+    },
+    wake,
+    close() {
+      closed = true
+      wake()
+    },
+    isClosed: () => closed,
+    end: () => clearInterval(timer),
+  }
+}
+
+/** Writes the ends: a statement or two for each kind of end, whatever the number of jobs. */
+async function settle<J extends JobName>(
+  { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'told'>,
+  tx: Tx,
+  ends: Ends<J>,
+): Promise<void> {
+  const groups = Map.groupBy(ends, ([, { end }]) => end)
+  const jobsOf = (end: End['end']) => (groups.get(end) ?? []).map(([each]) => each)
+  for (const [output, done] of Map.groupBy(groups.get('completed') ?? [], ([, end]) => outputOf(end))) {
+    await boss.complete(
+      job,
+      done.map(([each]) => each),
+      output,
+      on(tx),
+    )
+  }
+  const postponed = [...(groups.get('again') ?? []), ...(groups.get('snoozed') ?? [])]
+  if (postponed.length > 0) {
+    // A job that comes back stands behind what has been reached by then: it neither jumps the line nor starves in it.
+    const payloads = postponed.map(([{ data }]) => data)
+    const priorities = (await comebacks(lines, tx, job, payloads)).map(priorityOf)
+    await postponeJobs(
+      tx,
+      job,
+      postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] })),
+    )
+  }
+  const givenUp = jobsOf('given_up')
+  if (givenUp.length > 0) await exhaustRetries(tx, job, givenUp)
+  const failed = [...(groups.get('failed') ?? []), ...(groups.get('given_up') ?? [])]
+  for (const [reason, group] of Map.groupBy(failed, ([, end]) => ('reason' in end ? end.reason : ''))) {
+    await boss.fail(
+      job,
+      group.map(([each]) => each),
+      { reason },
+      on(tx),
+    )
+  }
+}
+
+const outputOf = (end: End): object | null => (end.end === 'completed' ? (end.output ?? null) : null)
+
+const postponement = ([{ id, retryCount }, end]: [FetchedJob<JobName>, End]) => ({
+  id,
+  attempt: retryCount,
+  tried: end.end === 'again',
+  seconds: 'seconds' in end ? end.seconds : 0,
+})

@@ -1,0 +1,24 @@
+/**
+ * Whether a queue is paused, for loops that ask before each claim.
+ * Promises: one read a second at most for all of them; what it says is at most a second old.
+ */
+import type { Database } from '../postgres/pool.ts'
+import type { JobName } from './jobs.ts'
+import { pausedQueues } from './pauses.sql.ts'
+
+export type QueuePauses = (job: JobName) => Promise<boolean>
+
+const FRESH = 1_000
+
+/** @returns whether a queue is paused. */
+export function createQueuePauses(database: Database): QueuePauses {
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<Set<string>> = Promise.resolve(new Set())
+  return async (job) => {
+    if (performance.now() - readAt >= FRESH) {
+      readAt = performance.now()
+      reading = pausedQueues(database)
+    }
+    return (await reading).has(job)
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Senders for an operator's eyes, and the end of a pause at an operator's wish (decisions: requeue).
+ * Promises: a list tells what stops each sender and what happened to it lately; resuming sends at once, whatever the
+ * provider said before.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../errors.ts'
+import type { At } from '../postgres/pool.ts'
+import { insertSenderEvent, senderEvents } from './events.sql.ts'
+import { allSenders, endPause, type SenderRow } from './senders.sql.ts'
+
+export type ShownSender = {
+  key: string
+  /** `paused`: nothing goes; `probing`: one message at a time finds out; `slowed`: below its full rate. */
+  state: 'sending' | 'slowed' | 'probing' | 'paused'
+  rate: number
+  paused_until: string | null
+  reason: string | null
+  /** How often in a row nothing could be sent, and since when that is known. */
+  troubles: number
+  troubled_at: string | null
+  /** Newest first. */
+  events: { time: string; kind: string; detail: string }[]
+}
+
+const EVENTS = 20
+
+function shown(row: SenderRow, now: Date): Omit<ShownSender, 'events'> {
+  const { key, rate, paused_until, pause_reason, troubles, troubled_at, slowed_at } = row
+  const paused = paused_until !== null && Date.parse(paused_until) > now.getTime()
+  const trouble = troubles > 0 ? 'probing' : slowed_at === null ? 'sending' : 'slowed'
+  return {
+    key,
+    state: paused ? 'paused' : trouble,
+    rate,
+    paused_until: paused ? paused_until : null,
+    reason: paused || troubles > 0 ? pause_reason : null,
+    troubles,
+    troubled_at,
+  }
+}
+
+/** Every sender that was ever paced, slowed or paused. */
+export async function listSenders({ tx, now }: At): Promise<ShownSender[]> {
+  const events = Map.groupBy(await senderEvents(tx, EVENTS), ({ sender }) => sender)
+  return (await allSenders(tx)).map((row) => ({
+    ...shown(row, now),
+    events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({
+      time,
+      kind,
+      detail,
+    })),
+  }))
+}
+
+/** Ends whatever pause a sender has. @throws Refusal not_found. */
+export async function resumeSender({ tx, now }: At, key: string): Promise<Omit<ShownSender, 'events'>> {
+  const row = await endPause(tx, key)
+  if (row === null) {
+    throw new Refusal('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
+  }
+  const detail = 'at an operator’s wish'
+  await insertSenderEvent(tx, { sender: key, id: uuidv7(), kind: 'resumed', occurred_at: now, detail })
+  return shown(row, now)
+}

@@ -1,0 +1,106 @@
+/**
+ * What a sender's sends tell of the sender itself: nothing can be sent through it, or it can again.
+ * Promises: what was let go before the trouble, or its end, was known says nothing new; the pauses grow with each failed probe and
+ * never pass half a minute; a send that was begun after the trouble and was taken ends it, at once for everyone; the
+ * sender's own timeline tells of both, once. Given a transaction, in which it comes last: sends wait for these rows.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import type { At, Tx } from '../postgres/pool.ts'
+import { insertSenderEvent } from './events.sql.ts'
+import { changePace, type Pace, type Sender } from './pace.ts'
+import { type SenderRow, senderByKey } from './senders.sql.ts'
+
+/** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
+const PAUSES = { connection: [1, 2, 4, 8], setup: [2, 4, 8, 16, 30] } as const
+
+export type Trouble = {
+  kind: keyof typeof PAUSES
+  /** The provider's words. */
+  words: string
+  /** For how long the provider is known to refuse all. */
+  wait_seconds?: number | undefined
+  /** When the send began that found out. */
+  began_at: Date
+}
+
+/** How long a sender rests after so many troubles in a row, in seconds. Pure. */
+export const pauseAfter = (kind: Trouble['kind'], troubles: number): number =>
+  PAUSES[kind][Math.min(Math.max(troubles, 1), PAUSES[kind].length) - 1] ?? 1
+
+/** Pauses a sender in trouble. @returns for how many seconds; null when the trouble was known already. */
+export async function noteTrouble(
+  { tx, now }: At,
+  sender: Sender,
+  { kind, words, wait_seconds, began_at }: Trouble,
+): Promise<number | null> {
+  const seconds = await changePace(tx, sender, now, (pace) => {
+    const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)
+    if (began_at.getTime() <= known) return { pace, result: null }
+    const troubles = pace.troubles + 1
+    const wait = wait_seconds ?? pauseAfter(kind, troubles)
+    const until = new Date(now.getTime() + wait * 1_000)
+    const told = pace.troubles > 0 && pace.pause_reason === words
+    const paused: Pace = { ...pace, troubles, troubled_at: now, paused_until: until, pause_reason: words }
+    return { pace: paused, result: { wait, told } }
+  })
+  if (seconds === null) return null
+  if (!seconds.told) {
+    const event = {
+      sender: sender.key,
+      id: uuidv7(),
+      kind: 'paused' as const,
+      occurred_at: now,
+      detail: words,
+    }
+    await insertSenderEvent(tx, event)
+  }
+  return seconds.wait
+}
+
+/** Ends a sender's trouble, after a send that began since was taken. @returns whether there was one. */
+export async function noteRecovery({ tx, now }: At, sender: Sender, began_at: Date): Promise<boolean> {
+  const since = await changePace<Date | null>(tx, sender, now, (pace) => {
+    const { troubled_at } = pace
+    if (pace.troubles === 0 || troubled_at === null || began_at <= troubled_at) return { pace, result: null }
+    return { pace: { ...pace, ...AT_EASE, accepted_at: now }, result: troubled_at }
+  })
+  if (since === null) return false
+  const detail = 'messages are taken again'
+  await insertSenderEvent(tx, {
+    sender: sender.key,
+    id: uuidv7(),
+    kind: 'recovered',
+    occurred_at: now,
+    detail,
+  })
+  return true
+}
+
+/** A sender that nothing is known against. */
+export const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
+
+/** How a sender stands, as its workers look at it before they claim anything. */
+export type Standing = {
+  /** Seconds until the next look; 0 when it may send. */
+  wait_seconds: number
+  /** Whether one message at a time has to find out that it is mended. */
+  probing: boolean
+  /** When the provider took a message again after the last trouble. */
+  accepted_at: Date | null
+}
+
+/** How the sender of this key stands at `now`. One read; a sender without a row is well. */
+export async function standingOf(tx: Tx, key: string, now: Date): Promise<Standing> {
+  const row = await senderByKey(tx, key)
+  return row === null ? { wait_seconds: 0, probing: false, accepted_at: null } : standing(row, now)
+}
+
+/** As `standingOf`, of a row. Pure. */
+export function standing({ paused_until, troubles, accepted_at }: SenderRow, now: Date): Standing {
+  const left = paused_until === null ? 0 : Date.parse(paused_until) - now.getTime()
+  return {
+    wait_seconds: Math.max(0, left / 1_000),
+    probing: troubles > 0,
+    accepted_at: accepted_at === null ? null : new Date(accepted_at),
+  }
+}

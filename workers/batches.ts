@@ -1,0 +1,91 @@
+/**
+ * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
+ * Promises: a handler settles its jobs in the transactions of what it does; what it leaves is tried again after the
+ * queue's own pause; nothing raw reaches the queue (a NUL in someone's words would keep a job active for ever,
+ * reliability §2 D); a job that cannot be read goes to the dead letters at once.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Tx } from '../db/postgres/pool.ts'
+import type { Claims, Ends, FetchedJob } from '../db/queue/claims.ts'
+import { type End, JOBS, type JobName } from '../db/queue/jobs.ts'
+import { storableWords } from '../db/text/words.ts'
+import type { WorkerDeps } from './deps.ts'
+import { insist } from './insist.ts'
+import type { Handler } from './registry.ts'
+
+/** The jobs of one call of a handler. */
+export type Batch<J extends JobName> = {
+  jobs: FetchedJob<J>[]
+  /** Ends jobs in the caller's transaction. What is not ended when the handler returns has failed. */
+  settle(tx: Tx, ends: Ends<J>): Promise<void>
+}
+
+/** How long a loop waits after a fault before it claims again, in milliseconds. */
+const BRAKE = 1_000
+
+/** One loop: claims and works until the claims are closed. */
+export async function runBatches<J extends JobName>(
+  job: J,
+  { handle, batchSize }: { handle: Handler<J>; batchSize: number },
+  claims: Claims<J>,
+  deps: WorkerDeps,
+): Promise<void> {
+  while (!claims.isClosed()) {
+    const paused = await deps.pauses(job).catch(() => true)
+    const jobs = paused ? [] : await claims.fetch(batchSize)
+    if (jobs.length === 0) await claims.idle()
+    else await runBatch(job, handle, { jobs, claims, deps })
+  }
+}
+
+async function runBatch<J extends JobName>(
+  job: J,
+  handle: Handler<J>,
+  { jobs, claims, deps }: { jobs: FetchedJob<J>[]; claims: Claims<J>; deps: WorkerDeps },
+): Promise<void> {
+  const started = performance.now()
+  const log = deps.log.child({ job })
+  const readable = jobs.filter(({ data }) => JOBS[job].payload.isValidSync(data, { strict: true }))
+  const ends = new Map<FetchedJob<J>, End>()
+  const settle: Batch<J>['settle'] = async (tx, given) => {
+    await claims.settle(tx, given)
+    for (const [each, end] of given) ends.set(each, end)
+  }
+  let reason = 'its handler left it'
+  try {
+    if (readable.length > 0) await handle({ jobs: readable, settle }, { ...deps, log })
+  } catch (error) {
+    log.error({ err: error, jobs: jobs.length }, 'batch failed')
+    reason = storableWords(error instanceof Error ? error.message : String(error))
+    ends.clear()
+    await sleep(BRAKE)
+  }
+  const left = new Map(
+    jobs
+      .filter((each) => !ends.has(each))
+      .map((each): [FetchedJob<J>, End] => [each, endOf(readable.includes(each), reason)]),
+  )
+  if (left.size > 0) {
+    await insist(() => deps.database.transaction((tx) => claims.settle(tx, left)), log).catch((error) =>
+      log.error({ err: error }, 'cannot settle what is left of a batch'),
+    )
+  }
+  claims.release(jobs)
+  for (const { end } of [...ends.values(), ...left.values()]) deps.figures?.ended(job, end)
+  const count = (...kinds: End['end'][]) =>
+    [...ends, ...left].filter(([, { end }]) => kinds.includes(end)).length
+  log.info(
+    {
+      jobs: jobs.length,
+      completed: count('completed'),
+      snoozed: count('snoozed'),
+      retried: count('failed', 'again'),
+      dead: count('given_up'),
+      ms: Math.round(performance.now() - started),
+    },
+    'batch',
+  )
+}
+
+const endOf = (readable: boolean, reason: string): End =>
+  readable ? { end: 'failed', reason } : { end: 'given_up', reason: 'malformed payload' }

@@ -1,0 +1,43 @@
+/**
+ * What a channel brings to the pipeline (pipeline.ts): how its messages are read, sent, judged and recorded.
+ * Owns the words that both sides share. Must not know a channel.
+ */
+import type { Channel, DeliveryJob, DeliveryRef } from '../db/delivery/channel.sql.ts'
+import type { Tx } from '../db/postgres/pool.ts'
+import type { FetchedJob } from '../db/queue/claims.ts'
+import type { End } from '../db/queue/jobs.ts'
+import type { Sender } from '../db/senders/pace.ts'
+import type { Evidence, Judged, Tried } from './verdict.ts'
+
+/** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */
+export type Outgoing<A> = {
+  ref: DeliveryRef
+  /** When it was accepted, or requeued last. */
+  since: string
+  tried: Tried
+  /** When it was held back last because its sender may be at fault. */
+  held_at: Date | null
+  /** Tokens of its sender's pace. */
+  cost: number
+  /** For how many seconds its own recipient rests; 0 when it may go. */
+  resting_seconds: number
+  /** Hands it to the provider. Never throws. @param cut ends the wait for an answer: the process has to end. */
+  send(cut: AbortSignal): Promise<A>
+}
+
+/** A try that is over, and how its job ends. */
+export type Delivered<A> = { answer: A; end: End; at: Date }
+
+export type DeliveryChannel<J extends DeliveryJob, A> = {
+  channel: Channel<J>
+  /** How long a report may still spare another try after an answer was lost, in seconds. */
+  unknown_wait: number
+  sender(): Promise<Sender>
+  /** Reads what claimed jobs are to send, in a few statements. One whose row needs nothing more is missing. */
+  read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
+  /** The answer, with each refusal by policy said to be whose it is. */
+  judge(answer: A, evidence: Evidence): A
+  outcomesOf(answer: A): readonly Judged[]
+  /** Stores what tries have brought, in the caller's transaction; bears being done twice. */
+  record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
+}

@@ -1,0 +1,55 @@
+/**
+ * Gathers what many sends bring, so that one transaction records it for all of them.
+ * Promises: what is added is written within a moment, in the order it came, by one writer at a time; nothing that was
+ * added is lost while the process lives. Must not know what it gathers.
+ */
+
+export type Gatherer<T> = {
+  add(item: T): void
+  /** Resolves when everything that was added so far is written. */
+  flush(): Promise<void>
+}
+
+/** Milliseconds: long enough to gather a few dozen sends, too short for anyone to notice. */
+const GATHER = 60
+const MOST = 200
+
+/** @param write must not throw. */
+export function createGatherer<T>(write: (items: readonly T[]) => Promise<void>): Gatherer<T> {
+  let pending: T[] = []
+  let writing: Promise<void> | null = null
+  let timer: NodeJS.Timeout | null = null
+
+  const run = async (): Promise<void> => {
+    while (pending.length > 0) {
+      const items = pending.slice(0, MOST)
+      pending = pending.slice(MOST)
+      await write(items)
+    }
+  }
+  const start = (): Promise<void> => {
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+    writing ??= run().finally(() => {
+      writing = null
+      // What came between the last look and the end of the writer.
+      if (pending.length > 0) plan()
+    })
+    return writing
+  }
+  const plan = (): void => {
+    if (writing !== null) return
+    if (pending.length >= MOST) void start()
+    else timer ??= setTimeout(start, GATHER)
+  }
+
+  return {
+    add(item) {
+      pending.push(item)
+      plan()
+    },
+    async flush() {
+      while (pending.length > 0 || writing !== null) await start()
+    },
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * The delivery of one channel in this process: claim as room comes free, send, settle each send as it ends.
+ * Promises: nothing is claimed for a sender that rests, so what waits for it is neither tried nor given up; a send
+ * begins only on a claim that is surely held, and while what was sent can be recorded; a slow message holds its slot
+ * and nothing else; a kill repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
+import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
+import { createTurns } from '../db/process/turns.ts'
+import type { FetchedJob } from '../db/queue/claims.ts'
+import type { End } from '../db/queue/jobs.ts'
+import { bookSends } from '../db/senders/pace.ts'
+import { type Standing, standingOf } from '../db/senders/trouble.ts'
+import type { DeliveryChannel, Outgoing } from './delivery.ts'
+import type { WorkerDeps } from './deps.ts'
+import { createGatherer } from './gatherer.ts'
+import { createRecorder, type Recording } from './recorder.ts'
+import { createSenderWatch } from './sender-watch.ts'
+import { verdictOf } from './verdict.ts'
+
+export type Pipeline = {
+  /** Ends it: begins nothing more, waits for what is in flight, and cuts it off after so many milliseconds. */
+  drain(patience: number): Promise<void>
+}
+
+/** How far ahead sends are booked, in seconds: what is booked goes at the pace of its booking. */
+const HORIZON = 5
+/** How long a claimed message waits for its turn before it is let go for another worker, in milliseconds. */
+const PATIENCE = 15_000
+/** How often a pipeline that must not claim looks again, in milliseconds: a pause may be lifted early. */
+const LOOK = 500
+/** Messages in hand beyond those that are being sent: enough that no slot waits for the next claim. */
+const AHEAD = 1
+
+/** Starts delivering. */
+export function startPipeline<J extends DeliveryJob, A>(
+  delivery: DeliveryChannel<J, A>,
+  deps: WorkerDeps,
+): Pipeline {
+  type Job = FetchedJob<J>
+  const { job } = delivery.channel
+  const { database, clock, concurrency } = deps
+  const log = deps.log.child({ job })
+  const claims = deps.queue.claims(job)
+  const watch = createSenderWatch(clock)
+  const turns = createTurns(concurrency)
+  const recorder = createRecorder(delivery, claims, { ...deps, log })
+  const gatherer = createGatherer<Recording<J, A>>(recorder.write)
+  const cut = new AbortController()
+  const closing = new AbortController()
+  const inHand = new Set<Promise<void>>()
+  const most = concurrency * (1 + AHEAD)
+  let room = Promise.withResolvers<void>()
+  let standing: Standing = { wait_seconds: 0, probing: false, accepted_at: null }
+
+  const pause = (ms: number) => sleep(ms, undefined, { signal: closing.signal }).catch(() => {})
+
+  /** How many messages may be claimed now. 0 when it is to look again in a moment. */
+  async function admitted(): Promise<number> {
+    if (recorder.isStuck() || (await deps.pauses(job))) return 0
+    const { key } = await delivery.sender()
+    deps.figures?.sendsThrough(job, key)
+    standing = await standingOf(database, key, clock())
+    if (standing.wait_seconds > 0) return 0
+    return standing.probing ? Math.min(1, most - inHand.size) : most - inHand.size
+  }
+
+  /** Claims, reads and books a lot. @returns for how many milliseconds there is nothing more to claim. */
+  async function claim(limit: number): Promise<number> {
+    const jobs = await claims.fetch(limit)
+    if (jobs.length === 0) {
+      await claims.idle()
+      return 0
+    }
+    const lot = await delivery.read(jobs).catch((error: unknown) => {
+      letGo(jobs, 1)
+      throw error
+    })
+    settleUnsent(jobs.filter((each) => !lot.has(each)).map((each) => [each, { end: 'completed' }]))
+    const resting = [...lot].filter(([, { resting_seconds }]) => resting_seconds > 0)
+    settleUnsent(resting.map(([each, { resting_seconds: seconds }]) => [each, { end: 'snoozed', seconds }]))
+    const ready = [...lot].filter(([, { resting_seconds }]) => resting_seconds <= 0)
+    return ready.length === 0 ? 0 : book(ready)
+  }
+
+  async function book(ready: readonly [Job, Outgoing<A>][]): Promise<number> {
+    const bookedAt = clock()
+    const costs = ready.map(([, { cost }]) => cost)
+    const jobs = ready.map(([each]) => each)
+    const options = { horizon: HORIZON, now: bookedAt }
+    const { delays, wait_seconds } = await bookSends(database, await delivery.sender(), costs, options).catch(
+      (error: unknown) => {
+        letGo(jobs, 1)
+        throw error
+      },
+    )
+    for (const [index, delay] of delays.entries()) {
+      const [each, outgoing] = ready[index] ?? []
+      if (each && outgoing) track(deliver(each, outgoing, { delay: delay * 1_000, bookedAt }))
+    }
+    letGo(jobs.slice(delays.length), wait_seconds)
+    return delays.length < jobs.length ? Math.min(wait_seconds, HORIZON) * 1_000 : 0
+  }
+
+  function track(sending: Promise<void>): void {
+    inHand.add(sending)
+    sending.finally(() => {
+      inHand.delete(sending)
+      room.resolve()
+      room = Promise.withResolvers()
+    })
+  }
+
+  const settleUnsent = (ends: readonly (readonly [Job, End])[]): void => {
+    for (const [each, end] of ends) {
+      deps.figures?.ended(job, end.end)
+      gatherer.add({ job: each, end })
+    }
+  }
+  const letGo = (jobs: readonly Job[], seconds: number): void =>
+    settleUnsent(jobs.map((each) => [each, { end: 'snoozed', seconds }]))
+
+  /** One message, from its claim to its record. */
+  async function deliver(
+    each: Job,
+    outgoing: Outgoing<A>,
+    { delay, bookedAt }: { delay: number; bookedAt: Date },
+  ): Promise<void> {
+    if (delay > 0) await pause(delay)
+    const sent = await turns.run('send', () => send(each, outgoing, bookedAt), PATIENCE)
+    if (sent === null) letGo([each], closing.signal.aborted ? 0 : 1)
+  }
+
+  /** Begins a send, unless something has come between. @returns null when it has not begun. */
+  async function send(each: Job, outgoing: Outgoing<A>, bookedAt: Date): Promise<true | null> {
+    const stopped = closing.signal.aborted || recorder.isStuck() || watch.isHalted(bookedAt)
+    if (stopped || !claims.isHeld(each)) return null
+    const began_at = clock()
+    const started = performance.now()
+    const given = await outgoing.send(cut.signal)
+    const accepted_at = latest(watch.acceptedAt(), standing.accepted_at)
+    const answer = delivery.judge(given, { held_at: outgoing.held_at, accepted_at })
+    const outcomes = delivery.outcomesOf(answer)
+    const finding = watch.note(outcomes, began_at)
+    const now = clock()
+    const end = verdictOf(outcomes, outgoing.tried, {
+      now,
+      unknown_wait: delivery.unknown_wait,
+      rest: recorder.restAfter(finding),
+      spread: Math.random(),
+    })
+    const told = finding?.kind === 'accepted' && !standing.probing ? null : finding
+    gatherer.add({ job: each, end, sent: { outgoing, answer, at: now, finding: told } })
+    const seconds = (performance.now() - started) / 1_000
+    deps.figures?.ended(job, end.end)
+    deps.figures?.tried({
+      job,
+      outcomes: outcomes.map(({ kind }) => kind),
+      seconds,
+      since: outgoing.since,
+      at: now,
+    })
+    return true
+  }
+
+  async function pump(): Promise<void> {
+    while (!claims.isClosed()) {
+      try {
+        if (most - inHand.size < Math.ceil(concurrency / 2)) await room.promise
+        else {
+          const limit = await admitted()
+          await pause(limit > 0 ? await claim(limit) : LOOK)
+        }
+      } catch (error) {
+        // A database that is away is told by the queue, for all its loops together.
+        if (!isDatabaseUnavailable(error))
+          log.error({ err: error }, 'cannot claim or read what is to be sent')
+        await pause(LOOK)
+      }
+    }
+  }
+  const pumping = pump()
+
+  return {
+    async drain(patience) {
+      claims.close()
+      closing.abort()
+      room.resolve()
+      turns.close()
+      const late = setTimeout(() => cut.abort(), patience)
+      await pumping
+      await Promise.all(inHand)
+      clearTimeout(late)
+      await gatherer.flush()
+    },
+  }
+}
+
+const latest = (one: Date | null, other: Date | null): Date | null =>
+  one !== null && (other === null || one > other) ? one : other

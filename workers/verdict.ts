@@ -1,0 +1,103 @@
+/**
+ * How a delivery ends, for every channel: outcomes of one try and the message's past → the end of its job. Pure.
+ * Promises: what is about the sender is never held against a message, however long it lasts; a message is given up
+ * after 24 h of tries, or after three tries without an answer, since each of those may have arrived (decisions:
+ * refused for now, lost answers). Must not know a channel or a provider.
+ */
+import { DELIVERY_DEADLINE, type End } from '../db/queue/jobs.ts'
+import type { Outcome, SenderTrouble } from './providers/provider.ts'
+
+/** An outcome, as far as it decides how the delivery ends. */
+export type Judged = {
+  kind: Outcome['kind']
+  detail: string
+  wait_seconds?: number
+  trouble?: SenderTrouble
+}
+
+/** What has come of a message since it was accepted or requeued: how often it was put off, or left unanswered. */
+export type Tried = { since: string | null; deferrals: number; unknowns: number }
+
+/** What an end depends on beside outcomes and past. */
+export type Circumstances = {
+  now: Date
+  /** How long a report may still spare another try after an answer was lost, in seconds. */
+  unknown_wait: number
+  /** For how long the sender is known to rest, in seconds: no use to look again before. */
+  rest: number
+  /** From 0 to 1: spreads what was put off together. */
+  spread: number
+}
+
+const FIRST_PAUSE = 2
+const LONGEST_PAUSE = 1_800
+/** After so many tries without an answer a message waits for a person, or for a report. */
+const MOST_UNKNOWNS = 3
+/** What waits for its sender looks again after this long at least, in seconds. */
+const SNOOZE = 1
+
+/** Growing pauses: 2 to 4 s, doubled with each try, half an hour at most; at least what the provider asks for. */
+export function pauseBefore(deferrals: number, wait_seconds: number | undefined, spread: number): number {
+  const first = wait_seconds ?? FIRST_PAUSE * (1 + spread)
+  const grown = first * 2 ** Math.min(deferrals, 16)
+  return Math.max(wait_seconds ?? 0, Math.min(grown, LONGEST_PAUSE))
+}
+
+/** The end of a delivery. */
+export function verdictOf(
+  outcomes: readonly Judged[],
+  tried: Tried,
+  { now, unknown_wait, rest, spread }: Circumstances,
+): End {
+  const of = (kind: Judged['kind']) => outcomes.filter((outcome) => outcome.kind === kind)
+  const [unknown] = of('unknown')
+  if (unknown !== undefined) {
+    if (tried.unknowns + 1 >= MOST_UNKNOWNS) {
+      const reason = `no answer after ${MOST_UNKNOWNS} tries, it may have arrived: ${unknown.detail}`
+      return { end: 'given_up', reason }
+    }
+    return { end: 'again', seconds: Math.max(unknown_wait, unknown.wait_seconds ?? 0) }
+  }
+  const [deferred] = of('deferred')
+  if (deferred !== undefined) {
+    const overdue = tried.since !== null && now.getTime() - Date.parse(tried.since) > DELIVERY_DEADLINE
+    if (overdue) return { end: 'given_up', reason: deferred.detail }
+    const waits = of('deferred').flatMap(({ wait_seconds }) => wait_seconds ?? [])
+    const wait_seconds = waits.length === 0 ? undefined : Math.max(...waits)
+    return { end: 'again', seconds: pauseBefore(tried.deferrals, wait_seconds, spread) }
+  }
+  const held = of('sender').length > 0 || of('policy').length > 0
+  return held ? { end: 'snoozed', seconds: Math.max(SNOOZE, rest) } : { end: 'completed' }
+}
+
+/** What is known when a provider refuses a recipient or an identity by its policy. */
+export type Evidence = {
+  /** When this message was held back for it before; null when it never was. */
+  held_at: Date | null
+  /** When a message was begun that the same sender's provider has taken. */
+  accepted_at: Date | null
+}
+
+/** How long an identity that the provider does not know waits, in seconds. */
+const IDENTITY_WAIT = 600
+
+/**
+ * Says of refusals by policy whose they are. The message's, when others of the same attempt were taken, or when it was
+ * held back before and other mail has been taken since; else they stay as they are: our set-up may be at fault.
+ */
+export function judgePolicy(
+  outcomes: ReadonlyMap<string, Outcome>,
+  { held_at, accepted_at }: Evidence,
+): ReadonlyMap<string, Outcome> {
+  const amongAccepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
+  const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at
+  if (!amongAccepted && !takenSince) return outcomes
+  return new Map(
+    [...outcomes].map(([recipient, outcome]): [string, Outcome] => {
+      if (outcome.kind !== 'policy') return [recipient, outcome]
+      const { blames, detail } = outcome
+      if (blames === 'recipient') return [recipient, { kind: 'refused', detail, effect: 'none' }]
+      return [recipient, { kind: 'deferred', detail, wait_seconds: IDENTITY_WAIT }]
+    }),
+  )
+}
