@@ -26,10 +26,13 @@ export const createAccepts = ({
   database,
   queue,
   versions,
-}: Pick<Deps, 'database' | 'queue' | 'versions'>): Accepts => ({
+  links,
+}: Pick<Deps, 'database' | 'queue' | 'versions' | 'links'>): Accepts => ({
   email: createGather({
     work: (calls, alone) =>
-      database.transaction((tx) => acceptEmailCalls({ tx, queue, versions }, calls, alone ? 'wait' : 'skip')),
+      database.transaction((tx) =>
+        acceptEmailCalls({ tx, queue, versions, links }, calls, alone ? 'wait' : 'skip'),
+      ),
     keyOf: ({ sender }) => sender.team_id,
     weightOf: ({ items }) =>
       items.reduce((sum, { html, text }) => sum + 1_000 + lengthOf(html) + lengthOf(text), 0),

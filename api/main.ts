@@ -4,6 +4,7 @@
  * (within 25 s) and exits 0.
  */
 import { createTxtLookup } from '../db/domains/verify.ts'
+import { unsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../db/fleet/fleet.ts'
 import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
@@ -36,6 +37,7 @@ import type { DashboardDeps } from './dashboard/page.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
+import { createRefusals } from './refusals.ts'
 import { FLUSH, serve } from './server.ts'
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
@@ -70,6 +72,7 @@ async function start(settings: ApiSettings, log: Log) {
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()
+  const links = unsubscribeLinks(secrets, settings.PUBLIC_URL ?? null)
   let draining = false
   const replies = createReplies(listenUrl)
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
@@ -80,8 +83,9 @@ async function start(settings: ApiSettings, log: Log) {
     queue,
     secrets,
     versions,
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
-    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: createWaker(database),
     hooks: hookSettings(settings),
@@ -95,6 +99,7 @@ async function start(settings: ApiSettings, log: Log) {
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
+    refusals: createRefusals(database),
     dashboard,
     log,
     clock: () => new Date(),

@@ -5,6 +5,7 @@
  * error: it throws the refusal.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import type { UnsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import type { Member } from '../db/fleet/fleet.ts'
 import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
@@ -25,6 +26,7 @@ import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
 import type { Catalog } from './plan-cache.ts'
+import type { Refusals } from './refusals.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
@@ -42,6 +44,8 @@ export type Deps = {
   queue: Producer
   secrets: Secrets
   versions: Versions
+  /** What makes unsubscribe links; null while PUBLIC_URL is not set. */
+  links: UnsubscribeLinks | null
   credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts
@@ -55,6 +59,8 @@ export type Deps = {
   upsertWait: number
   sns: Sns
   metrics: Metrics
+  /** Remembers refused calls, for the dashboard. */
+  refusals: Refusals
   /** What the dashboard has of its own; null: it is left out. */
   dashboard: DashboardDeps | null
   fleet: Pick<Member, 'flush'>

@@ -1,12 +1,17 @@
-/** The DKIM keys that a batch of emails is signed with, opened. Read afresh: a removed domain signs nothing more. */
+/**
+ * The DKIM keys that emails are signed with, opened, by team and name of the From domain (decisions: domain removed
+ * while mail waits). Promises: read afresh, so that a removed domain signs nothing more and one that was added again
+ * signs what has waited; an email that no key fits has an Error, and is never sent unsigned.
+ */
 import { createPrivateKey } from 'node:crypto'
 import { openKey } from '../db/domains/dkim.ts'
-import { dkimKeysByDomain } from '../db/domains/domains.sql.ts'
+import { dkimKeysByName } from '../db/domains/domains.sql.ts'
 import type { Tx } from '../db/postgres/pool.ts'
 import type { Secrets } from '../db/process/secrets.ts'
+import { parseMailbox } from '../db/text/address.ts'
 import type { DkimKey } from './providers/provider.ts'
 
-type StoredKey = Awaited<ReturnType<typeof dkimKeysByDomain>>[number]
+type StoredKey = Awaited<ReturnType<typeof dkimKeysByName>>[number]
 
 function open(secrets: Secrets, key: StoredKey): DkimKey | Error {
   const { name, dkim_selector, dkim_private_key } = key
@@ -18,12 +23,29 @@ function open(secrets: Secrets, key: StoredKey): DkimKey | Error {
   }
 }
 
-/** Keys by domain id, in one query for all the rows; an Error for one that cannot be opened, which harms no other. */
+type Signed = { team_id: string; domain_id: string; from_address: string }
+
+const keyName = ({ team_id, name }: { team_id: string; name: string }): string => `${team_id}/${name}`
+
+/**
+ * Keys by the domain id of the rows, in one query for all; an Error where there is none, or none that can be opened,
+ * which harms no other.
+ */
 export async function dkimKeysOf(
   tx: Tx,
   secrets: Secrets,
-  rows: readonly { team_id: string; domain_id: string }[],
+  rows: readonly Signed[],
 ): Promise<ReadonlyMap<string, DkimKey | Error>> {
-  const keys = rows.length === 0 ? [] : await dkimKeysByDomain(tx, rows)
-  return new Map(keys.map((key) => [key.id, open(secrets, key)]))
+  const domains = new Map(
+    rows.map(({ team_id, domain_id, from_address }) => {
+      const name = parseMailbox(from_address)?.domain ?? ''
+      return [domain_id, { team_id, name }]
+    }),
+  )
+  const stored = domains.size === 0 ? [] : await dkimKeysByName(tx, [...domains.values()])
+  const opened = new Map(stored.map((key) => [keyName(key), open(secrets, key)]))
+  const missing = (name: string) => new Error(`the team has no verified domain ${name} any more`)
+  return new Map(
+    [...domains].map(([id, domain]) => [id, opened.get(keyName(domain)) ?? missing(domain.name)]),
+  )
 }

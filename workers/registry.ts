@@ -3,6 +3,7 @@
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { Batch } from './batches.ts'
 import type { WorkerDeps } from './deps.ts'
+import { countFiguresJob } from './jobs/count-figures.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
@@ -34,6 +35,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
+  'count-figures': countFiguresJob,
   'forget-upserts': forgetUpserts,
   'forget-reports': forgetReports,
   'forget-sessions': forgetSessions,

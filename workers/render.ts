@@ -7,6 +7,7 @@ import type { EmailRow } from '../db/emails/emails.sql.ts'
 import { bareRecipients, distinctRecipients } from '../db/emails/recipients.ts'
 import type { CompiledVersion } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
+import { UNSUBSCRIBE_SLOT } from '../db/text/slots.ts'
 import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
 
 /** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
@@ -16,6 +17,15 @@ type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => str
 export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
   ...bareRecipients(pending_recipients ?? to_emails).values(),
 ]
+
+/** The link that the template asks to have in the headers, unless the client has its own there. */
+function unsubscribeLinkOf(
+  { headers, variables }: EmailRow,
+  version: CompiledVersion | undefined,
+): string | null {
+  const own = Object.keys(headers ?? {}).some((name) => name.toLowerCase().startsWith('list-unsubscribe'))
+  return version?.list_unsubscribe && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
+}
 
 /**
  * The message of a row, for the recipients that are still to be tried.
@@ -42,6 +52,7 @@ export function renderEmail(
     text,
     reply_to: row.reply_to,
     headers: row.headers,
+    list_unsubscribe: unsubscribeLinkOf(row, version),
     date: new Date(row.created_at),
     dkim,
   }

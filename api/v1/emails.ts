@@ -117,8 +117,10 @@ function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutc
 
 /** Accepts a batch in a transaction of its own. */
 async function acceptBatch(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
-  const { database, queue, versions } = deps
-  const outcomes = await database.transaction((tx) => acceptEmails({ tx, queue, versions }, principal, items))
+  const { database, queue, versions, links } = deps
+  const outcomes = await database.transaction((tx) =>
+    acceptEmails({ tx, queue, versions, links }, principal, items),
+  )
   return committed(deps, outcomes)
 }
 

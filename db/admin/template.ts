@@ -7,17 +7,23 @@ import { templatesOfTeam } from '../templates/templates.sql.ts'
 import { fileText, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-type PartOptions = { html: string; text?: string }
+type PartOptions = { html: string; text?: string; listUnsubscribe?: boolean }
 
 const GRAMMAR =
   '\nA template is text and {{name}} slots; a name is letters, digits, _, - and . taken literally.\nEverything else in double braces is refused, comments too; a backslash is text.'
 
-async function readParts(options: PartOptions): Promise<{ html: string; text: string | undefined }> {
+const LIST_UNSUBSCRIBE = 'its emails carry List-Unsubscribe headers, with the link of {{unsubscribe_url}}'
+
+async function readParts(options: PartOptions) {
   if (options.html === '-' && options.text === '-') {
     throw new Refusal('bad_request', 'only one of --html and --text can read standard input')
   }
   const html = await fileText(options.html)
-  return { html, text: options.text === undefined ? undefined : await fileText(options.text) }
+  return {
+    html,
+    text: options.text === undefined ? undefined : await fileText(options.text),
+    ...(options.listUnsubscribe === undefined ? {} : { list_unsubscribe: options.listUnsubscribe }),
+  }
 }
 
 export const verbs: Verbs = (template, admin) => {
@@ -28,11 +34,12 @@ export const verbs: Verbs = (template, admin) => {
     .requiredOption('--name <name>', 'what people call it')
     .requiredOption('--html <file>', 'its html (- reads standard input)')
     .option('--text <file>', 'its plain-text part (- reads standard input)')
+    .option('--list-unsubscribe', LIST_UNSUBSCRIBE)
     .addHelpText('after', GRAMMAR)
     .action(
       answer(async (team: string, { name, ...files }: PartOptions & { name: string }) => {
-        const { html, text = '' } = await readParts(files)
-        return admin.transaction((at) => saveTemplate(at, team, { name, html, text }))
+        const { text = '', ...parts } = await readParts(files)
+        return admin.transaction((at) => saveTemplate(at, team, { name, text, ...parts }))
       }),
     )
 
@@ -46,6 +53,8 @@ export const verbs: Verbs = (template, admin) => {
       '--text <file>',
       'its plain-text part (- reads standard input); left out, the text stays; empty, it goes',
     )
+    .option('--list-unsubscribe', LIST_UNSUBSCRIBE)
+    .option('--no-list-unsubscribe', 'no such headers any more; left out, it stays as it was')
     .addHelpText('after', GRAMMAR)
     .action(
       answer(async (team: string, id: string, files: PartOptions) => {

@@ -118,22 +118,22 @@ export async function deleteDomain(tx: Tx, teamId: string, name: string): Promis
 
 const dkimKeyRow = object({
   team_id: string().defined(),
-  id: string().defined(),
   name: string().defined(),
   dkim_selector: string().defined(),
   dkim_private_key: mixed<Buffer>().defined(),
 })
 export type DkimKeyRow = InferType<typeof dkimKeyRow>
 
-/** What signing takes, for the domains of many rows in one statement. Keys are sealed; removed domains are missing. */
-export async function dkimKeysByDomain(
+/** What signing takes, for teams' domains by name, in one statement. Keys are sealed; only verified domains have one. */
+export async function dkimKeysByName(
   tx: Tx,
-  rows: readonly { team_id: string; domain_id: string }[],
+  domains: readonly { team_id: string; name: string }[],
 ): Promise<readonly DkimKeyRow[]> {
-  const refs = rows.map((row) => [row.team_id, row.domain_id])
-  return tx.any(sql.prepared('dkim_keys_by_domain', dkimKeyRow)`
-    select team_id, id, name, dkim_selector, dkim_private_key from domains
-    where (team_id, id) in (select * from ${sql.unnest(refs, ['uuid', 'uuid'])} as ref (team_id, id))`)
+  const refs = domains.map(({ team_id, name }) => [team_id, name])
+  return tx.any(sql.prepared('dkim_keys_by_name', dkimKeyRow)`
+    select team_id, name, dkim_selector, dkim_private_key from domains
+    where (team_id, name) in (select * from ${sql.unnest(refs, ['uuid', 'text'])} as ref (team_id, name))
+      and status = 'verified'`)
 }
 
 const ownerRow = object({ team_id: string().defined() })

@@ -16,7 +16,15 @@ import { idsAt } from '../text/ids.ts'
 import type { EmailCall, EmailItem, EmailSender } from './call.ts'
 import { sizeKb } from './content.ts'
 import { type EmailRow, emailsByKeys, insertEmails } from './emails.sql.ts'
-import { domainNotAllowed, findReferences, type References, refusalOf, soleRecipient } from './references.ts'
+import {
+  domainNotAllowed,
+  findReferences,
+  type References,
+  refusalOf,
+  soleRecipient,
+  variablesOf,
+} from './references.ts'
+import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 /** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
 export type EmailOutcome =
@@ -29,6 +37,8 @@ export type AcceptDeps = {
   tx: Tx
   queue: Pick<Producer, 'enqueue' | 'reached'>
   versions: Versions
+  /** What makes unsubscribe links; without it they can only come with the variables. */
+  links?: UnsubscribeLinks | null
 }
 
 /** A team while its calls are taken: its account is locked. */
@@ -52,13 +62,15 @@ function slotValues(slots: readonly string[], variables: Readonly<Record<string,
 function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: Desk): EmailRow {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
+  const { team_id } = sender
+  const id = nextId()
   return {
-    team_id: sender.team_id,
-    id: nextId(),
+    team_id,
+    id,
     domain_id: references.domains.get(item.from.domain) ?? '',
     template_id: item.template_id,
     template_version_id: template?.version_id ?? null,
-    variables: template ? slotValues(template.slots, item.variables) : null,
+    variables: template ? slotValues(template.slots, variablesOf(item, references, { team_id, id })) : null,
     from_address: formatMailbox(item.from),
     to_emails: [...item.to],
     subject: item.subject,
@@ -80,11 +92,11 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
 }
 
 async function openDesks(
-  { tx, versions }: Pick<AcceptDeps, 'tx' | 'versions'>,
+  { tx, versions, links }: Omit<AcceptDeps, 'queue'>,
   calls: readonly EmailCall[],
   lock: 'wait' | 'skip',
 ): Promise<Map<string, Desk>> {
-  const references = await findReferences({ tx, versions }, calls)
+  const references = await findReferences({ tx, versions, links: links ?? null }, calls)
   const accounts = await lockAccounts(
     tx,
     calls.map(({ sender }) => sender.team_id),

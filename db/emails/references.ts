@@ -5,12 +5,13 @@
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { CompiledVersion, Versions } from '../templates/versions.ts'
-import { missingSlots } from '../text/slots.ts'
+import { missingSlots, UNSUBSCRIBE_SLOT } from '../text/slots.ts'
 import { LARGEST_PART } from '../text/strings.ts'
 import type { EmailCall, EmailItem, EmailSender } from './call.ts'
 import { partTooLarge } from './content.ts'
 import { emailReferences, type Reference } from './emails.sql.ts'
 import { bareRecipients } from './recipients.ts'
+import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
 
@@ -21,6 +22,8 @@ export type References = {
   pending: Set<string>
   templates: Map<string, Template>
   contacts: Map<string, string>
+  /** What makes unsubscribe links; null: they can only come with the variables. */
+  links: UnsubscribeLinks | null
 }
 
 /** The identity of an email's only recipient; null when it has several. */
@@ -43,7 +46,7 @@ function named(calls: readonly EmailCall[], nameOf: (item: EmailItem) => string 
 
 /** The references of each team that calls, in one statement. */
 export async function findReferences(
-  { tx, versions }: { tx: Tx; versions: Versions },
+  { tx, versions, links = null }: { tx: Tx; versions: Versions; links?: UnsubscribeLinks | null },
   calls: readonly EmailCall[],
 ): Promise<Map<string, References>> {
   const rows = await emailReferences(tx, {
@@ -63,6 +66,7 @@ export async function findReferences(
       pending: new Set(),
       templates: new Map(),
       contacts: new Map(),
+      links,
     })
   }
   for (const row of rows) {
@@ -82,12 +86,42 @@ export async function findReferences(
 export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal =>
   new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
 
-/** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
-export function refusalOf(
+/** An id of the right length: links of all emails are equally long. */
+const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
+/** What can stand in a List-Unsubscribe header as it is. */
+const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
+
+/**
+ * The variables of a template send, with the unsubscribe link of an email to one stored contact, where we can make one
+ * (decisions: unsubscribe link).
+ */
+export function variablesOf(
   item: EmailItem,
-  sender: EmailSender,
-  { domains, pending, templates }: References,
-): Refusal | null {
+  { contacts, links }: References,
+  email: { team_id: string; id?: string },
+): Readonly<Record<string, string>> | null {
+  if (links === null || !contacts.has(soleRecipient(item) ?? '')) return item.variables
+  return { ...item.variables, [UNSUBSCRIBE_SLOT]: links({ id: ANY_EMAIL, ...email }) }
+}
+
+/** Why the variables do not do for the template. */
+function variablesFault(
+  { slots, compiled }: Template,
+  variables: EmailItem['variables'],
+  text: string | null,
+) {
+  const missing = missingSlots(slots, variables)
+  if (missing.length > 0) return `must fill the template's slots: ${missing.join(', ')} missing`
+  if (compiled?.list_unsubscribe && !HEADER_URL.test(variables?.[UNSUBSCRIBE_SLOT] ?? '')) {
+    return `must have an http(s) URL in ${UNSUBSCRIBE_SLOT}: it goes into the List-Unsubscribe header`
+  }
+  const large = compiled && partTooLarge(compiled, variables ?? {}, text)
+  return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
+}
+
+/** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
+export function refusalOf(item: EmailItem, sender: EmailSender, references: References): Refusal | null {
+  const { domains, pending, templates } = references
   const { path } = item
   const { domain } = item.from
   if (!domains.has(domain)) {
@@ -101,14 +135,6 @@ export function refusalOf(
   const template = templates.get(item.template_id)
   if (!template)
     return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
-  const missing = missingSlots(template.slots, item.variables)
-  if (missing.length > 0) {
-    return new Refusal(
-      'bad_request',
-      `${path}variables must fill the template's slots: ${missing.join(', ')} missing`,
-    )
-  }
-  const large = template.compiled && partTooLarge(template.compiled, item.variables ?? {}, item.text)
-  if (!large) return null
-  return new Refusal('bad_request', `${path}variables must leave the ${large} at most ${LARGEST_PART} bytes`)
+  const fault = variablesFault(template, variablesOf(item, references, sender), item.text)
+  return fault === null ? null : new Refusal('bad_request', `${path}variables ${fault}`)
 }

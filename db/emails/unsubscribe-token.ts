@@ -19,6 +19,15 @@ export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: stri
 export const unsubscribeUrl = (publicUrl: string, token: string): string =>
   `${publicUrl.replace(/\/+$/, '')}/u/${token}`
 
+/** Makes an email's link. */
+export type UnsubscribeLinks = (email: { team_id: string; id: string }) => string
+
+/** Links for emails of any team; null while nobody knows where recipients reach us. */
+export const unsubscribeLinks = (secrets: Secrets, publicUrl: string | null): UnsubscribeLinks | null =>
+  publicUrl === null
+    ? null
+    : ({ team_id, id }) => unsubscribeUrl(publicUrl, unsubscribeToken(secrets, team_id, id))
+
 /** The email that a token was made for, or null when it is not one of ours. */
 export function readUnsubscribeToken(
   secrets: Secrets,

@@ -18,6 +18,8 @@ create table template_versions (
   body_text text not null,
   -- Slots that the html or the text declares, in order of first appearance.
   slots text[] not null,
+  -- Whether its emails carry List-Unsubscribe headers; then unsubscribe_url is one of its slots.
+  list_unsubscribe boolean not null default false,
   created_at timestamptz not null,
   primary key (team_id, id)
 );

@@ -8,11 +8,20 @@ import { Refusal } from '../errors.ts'
 import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
-import { compileTemplate, TemplateFault } from '../text/slots.ts'
+import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../text/slots.ts'
 import { LARGEST_PART, textFault, utf8Bytes } from '../text/strings.ts'
 import { currentVersion, insertTemplate, insertVersion, setCurrentVersion } from './templates.sql.ts'
 
-export type SavedTemplate = { id: string; name: string; version_id: string; slots: string[] }
+export type SavedTemplate = {
+  id: string
+  name: string
+  version_id: string
+  slots: string[]
+  list_unsubscribe: boolean
+}
+
+/** What a version is made of. `text` is '' when it has no plain-text part. */
+type Parts = { html: string; text: string; list_unsubscribe: boolean }
 
 /** A part's slots. @throws Refusal bad_request saying what is wrong, and where. */
 function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
@@ -27,44 +36,73 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
   }
 }
 
-function checkParts({ html, text }: { html: string; text: string }): string[] {
+/** Headers that unsubscribe need the link as much as a slot in the text does. */
+function checkParts({ html, text, list_unsubscribe }: Parts): string[] {
   if (html === '') throw new Refusal('bad_request', 'html must not be empty')
-  return [...new Set([...slotsOf('html', html), ...slotsOf('text', text)])]
+  const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
+  return [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
 }
 
-/** Saves a new template; `text` is '' when it has no plain-text part. @throws Refusal not_found, bad_request. */
+/** Saves a new template. @throws Refusal not_found, bad_request. */
 export async function saveTemplate(
   { tx, now }: At,
   teamId: string,
-  { name, html, text }: { name: string; html: string; text: string },
+  {
+    name,
+    list_unsubscribe = false,
+    ...parts
+  }: Partial<Parts> & Omit<Parts, 'list_unsubscribe'> & { name: string },
 ): Promise<SavedTemplate> {
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
-  const slots = checkParts({ html, text })
+  const { html, text: body_text } = parts
+  const slots = checkParts({ html, text: body_text, list_unsubscribe })
   await teamOrRefusal(tx, teamId)
   const id = uuidv7()
   const versionId = uuidv7()
   await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now)
-  const version = { team_id: teamId, id: versionId, template_id: id, html, body_text: text, slots }
+  const version = {
+    team_id: teamId,
+    id: versionId,
+    template_id: id,
+    html,
+    body_text,
+    slots,
+    list_unsubscribe,
+  }
   await insertVersion(tx, version, now)
-  return { id, name, version_id: versionId, slots }
+  return { id, name, version_id: versionId, slots, list_unsubscribe }
 }
 
-/** A new version; without `text` it keeps the text of the one before. @throws Refusal not_found, bad_request. */
+/** A new version; without `text` or `list_unsubscribe` it keeps that of the one before. @throws Refusal not_found, bad_request. */
 export async function updateTemplate(
   { tx, now }: At,
   teamId: string,
   id: string,
-  { html, text }: { html: string; text: string | undefined },
+  {
+    html,
+    text,
+    list_unsubscribe: asked,
+  }: { html: string; text: string | undefined; list_unsubscribe?: boolean },
 ): Promise<SavedTemplate> {
   await teamOrRefusal(tx, teamId)
   const before = await currentVersion(tx, teamId, id)
   if (!before) throw new Refusal('not_found', `there is no template ${id} in this team`)
   const body_text = text ?? before.body_text
-  const slots = checkParts({ html, text: body_text })
+  const list_unsubscribe = asked ?? before.list_unsubscribe
+  const slots = checkParts({ html, text: body_text, list_unsubscribe })
   const versionId = uuidv7()
-  await insertVersion(tx, { team_id: teamId, id: versionId, template_id: id, html, body_text, slots }, now)
+  const version = {
+    team_id: teamId,
+    id: versionId,
+    template_id: id,
+    html,
+    body_text,
+    slots,
+    list_unsubscribe,
+  }
+  await insertVersion(tx, version, now)
   const template = await setCurrentVersion(tx, teamId, { id, version_id: versionId }, now)
   if (!template) throw new Refusal('not_found', `there is no template ${id} in this team`)
-  return { id, name: template.name, version_id: versionId, slots }
+  return { id, name: template.name, version_id: versionId, slots, list_unsubscribe }
 }

@@ -1,6 +1,6 @@
 /** Rows of templates and template_versions, and the queries over them. Versions are immutable. */
 import { sql } from 'slonik'
-import { array, type InferType, object, string } from 'yup'
+import { array, boolean, type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
 const versionRow = object({
@@ -10,6 +10,8 @@ const versionRow = object({
   html: string().defined(),
   body_text: string().defined(),
   slots: array(string().defined()).defined(),
+  /** Whether its emails carry List-Unsubscribe headers (decisions: unsubscribe link). */
+  list_unsubscribe: boolean().defined(),
 })
 export type VersionRow = InferType<typeof versionRow>
 
@@ -29,9 +31,9 @@ export async function insertTemplate(
 /** Stores a version, which nothing changes afterwards. */
 export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into template_versions (team_id, id, template_id, html, body_text, slots, created_at)
+    insert into template_versions (team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_at)
     values (${version.team_id}, ${version.id}, ${version.template_id}, ${version.html}, ${version.body_text},
-      ${sql.array(version.slots, 'text')}, ${sql.timestamp(now)})`)
+      ${sql.array(version.slots, 'text')}, ${version.list_unsubscribe}, ${sql.timestamp(now)})`)
 }
 
 const templateRow = object({ id: string().defined(), name: string().defined() })
@@ -54,7 +56,7 @@ export async function versionsByIds(
   refs: readonly { team_id: string; id: string }[],
 ): Promise<readonly VersionRow[]> {
   return tx.any(sql.prepared('versions_by_ids', versionRow)`
-    select team_id, id, template_id, html, body_text, slots from template_versions
+    select team_id, id, template_id, html, body_text, slots, list_unsubscribe from template_versions
     where (team_id, id) in (
       select * from ${sql.unnest(
         refs.map((ref) => [ref.team_id, ref.id]),
@@ -65,7 +67,7 @@ export async function versionsByIds(
 /** The version that the template's next email gets, locked with its template; null when the team has none. */
 export async function currentVersion(tx: Tx, teamId: string, id: string): Promise<VersionRow | null> {
   return tx.maybeOne(sql.type(versionRow)`
-    select v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots
+    select v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id} for update of t`)
 }
@@ -75,6 +77,7 @@ const listedRow = object({
   name: string().defined(),
   version_id: string().defined(),
   slots: array(string().defined()).defined(),
+  list_unsubscribe: boolean().defined(),
   created_at: string().defined(),
   updated_at: string().defined(),
 })
@@ -83,7 +86,7 @@ export type ListedTemplate = InferType<typeof listedRow>
 /** A team's templates with the slots of their current version, oldest first. */
 export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly ListedTemplate[]> {
   return tx.any(sql.type(listedRow)`
-    select t.id, t.name, t.version_id, v.slots, t.created_at, t.updated_at
+    select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, t.created_at, t.updated_at
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} order by t.id`)
 }

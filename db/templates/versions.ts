@@ -7,7 +7,7 @@ import { compileTemplate, type Template } from '../text/slots.ts'
 import { versionsByIds } from './templates.sql.ts'
 
 /** A version ready to be filled; `text` is null when the template has no plain-text part. */
-export type CompiledVersion = { html: Template; text: Template | null }
+export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
 
 export type VersionRef = { team_id: string; id: string }
 
@@ -44,6 +44,7 @@ export function createVersions(limit = 32 * 1024 * 1024): Versions {
         const compiled = {
           html: compileTemplate(row.html),
           text: row.body_text === '' ? null : compileTemplate(row.body_text),
+          list_unsubscribe: row.list_unsubscribe,
         }
         found.set(row.id, compiled)
         keep(`${row.team_id}/${row.id}`, compiled, row.html.length + row.body_text.length)

@@ -20,6 +20,9 @@ export type Template = {
   readonly names: readonly string[]
 }
 
+/** The slot that the service fills itself, where it can (decisions: unsubscribe link). */
+export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'
+
 const LONGEST_EXCERPT = 60
 
 /**

@@ -18,6 +18,7 @@ export function outgoingEmail(changes: Partial<OutgoingEmail> = {}): OutgoingEma
     text: '',
     reply_to: '',
     headers: null,
+    list_unsubscribe: null,
     date: new Date('2026-03-01T12:00:00Z'),
     dkim: null,
     ...changes,

@@ -15,10 +15,12 @@ import type { DashboardDeps } from '../../api/dashboard/page.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
+import { createRefusals } from '../../api/refusals.ts'
 import type { Deps } from '../../api/route.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
+import { unsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../../db/fleet/fleet.ts'
 import { createScale } from '../../db/fleet/scale.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
@@ -107,12 +109,14 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
+    publicUrl = null,
     dashboard = {},
   }: {
     clock?: () => Date
     url?: string
     wake?: Deps['wake']
     upsertWait?: number
+    publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
@@ -128,15 +132,18 @@ export async function startService(
   )
   await fleet.flush()
   const versions = createVersions()
+  const secrets = createSecrets(SECRET_KEY)
+  const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
     turns: { transactions: createTurns(5), statements: createTurns(3) },
     bodies: createBodies(parser),
     queue,
-    secrets: createSecrets(SECRET_KEY),
+    secrets,
     versions,
+    links,
+    accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
-    accepts: createAccepts({ database, queue, versions }),
     catalog: createCatalog(),
     wake: wake ?? createWaker(database),
     hooks: {
@@ -153,6 +160,7 @@ export async function startService(
     queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    refusals: createRefusals(database),
     dashboard: {
       database,
       lookupTxt: async () => [],

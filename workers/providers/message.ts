@@ -4,12 +4,12 @@
  * no line passes 998 octets and every octet is 7-bit. Nothing a customer wrote can start a header of its own.
  * Must not know a provider or an envelope. decisions: header values, from_address; contract §4.2.
  */
-import DKIM from 'nodemailer/lib/dkim'
 import MailComposer, { type MailComposerOptions } from 'nodemailer/lib/mail-composer'
 import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../db/text/address.ts'
 import { headersFault } from '../../db/text/headers.ts'
-import type { DkimKey, OutgoingEmail } from './provider.ts'
+import { signMessage } from './dkim.ts'
+import type { OutgoingEmail } from './provider.ts'
 
 /** The part of an email that its message is made of. */
 type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
@@ -21,19 +21,12 @@ const LONGEST_PLAIN_NAME = 200
 /** RFC 2047 allows 75 characters for an encoded word. */
 const ENCODED_WORD = 52
 
-/** RFC 6376 §5.4.1 and, since RFC 8058 asks for both to be covered, List-Unsubscribe-Post. */
-const SIGNED_HEADERS = [
-  'From:Sender:Reply-To:Subject:Date:Message-ID:To:Cc:MIME-Version:Content-Type:Content-Transfer-Encoding',
-  'In-Reply-To:References:List-Id:List-Help:List-Unsubscribe:List-Unsubscribe-Post:List-Subscribe:List-Post',
-  'List-Owner:List-Archive',
-].join(':')
-
 /**
  * The message as it goes on the wire, before dot-stuffing.
  * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
  */
 export async function composeMessage(email: MessageParts): Promise<Buffer> {
-  const own = [fromLine(email.from), ...customLines(email)].join('\r\n')
+  const own = [fromLine(email.from), ...customLines(email), ...unsubscribeLines(email)].join('\r\n')
   const rest = await new MailComposer(composerOptions(email)).compile().build()
   const message = Buffer.concat([Buffer.from(`${own}\r\n`, 'ascii'), rest])
   return email.dkim ? await signMessage(message, email.dkim) : message
@@ -104,24 +97,18 @@ function customLines({ headers, reply_to }: MessageParts): string[] {
     .map(([name, value]) => headerLine(name, value))
 }
 
+/** decisions: unsubscribe link; RFC 8058 wants both. */
+const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
+  list_unsubscribe === null
+    ? []
+    : [
+        headerLine('List-Unsubscribe', `<${list_unsubscribe}>`),
+        headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
+      ]
+
 /** decisions: header values. A blank value is cut instead: a line of blanks alone can end a header section. */
 function headerLine(name: string, value: string): string {
   const line = `${name}: ${value}`
   if (line.length <= LONGEST_LINE) return line
   return value.trim() === '' ? line.slice(0, LONGEST_LINE) : `${name}:\r\n ${value}`
-}
-
-async function signMessage(message: Buffer, key: DkimKey): Promise<Buffer> {
-  const signer = new DKIM({
-    domainName: key.domain,
-    keySelector: key.selector,
-    privateKey: key.private_key,
-    headerFieldNames: SIGNED_HEADERS,
-  })
-  const signed = Buffer.concat(await signer.sign(message).toArray())
-  // nodemailer lets a message go unsigned when the key does not work
-  if (!signed.subarray(0, 15).equals(Buffer.from('DKIM-Signature:'))) {
-    throw new Error(`the DKIM key of ${key.domain} cannot sign`)
-  }
-  return signed
 }

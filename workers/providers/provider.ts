@@ -36,6 +36,8 @@ export type OutgoingEmail = {
   reply_to: string
   /** Custom headers exactly as accepted. */
   headers: Readonly<Record<string, string>> | null
+  /** The link of both List-Unsubscribe headers (RFC 8058); null: none but those in `headers`. */
+  list_unsubscribe: string | null
   /** When the email was accepted: its Date header. */
   date: Date
   dkim: DkimKey | null

@@ -125,9 +125,14 @@ const beginOpenId: OpenPage = {
   method: 'GET',
   path: '/openid',
   access: 'open',
-  async handle({ home, query }, { openid, secrets }) {
+  async handle({ home, query }, { openid, secrets, log }) {
     if (!openid) return redirect('/login')
-    const { url, flow } = await openid.begin(home, localPath(query.get('return_to')))
+    const begun = await openid.begin(home, localPath(query.get('return_to'))).catch((error: unknown) => {
+      log.warn({ err: error }, 'the OpenID provider does not answer')
+      return null
+    })
+    if (!begun) return show(refusedView('Your provider does not answer just now.'), 503)
+    const { url, flow } = begun
     return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
   },
 }

@@ -1,45 +1,137 @@
 /** The first page of a team: what needs a person, what is used and left, and how the last 30 days went. */
+import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { dayBefore } from '../../../db/figures/count.ts'
+import { type FigureRow, figuresSince, stuckEmails } from '../../../db/figures/figures.sql.ts'
+import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { showTeam } from '../../../db/teams/view.ts'
-import { duration } from '../cell.ts'
-import { show, type TeamPage, teamPath } from '../page.ts'
-import type { Tile } from '../section.ts'
+import { duration, plural, utc } from '../cell.ts'
+import { chartOf, daysOf, tableOf } from '../chart.ts'
+import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Alert, Section, Tile } from '../section.ts'
+
+const DAYS = 30
+/** What waits for longer needs a look, in milliseconds. */
+const LONG = 5 * 60_000
+/** Shares from which mailbox providers turn against a sender; below so many emails they say nothing. */
+const MOST_BOUNCES = 0.05
+const MOST_COMPLAINTS = 0.001
+const FEW = 50
 
 /** How much of a limit is used. */
 function usageTile(label: string, used: number, limit: number | null, href: string): Tile {
   const value = used.toLocaleString('en-US')
   if (limit === null) return { label, value, detail: 'no limit', href }
   const percent = limit === 0 ? 100 : Math.min(100, Math.round((used / limit) * 100))
-  const detail = `of ${limit.toLocaleString('en-US')}, ${Math.max(0, limit - used).toLocaleString('en-US')} left`
-  return {
-    label,
-    value,
-    detail,
-    filled: percent,
-    tone: percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'plain',
-    href,
+  const left = Math.max(0, limit - used).toLocaleString('en-US')
+  const tone = percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'plain'
+  const detail = `of ${limit.toLocaleString('en-US')}, ${left} left`
+  return { label, value, detail, filled: percent, tone, href }
+}
+
+/** Too many that came back, or were complained about, among the emails of these days. */
+function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
+  const sum = (...statuses: string[]): number =>
+    figures.filter(({ status }) => statuses.includes(status)).reduce((all, { count }) => all + count, 0)
+  const sent = figures.reduce((all, { count }) => all + count, 0) - sum('queued')
+  if (sent < FEW) return []
+  const alert = (status: string, most: number, words: string): Alert[] => {
+    const share = sum(status) / sent
+    if (share <= most) return []
+    const percent = `${(share * 100).toFixed(share < 0.01 ? 2 : 1)} %`
+    const link = { href: `${emails}?status=${status}`, label: 'Which ones' }
+    return [{ tone: 'bad', title: `${percent} of the last 30 days’ emails ${words}`, link }]
   }
+  return [
+    ...alert('bounced', MOST_BOUNCES, 'came back'),
+    ...alert('complained', MOST_COMPLAINTS, 'were reported as unwanted'),
+  ]
+}
+
+/** What needs a person. */
+async function alertsOf(
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+  figures: readonly FigureRow[],
+): Promise<Alert[]> {
+  const emails = teamPath(team, 'emails')
+  const stuck = await stuckEmails(database, team.id, new Date(now.getTime() - LONG))
+  const paused = await pausedSenders(database, now)
+  const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
+  const queued = { href: `${emails}?status=queued`, label: 'Look at them' }
+  const waiting = stuck.waiting - stuck.given_up
+  return [
+    ...paused.map(
+      ({ key, paused_until, pause_reason }): Alert => ({
+        tone: 'bad',
+        title: `Nothing goes out through ${key} until ${utc(paused_until)}`,
+        text: pause_reason ?? 'It gave no reason.',
+      }),
+    ),
+    ...(stuck.given_up > 0
+      ? [
+          {
+            tone: 'bad' as const,
+            title: `${plural(stuck.given_up, 'email')} given up after a day of tries`,
+            link: queued,
+          },
+        ]
+      : []),
+    ...(waiting > 0
+      ? [
+          {
+            tone: 'warn' as const,
+            title: `${plural(waiting, 'email')} waiting for longer than 5 minutes`,
+            link: queued,
+          },
+        ]
+      : []),
+    ...shareAlerts(figures, emails),
+    ...domains.map(
+      ({ name }): Alert => ({
+        tone: 'warn',
+        title: `The domain ${name} is not verified yet`,
+        link: { href: teamPath(team, 'domains', name), label: 'What DNS lacks' },
+      }),
+    ),
+  ]
 }
 
 const overview: TeamPage = {
   method: 'GET',
   path: '/teams/:team',
   access: 'viewer',
-  async handle({ team, now }, { database }) {
+  async handle(request, deps) {
+    const { team, now } = request
+    const { database } = deps
     const { plan, limits, used, period } = await showTeam(database, team.id)
-    const resets = `${period.end.slice(0, 10)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}`
+    const since = dayBefore(now, DAYS - 1)
+    const figures = await figuresSince(database, team.id, 'email', since)
+    const days = daysOf(figures, since, DAYS)
+    const resets = duration((Date.parse(period.end) - now.getTime()) / 1_000)
+    const usage: Section = {
+      kind: 'tiles',
+      title: 'This period',
+      tiles: [
+        usageTile('Emails', used.emails, limits.emails, teamPath(team, 'emails')),
+        usageTile('WhatsApp messages', used.whatsapp, limits.whatsapp, teamPath(team, 'whatsapp')),
+        usageTile('Contacts', used.contacts, limits.contacts, teamPath(team, 'contacts')),
+      ],
+    }
     return show({
       title: 'Overview',
-      lead: `Plan ${plan}. Emails and WhatsApp messages count anew on ${resets}.`,
+      lead: `Plan ${plan}. Emails and WhatsApp messages count anew on ${period.end.slice(0, 10)}, in ${resets}.`,
       sections: [
         {
-          kind: 'tiles',
-          title: 'This period',
-          tiles: [
-            usageTile('Emails', used.emails, limits.emails, teamPath(team, 'emails')),
-            usageTile('WhatsApp messages', used.whatsapp, limits.whatsapp, teamPath(team, 'whatsapp')),
-            usageTile('Contacts', used.contacts, limits.contacts, teamPath(team, 'contacts')),
-          ],
+          kind: 'alerts',
+          id: 'needs',
+          live: true,
+          title: 'What needs a person',
+          alerts: await alertsOf(request, deps, figures),
+          calm: 'Nothing. Everything is going out.',
         },
+        usage,
+        chartOf('Emails of the last 30 days', days),
+        tableOf(days),
       ],
     })
   },

@@ -20,7 +20,11 @@ t.test(
     const { id: domain_id } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
     await cli.json(['domain', 'rekey', id, 'a.test'])
     const keyBy = async (secretKey: string) =>
-      (await dkimKeysOf(database, createSecrets(secretKey), [{ team_id: id, domain_id }])).get(domain_id)
+      (
+        await dkimKeysOf(database, createSecrets(secretKey), [
+          { team_id: id, domain_id, from_address: 'x@a.test' },
+        ])
+      ).get(domain_id)
 
     const other = { env: { SECRET_KEY: NEW } }
     t.match(

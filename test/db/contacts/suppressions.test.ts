@@ -46,7 +46,10 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const state = () => contactState(service, team, 'ana@example.org')
   const lift = (reason = 'she asked') =>
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(100) }, team, { identity: 'ana@example.org', reason }),
+      liftSuppression({ tx, now: hour(100) }, team, {
+        identity: 'ana@example.org',
+        reason,
+      }),
     )
   return { team, email, happen, softBounces, shown, state, lift }
 }
@@ -164,7 +167,10 @@ t.test('lifting brings back the status of before, with a reason; soft bounces co
   )
   await t.rejects(
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(1) }, later.team, { identity: 'nobody@example.org', reason: 'x' }),
+      liftSuppression({ tx, now: hour(1) }, later.team, {
+        identity: 'nobody@example.org',
+        reason: 'x',
+      }),
     ),
     { code: 'contact_not_found' },
   )

@@ -1,0 +1,69 @@
+/**
+ * Rows of daily_figures: how many of the messages accepted on a day stand at which status. Counted from the rows
+ * themselves, a day of all teams at a time, so that neither accepting nor settling pays for it.
+ */
+import { sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { firstIdAt } from '../text/ids.ts'
+
+const TABLES = { email: 'emails', whatsapp: 'whatsapp_messages' } as const
+export type FigureChannel = keyof typeof TABLES
+
+const DAY = 86_400_000
+
+/** Counts one day anew, each team's part by its own key; writes what changed alone. */
+export async function countDay(tx: Tx, channel: FigureChannel, day: Date): Promise<void> {
+  const rows = sql.identifier([TABLES[channel]])
+  const until = new Date(day.getTime() + DAY)
+  const date = day.toISOString().slice(0, 10)
+  await tx.query(sql.unsafe`
+    with counted as (
+      select t.id as team_id, m.status, m.count
+      from teams t cross join lateral (
+        select status, count(*) as count from ${rows}
+        where team_id = t.id and id >= ${firstIdAt(day)} and id < ${firstIdAt(until)} group by status) m
+    ), gone as (
+      delete from daily_figures f
+      where channel = ${channel} and day = ${date}
+        and not exists (select from counted c where c.team_id = f.team_id and c.status = f.status)
+    )
+    insert into daily_figures as f (team_id, channel, day, status, count)
+    select team_id, ${channel}, ${date}::date, status, count from counted
+    on conflict (team_id, channel, day, status) do update set count = excluded.count
+    where f.count <> excluded.count`)
+}
+
+const figureRow = object({
+  day: string().defined(),
+  status: string().defined(),
+  count: number().defined(),
+})
+export type FigureRow = InferType<typeof figureRow>
+
+/** A team's figures since a day, which counts. */
+export async function figuresSince(
+  tx: Tx,
+  teamId: string,
+  channel: FigureChannel,
+  since: Date,
+): Promise<readonly FigureRow[]> {
+  return tx.any(sql.type(figureRow)`
+    select day::text, status, count from daily_figures
+    where team_id = ${teamId} and channel = ${channel} and day >= ${since.toISOString().slice(0, 10)}
+    order by day, status`)
+}
+
+const stuckRow = object({ waiting: number().defined(), given_up: number().defined() })
+
+/** How many of a team's emails wait since before `before`, and how many of them were given up; up to a thousand. */
+export async function stuckEmails(tx: Tx, teamId: string, before: Date) {
+  return tx.one(sql.type(stuckRow)`
+    select count(*) as waiting, count(*) filter (where exists (
+      select from email_events v
+      where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'gave_up'
+        and v.occurred_at >= coalesce(e.requeued_at, e.created_at))) as given_up
+    from (
+      select team_id, id, created_at, requeued_at from emails
+      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} limit 1000) e`)
+}

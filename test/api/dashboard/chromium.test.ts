@@ -1,0 +1,233 @@
+/**
+ * The dashboard in a real browser: journeys from end to end, every page at two widths in light and dark, axe, and what a
+ * stranger's HTML may do. Left out, and said so, where there is no chromium. With DASHBOARD_PICTURE set to a file, the
+ * picture of README is made there.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { PAGES } from '../../../api/dashboard/routes.ts'
+import { countFigures } from '../../../db/figures/count.ts'
+import { linkFor } from '../../../db/people/members.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
+const FLAGS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
+  ...['--disable-background-networking', '--disable-component-update'],
+]
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+if (!CHROMIUM) {
+  t.comment('there is no chromium here: the dashboard is not tried in a browser')
+  t.pass('left out')
+} else {
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+  t.teardown(() => browser.close())
+  await journeys(browser)
+}
+
+async function journeys(browser: Browser): Promise<void> {
+  const dns = new Map<string, string[]>()
+  const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
+  const { call, database, base } = service
+  const team = await makeTeam(service, { plan: 'free' })
+  const home = `${base}/dashboard`
+  const here = `${home}/teams/${team.id}`
+
+  const send = async (changes: Record<string, unknown>): Promise<string> =>
+    (await call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
+
+  const gone = await send({ to: ['gone@example.org'], subject: 'Your invoice', tags: ['invoice'] })
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: 'gone@example.org' } })
+  await recordBounce(
+    service,
+    { team_id: team.id, email_id: gone },
+    { recipient: 'gone@example.org', detail: '550 5.1.1 no such user' },
+  )
+  const evil = await send({
+    subject: '<img src=x onerror="window.hacked=1">',
+    html: '<script>parent.hacked=1;window.hacked=1</script><form action="/x"><button>x</button></form><p>Evil</p>',
+    tags: ['"><script>window.hacked=1</script>'],
+  })
+  await countFigures(database, new Date(), 1)
+
+  /** A browser in which somebody has signed in by a link. */
+  const signIn = async (
+    t: Test,
+    options: Parameters<Browser['newContext']>[0] = {},
+    email = 'ana@example.com',
+  ): Promise<{ context: BrowserContext; page: Page }> => {
+    const wish = { email, team: team.id, role: 'owner', operator: true } as const
+    const { secret } = await database.transaction((tx) =>
+      linkFor({ tx, now: new Date(), actor: 'cli' }, wish),
+    )
+    const context = await browser.newContext(options)
+    t.teardown(() => context.close())
+    const page = await context.newPage()
+    await page.goto(`${home}/login/${secret}`)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL(here)
+    return { context, page }
+  }
+
+  const submit = async (page: Page, name: string): Promise<void> => {
+    await page.getByRole('button', { name, exact: true }).click()
+    await page.waitForLoadState()
+  }
+
+  t.test('from a recipient’s address to the reason in two clicks; the suppression is lifted', async (t) => {
+    const { page } = await signIn(t)
+    page.on('dialog', (dialog) => void dialog.accept())
+    await page.getByRole('link', { name: 'Emails', exact: true }).first().click()
+    await page.getByLabel('Recipient').fill('gone@example.org')
+    await submit(page, 'Find')
+    await page.getByRole('link', { name: 'Your invoice' }).click()
+    t.match(await page.locator('#timeline').innerText(), /It came back[\s\S]*550 5\.1\.1 no such user/)
+    await page.goto(`${here}/contacts/gone@example.org`)
+    t.match(await page.locator('main').innerText(), 'permanent bounce')
+    await page.getByText('Lift the suppression').first().click()
+    await page.getByLabel('Reason').fill('the mailbox is back')
+    await submit(page, 'Lift the suppression')
+    t.match(await page.locator('main').innerText(), /The suppression is lifted[\s\S]*subscribed/)
+  })
+
+  t.test('a domain is added, lacks its record, and is verified once DNS has it', async (t) => {
+    const { page } = await signIn(t)
+    await page.goto(`${here}/domains`)
+    await page.getByLabel('Name of a domain').fill('mail.example.net')
+    await submit(page, 'Add a domain')
+    const facts = page.locator('section.facts', { hasText: 'DKIM' })
+    t.match(await facts.innerText(), 'missing')
+    const [name = '', value = ''] = await facts
+      .locator('code')
+      .allInnerTexts()
+      .then((all) => all.slice(-2))
+    dns.set(name, [value])
+    await submit(page, 'Verify now')
+    t.match(await page.locator('main').innerText(), 'mail.example.net is verified')
+  })
+
+  t.test('a template gets a new version, is previewed and sent as a test', async (t) => {
+    const { page } = await signIn(t)
+    await page.goto(`${here}/templates`)
+    await page.getByText('Make a template').first().click()
+    await page.getByLabel('Name').fill('Welcome')
+    await page.getByLabel('HTML').fill('<p>Hi {{name}}</p>')
+    await submit(page, 'Make a template')
+    await page.getByLabel('name', { exact: true }).fill('Ana')
+    await submit(page, 'Show with these values')
+    t.match(await page.frameLocator('iframe').locator('p').innerText(), 'Hi Ana')
+    await submit(page, 'Send it to me')
+    t.match(await page.locator('.notice').innerText(), 'A test is on its way')
+    await page.getByText('Save a new version').first().click()
+    await page.getByLabel('HTML').fill('<p>Dear {{name}}</p>')
+    await submit(page, 'Save a new version')
+    await page.getByRole('link', { name: 'What changed' }).click()
+    t.match(await page.locator('.difference').first().innerText(), /- <p>Hi[\s\S]*\+ <p>Dear/)
+  })
+
+  t.test('a key is seen once, and its first use appears', async (t) => {
+    const { page } = await signIn(t)
+    await page.goto(`${here}/keys`)
+    await page.getByLabel('What tells it from other keys').fill('shop')
+    await page.getByLabel('contacts:read').check()
+    await submit(page, 'Make a key')
+    const key = await page.locator('#secret').innerText()
+    await page.reload()
+    t.equal(await page.locator('#secret').count(), 0)
+    t.match(await page.locator('tr', { hasText: 'shop' }).innerText(), 'never')
+    t.equal((await call('GET', '/v1/contacts', { key })).status, 200)
+    const used = page.locator('tr', { hasText: 'shop' }).locator('time')
+    await used.waitFor({ timeout: 15_000 })
+    t.ok(await used.count(), 'without a reload')
+  })
+
+  t.test('without JavaScript everything works still', async (t) => {
+    const { page } = await signIn(t, { javaScriptEnabled: false }, 'plain@example.com')
+    await page.goto(`${here}/topics`)
+    await page.getByLabel('Name of a new topic').fill('Letters')
+    await submit(page, 'Add a topic')
+    t.match(await page.locator('.notice').innerText(), 'The topic Letters is made.')
+  })
+
+  t.test('a stranger’s HTML runs nothing, sends nothing and loads nothing from elsewhere', async (t) => {
+    const { page } = await signIn(t)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(request.url()))
+    await page.goto(`${here}/emails/${evil}`)
+    await page.frameLocator('iframe').getByText('Evil').waitFor()
+    t.notOk(await page.evaluate('window.hacked'))
+    t.notOk(
+      await page
+        .frames()[1]
+        ?.evaluate('window.hacked')
+        .catch(() => undefined),
+    )
+    t.strictSame(
+      asked.filter((url) => !url.startsWith(base)),
+      [],
+    )
+    await page.goto(`${here}/emails`)
+    t.notOk(await page.evaluate('window.hacked'))
+  })
+
+  t.test('every page is accessible and fits, wide and narrow, light and dark', async (t) => {
+    const paths = pagePaths(team.id, { email: gone, address: 'gone@example.org' })
+    const { context } = await signIn(t)
+    const storageState = await context.storageState()
+    for (const [width, colorScheme] of [
+      [1_280, 'light'],
+      [390, 'dark'],
+    ] as const) {
+      const looked = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, storageState })
+      t.teardown(() => looked.close())
+      const page = await looked.newPage()
+      for (const path of paths)
+        await looksRight(t, page, { url: home + path, about: `${path} ${width} ${colorScheme}` })
+      const picture = process.env.DASHBOARD_PICTURE
+      if (picture && width === 1_280) {
+        await page.goto(here)
+        await page.screenshot({ path: picture })
+      }
+    }
+  })
+}
+
+/** The GET pages that one can open without naming more than a team, an email and a contact. */
+function pagePaths(teamId: string, { email, address }: { email: string; address: string }): string[] {
+  const paths = PAGES.filter(
+    ({ method, path }) => method === 'GET' && !/login\/|openid|\.csv|preview/.test(path),
+  ).map(({ path }) =>
+    path
+      .replace(':team', teamId)
+      .replace('/emails/:id', `/emails/${email}`)
+      .replace('/contacts/:email', `/contacts/${address}`),
+  )
+  return ['/nowhere', ...paths.filter((path) => !path.includes(':') && path !== '')]
+}
+
+type Violation = { id: string; impact: string; nodes: { html: string }[] }
+
+async function looksRight(
+  t: Test,
+  page: Page,
+  { url, about }: { url: string; about: string },
+): Promise<void> {
+  await page.goto(url)
+  await page.evaluate(AXE)
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run(document, { iframes: false }).then(({ violations }) => violations.map(
+      ({ id, impact, nodes }) => ({ id, impact, nodes: nodes.map(({ html }) => ({ html })) })))`,
+  )
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  t.strictSame(
+    serious.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    [],
+    about,
+  )
+  const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  t.ok(wider <= 0, `${about} is ${wider} px too wide`)
+}

@@ -1,0 +1,84 @@
+/** Sign-in through an OpenID provider, from our door to theirs and back. */
+import t from 'tap'
+import { createOpenId } from '../../../api/dashboard/openid.ts'
+import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
+import { startIssuer } from '../../support/openid-issuer.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+const issuer = await startIssuer(t)
+const { url, clientId, clientSecret } = issuer
+const openid = createOpenId({ issuer: url, clientId, clientSecret, only: true })
+const service = await startService(t, { dashboard: { openid, from: 'login@example.com' } })
+const team = await makeTeam(service)
+await signedIn(service, { team: team.id, role: 'editor', email: 'ana@example.com' })
+
+/** Goes to the provider. @returns the path that the provider sends back to. */
+async function leave(person: Visitor, returnTo = ''): Promise<string> {
+  const { location } = await person.get(`/openid?${new URLSearchParams({ return_to: returnTo })}`)
+  const answered = await fetch(location ?? '', { redirect: 'manual' })
+  const back = new URL(answered.headers.get('location') ?? '')
+  return back.pathname.replace('/dashboard', '') + back.search
+}
+
+t.test('a member comes in by a verified address, and back to where they wanted to be', async (t) => {
+  const ana = visitor(service)
+  shows(t, await ana.get('/login'), 'Sign in with your account')
+  t.notMatch((await ana.get('/login')).html, /type="email"/, 'OIDC_ONLY closes the mail')
+  const back = await leave(ana, `/dashboard/teams/${team.id}/emails`)
+  t.match(await ana.get(back), { status: 303, location: `/teams/${team.id}/emails` })
+  shows(t, await ana.get(`/teams/${team.id}`), 'Overview')
+  t.equal(ana.cookies.has('heliograph-openid'), false)
+})
+
+t.test('one who has no place here is told whom to ask', async (t) => {
+  issuer.next = { somebody: { sub: '2', email: 'stranger@example.com', email_verified: true } }
+  const stranger = visitor(service)
+  const told = await stranger.get(await leave(stranger))
+  t.equal(told.status, 403)
+  shows(t, told, /Nobody here is stranger@example\.com\. Ask an owner of your team/)
+  t.equal(stranger.cookies.has('heliograph'), false)
+})
+
+t.test('an address that the provider has not verified counts for nothing', async (t) => {
+  issuer.next = { somebody: { sub: '3', email: 'ana@example.com', email_verified: false } }
+  const liar = visitor(service)
+  t.equal((await liar.get(await leave(liar))).status, 403)
+})
+
+t.test('an address that went on to somebody else at the provider lets nobody in', async (t) => {
+  issuer.next = { somebody: { sub: '4', email: 'ana@example.com', email_verified: true } }
+  const heir = visitor(service)
+  t.equal((await heir.get(await leave(heir))).status, 403)
+  issuer.next = { somebody: { sub: '1', email: 'renamed@example.com', email_verified: true } }
+  const ana = visitor(service)
+  t.equal((await ana.get(await leave(ana))).status, 303, 'the person stays the same under another address')
+})
+
+t.test('an answer counts once, for the browser that began, with its state and its nonce', async (t) => {
+  issuer.next = { somebody: { sub: '1', email: 'ana@example.com', email_verified: true } }
+  const ana = visitor(service)
+  const back = await leave(ana)
+  const thief = visitor(service)
+  t.equal((await thief.get(back)).status, 400, 'another browser')
+  t.equal((await ana.get(back.replace(/state=[^&]+/, 'state=other'))).status, 400, 'another state')
+  const kept = ana.cookies.get('heliograph-openid') ?? ''
+  t.equal((await ana.get(back)).status, 303)
+  thief.cookies.set('heliograph-openid', kept)
+  t.equal((await thief.get(back)).status, 400, 'a code twice')
+  for (const lie of [
+    { nonce: 'other' },
+    { aud: 'somebody else' },
+    { iss: 'https://evil.test' },
+    { exp: 1 },
+  ]) {
+    issuer.next = { ...issuer.next, lie }
+    const person = visitor(service)
+    t.equal((await person.get(await leave(person))).status, 400, JSON.stringify(lie))
+  }
+})
+
+t.test('a provider that is away is a page, and is asked again', async (t) => {
+  const away = createOpenId({ issuer: 'http://127.0.0.1:9', clientId, clientSecret, only: false })
+  const other = await startService(t, { url: service.url, dashboard: { openid: away } })
+  t.equal((await visitor(other).get('/openid')).status, 503)
+})

@@ -1,0 +1,33 @@
+/** The figures that the dashboard's charts are drawn from. */
+import t from 'tap'
+import { removeEmail } from '../../../db/emails/remove.ts'
+import { dayBefore } from '../../../db/figures/count.ts'
+import { figuresSince } from '../../../db/figures/figures.sql.ts'
+import { countFiguresJob } from '../../../workers/jobs/count-figures.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { openStore } from '../../support/stored-emails.ts'
+
+t.test('figures follow the rows: their days, their statuses, and their deletion', async (t) => {
+  const store = await openStore(t)
+  const { database } = store
+  const team = await store.team()
+  const other = await store.team()
+  const one = await store.email(team)
+  const two = await store.email(team)
+  await store.email(other)
+  const now = new Date()
+  const count = () => countFiguresJob({ database, clock: () => now })
+  const figures = () => figuresSince(database, team, 'email', dayBefore(now, 1))
+  await count()
+  t.match(await figures(), [{ status: 'queued', count: 2 }])
+  const about = { recipient: 'someone@example.com', detail: 'no such user' }
+  await recordBounce(store, { team_id: team, email_id: one.id }, about)
+  await count()
+  t.match(await figures(), [
+    { status: 'bounced', count: 1 },
+    { status: 'queued', count: 1 },
+  ])
+  await database.transaction((tx) => removeEmail({ tx }, team, two.id))
+  await count()
+  t.match(await figures(), [{ status: 'bounced', count: 1 }])
+})
