@@ -66,7 +66,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   const ids = jobs.map(({ data }) => data.report_id)
   const readings = await readAll(await pendingReports(deps.database, ids), deps)
   const now = deps.clock()
-  const fates = await deps.database.transaction(async (tx) => {
+  const { fates, verdicts } = await deps.database.transaction(async (tx) => {
     const fates = await applyEvents(
       tx,
       readings.flatMap(({ events }) => events),
@@ -77,9 +77,14 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     if (ended.length > 0) await settleReports(tx, ended)
     await deps.queue.reenqueue(tx, 'deliver-whatsapp', givenBack(fates))
     await settle(tx, endsOf(jobs, verdicts))
-    return fates
+    return { fates, verdicts }
   })
   tellPauses(fates, deps)
+  deps.figures?.applied(fates)
+  for (const [at, { report }] of readings.entries()) {
+    const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
+    deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
+  }
 }
 
 /** The messages that the provider gave back, to be sent again. */
