@@ -56,13 +56,16 @@ const logRequests =
   }
 
 const renderErrors =
-  ({ log, metrics }: Deps): Middleware =>
+  ({ log, metrics, refusals, clock }: Deps): Middleware =>
   async (ctx, next) => {
     try {
       await next()
     } catch (error) {
       const refusal = refusalOf(error, ctx.state.id, log.child({ request_id: ctx.state.id }))
       countRefusals(metrics, [refusal])
+      const { caller, id: request_id } = ctx.state
+      const call = { method: ctx.method, route: String(ctx._matchedRoute ?? ''), request_id, now: clock() }
+      if (caller) refusals.note(caller, call, refusal)
       send(ctx, refusalAnswer(refusal))
     }
   }

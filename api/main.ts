@@ -38,6 +38,7 @@ import { createDocs } from './docs/routes.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
+import { createRefusals } from './refusals.ts'
 import { FLUSH, serve } from './server.ts'
 import { V1_ROUTES } from './v1/routes.ts'
 
@@ -101,6 +102,7 @@ async function start(settings: ApiSettings, log: Log) {
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
+    refusals: createRefusals(database),
     dashboard,
     log,
     clock: () => new Date(),

@@ -28,6 +28,7 @@ import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
 import type { Catalog } from './plan-cache.ts'
+import type { Refusals } from './refusals.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
@@ -61,6 +62,8 @@ export type Deps = {
   upsertWait: number
   sns: Sns
   metrics: Metrics
+  /** Remembers refused calls, for the dashboard. */
+  refusals: Refusals
   /** What the dashboard has of its own; null: it is left out. */
   dashboard: DashboardDeps | null
   fleet: Pick<Member, 'flush'>

@@ -8,6 +8,7 @@ import { createTopic } from '../db/contacts/topics.ts'
 import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../db/credentials/token.ts'
 import { addDomain } from '../db/domains/add.ts'
+import { linkFor } from '../db/people/members.ts'
 import { type Database, openDatabase } from '../db/postgres/pool.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createTeam } from '../db/teams/create.ts'
@@ -76,6 +77,22 @@ export async function demoTeam(url: string, secretKey: string, file: string): Pr
     const made = await makeDemo(database, secretKey)
     await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
     return made
+  } finally {
+    await database.end()
+  }
+}
+
+/** A one-time link to the dashboard, as the demo team's owner and the service's operator. @param home the service. */
+export async function demoLink(url: string, { key }: Demo, home: string): Promise<string> {
+  const database = await openDatabase(url, { size: 1 })
+  try {
+    const now = new Date()
+    const principal = await principalByKeyHash(database, credentialHash(key), now)
+    const wish = { email: 'you@example.com', team: principal?.team_id ?? null, operator: true } as const
+    const { secret } = await database.transaction((tx) =>
+      linkFor({ tx, now, actor: 'npm start' }, { ...wish, role: wish.team === null ? null : 'owner' }),
+    )
+    return new URL(`/dashboard/login/${secret}`, home).href
   } finally {
     await database.end()
   }

@@ -144,6 +144,14 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
   })
 })
 
+t.test('the printed link signs in to the dashboard, once', async (t) => {
+  const [link = ''] = /http:\S+\/dashboard\/login\/\S+/.exec(service.said()) ?? []
+  const press = async () =>
+    await fetch(link, { method: 'POST', redirect: 'manual', headers: { 'Sec-Fetch-Site': 'same-origin' } })
+  t.match((await press()).headers.get('set-cookie'), /^heliograph=/)
+  t.equal((await press()).status, 404)
+})
+
 t.test('it listens to this machine alone, and draws its secrets itself', async (t) => {
   const { port: taken } = new URL(origin(service))
   const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])

@@ -18,7 +18,7 @@ import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
 import { startFault } from '../db/process/shutdown.ts'
 import { readWorkerSettings } from '../workers/config.ts'
-import { type Demo, demoTeam } from './demo.ts'
+import { type Demo, demoLink, demoTeam } from './demo.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const DATA = join(ROOT, '.data')
@@ -166,14 +166,15 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
     `  -d '${JSON.stringify(body)}'`,
   ].join('\n')
 
-function greet({ key, email, whatsapp }: Demo, url: string, inbox: string): void {
+function greet({ key, email, whatsapp }: Demo, url: string, places: { inbox: string; login: string }): void {
   say('')
   say(`API      ${url}/v1`)
   say(
     process.env.SMTP_URL
       ? 'email    goes to SMTP_URL, not to the sandbox'
-      : `inbox    ${inbox}   what the sandbox received`,
+      : `inbox    ${places.inbox}   what the sandbox received`,
   )
+  if (process.env.DASHBOARD !== 'off') say(`sign in  ${places.login}   once, within 15 minutes`)
   say(`API key  ${key}`)
   say('')
   say('Send an email:')
@@ -240,7 +241,8 @@ async function start(running: Running): Promise<void> {
   const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', demoFile(DATA, given))
   for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
     await startProcess(running, file, env)
-  greet(demo, url, `http://localhost:${ports.inbox}`)
+  const login = await demoLink(databaseUrl, demo, url)
+  greet(demo, url, { inbox: `http://localhost:${ports.inbox}`, login })
 }
 
 async function main(): Promise<void> {

@@ -71,6 +71,7 @@ async function runBatch<J extends JobName>(
     )
   }
   claims.release(jobs)
+  for (const { end } of [...ends.values(), ...left.values()]) deps.figures?.ended(job, end)
   const count = (...kinds: End['end'][]) =>
     [...ends, ...left].filter(([, { end }]) => kinds.includes(end)).length
   log.info(

@@ -254,11 +254,12 @@ export async function openConsumer(
     supervision.shaken()
     tell(fault)
   }
+  const lines = createLines()
   const opened = new Map<string, Claims<JobName>>()
   return {
-    ...createProducer({ boss, lines: createLines() }),
+    ...createProducer({ boss, lines }),
     claims(job) {
-      const claims = openClaims(job, { boss, on, told })
+      const claims = openClaims(job, { boss, on, told, lines })
       opened.set(job, claims as unknown as Claims<JobName>)
       return claims
     },

@@ -16,6 +16,7 @@ import { createDocs } from '../../api/docs/routes.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
+import { createRefusals } from '../../api/refusals.ts'
 import type { Deps } from '../../api/route.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
@@ -165,6 +166,7 @@ export async function startService(
     queues: () => queueStatus(database),
     tokens: { metrics: METRICS_TOKEN, hirefire: HIREFIRE_TOKEN },
     isDraining: () => false,
+    refusals: createRefusals(database),
     dashboard: {
       database,
       lookupTxt: async () => [],

@@ -1,6 +1,8 @@
-/** How to call the API as this team: ready to paste, with the team's own domains, templates and topics. */
+/** How to call the API as this team, ready to paste with its own domain and template; and what was refused lately. */
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { type RefusedCall, refusedCalls } from '../../../db/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { text, time } from '../cell.ts'
 import { show, type TeamPage, type TeamRequest } from '../page.ts'
 import type { Section } from '../section.ts'
 
@@ -40,6 +42,28 @@ async function examples(
   return [...sections, { kind: 'code', title: 'Add a contact', code: curl(request, '/v1/contacts', contact) }]
 }
 
+/** What the API refused lately. */
+function refused(calls: readonly RefusedCall[], now: Date): Section {
+  return {
+    kind: 'table',
+    id: 'refused',
+    live: true,
+    title: 'Calls that were refused',
+    note: 'The last twenty. What was sent is not kept.',
+    columns: ['When', 'Call', 'Said', 'Key', 'Request id'].map((label) => ({ label })),
+    rows: calls.map(({ created_at, method, route, code, message, key_prefix, request_id }) => ({
+      cells: [
+        time(created_at, now),
+        text(`${method} ${route}`, { code: true }),
+        text(code, { code: true, detail: message }),
+        text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
+        text(request_id, { code: true }),
+      ],
+    })),
+    empty: 'No call of this team was refused.',
+  }
+}
+
 const page: TeamPage = {
   method: 'GET',
   path: '/teams/:team/integration',
@@ -48,7 +72,10 @@ const page: TeamPage = {
     return show({
       title: 'Integration',
       lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
-      sections: await examples(request, database),
+      sections: [
+        ...(await examples(request, database)),
+        refused(await refusedCalls(database, request.team.id), request.now),
+      ],
     })
   },
 }

@@ -1,0 +1,39 @@
+/** The refused calls that the page Integration shows to whoever integrates. */
+import t from 'tap'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const service = await startService(t)
+const { call, deps } = service
+const team = await makeTeam(service)
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const page = async () => {
+  await deps.refusals.flush()
+  return viewer.get(`/teams/${team.id}/integration`)
+}
+
+t.test('the last twenty refused calls are shown, with what was said and never what was sent', async (t) => {
+  const body = anEmail({ from: 'hello@nowhere.test', html: 'private words' })
+  const refused = await call('POST', '/v1/emails', { key: team.key, body })
+  t.equal(refused.status, 422)
+  const shown = await page()
+  shows(t, shown, /POST \/v1\/emails from_domain_not_verified/)
+  t.ok(textOf(shown.html).includes(team.key.slice(0, 10)))
+  t.notMatch(shown.html, 'private words')
+  t.notMatch(shown.html, team.key)
+  t.ok(shown.html.includes(refused.headers.get('x-request-id') ?? 'none'))
+  for (let calls = 0; calls < 25; calls++) {
+    await call('GET', `/v1/contacts/number${calls}@example.org`, { key: team.key })
+  }
+  const { html } = await page()
+  t.equal(html.match(/contact_not_found/g)?.length, 20)
+  t.match(html, '/v1/contacts/:email')
+})
+
+t.test('a team sees its own alone, and a call without a valid key is nobody’s', async (t) => {
+  const other = await makeTeam(service, { domain: 'other.test' })
+  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
+  await call('GET', '/v1/contacts', { key: `${team.key.slice(0, -1)}x` })
+  await deps.refusals.flush()
+  shows(t, await stranger.get(`/teams/${other.id}/integration`), 'No call of this team was refused.')
+})
