@@ -19,8 +19,9 @@ import {
   RETENTION,
   SCHEDULES,
   type ScheduleName,
+  type SharedJob,
 } from './jobs.ts'
-import { comebacks, createLines, isShared, type Lines, priorityOf, type SharedJob } from './line.ts'
+import { comebacks, createLines, isShared, type Lines, priorityOf } from './line.ts'
 
 const SCHEMA = 'pgboss'
 
@@ -254,11 +255,12 @@ export async function openConsumer(
     supervision.shaken()
     tell(fault)
   }
+  const lines = createLines()
   const opened = new Map<string, Claims<JobName>>()
   return {
-    ...createProducer({ boss, lines: createLines() }),
+    ...createProducer({ boss, lines }),
     claims(job) {
-      const claims = openClaims(job, { boss, on, told })
+      const claims = openClaims(job, { boss, on, told, lines })
       opened.set(job, claims as unknown as Claims<JobName>)
       return claims
     },

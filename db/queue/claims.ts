@@ -7,6 +7,7 @@
 import type { Tx } from '../postgres/pool.ts'
 import { exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
+import { comebacks, type Lines, priorityOf } from './line.ts'
 
 /** A claimed job. `retryCount` is the number of its attempt. */
 export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
@@ -42,8 +43,13 @@ type Boss = {
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
-/** How claims are opened: pg-boss, its SQL on a transaction, and who is told of faults and of successes. */
-export type ClaimDeps = { boss: Boss; on: (tx: Tx) => object; told: (fault: unknown) => void }
+/** How claims are opened: pg-boss, its SQL on a transaction, who is told of faults, and the lines before the queues. */
+export type ClaimDeps = {
+  boss: Boss
+  on: (tx: Tx) => object
+  told: (fault: unknown) => void
+  lines: Lines
+}
 
 const POLL = 1_000
 const HEARTBEAT = 3_000
@@ -57,7 +63,7 @@ const touchedIds = (response: unknown): Set<string> =>
   new Set((response as { settled?: string[] }).settled ?? [])
 
 /** Opens the claims of a queue. */
-export function openClaims<J extends JobName>(job: J, { boss, on, told }: ClaimDeps): Claims<J> {
+export function openClaims<J extends JobName>(job: J, { boss, on, told, lines }: ClaimDeps): Claims<J> {
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()
   const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
@@ -101,7 +107,7 @@ export function openClaims<J extends JobName>(job: J, { boss, on, told }: ClaimD
       }
     },
     isHeld: (each) => performance.now() - (confirmed.get(each) ?? Number.NEGATIVE_INFINITY) < fresh,
-    settle: (tx, ends) => settle({ job, boss, on }, tx, ends),
+    settle: (tx, ends) => settle({ job, boss, on, lines }, tx, ends),
     release(jobs) {
       for (const each of jobs) confirmed.delete(each)
     },
@@ -129,7 +135,7 @@ export function openClaims<J extends JobName>(job: J, { boss, on, told }: ClaimD
 
 /** Writes the ends: a statement or two for each kind of end, whatever the number of jobs. */
 async function settle<J extends JobName>(
-  { job, boss, on }: { job: J } & Omit<ClaimDeps, 'told'>,
+  { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'told'>,
   tx: Tx,
   ends: Ends<J>,
 ): Promise<void> {
@@ -144,7 +150,16 @@ async function settle<J extends JobName>(
     )
   }
   const postponed = [...(groups.get('again') ?? []), ...(groups.get('snoozed') ?? [])]
-  if (postponed.length > 0) await postponeJobs(tx, job, postponed.map(postponement))
+  if (postponed.length > 0) {
+    // A job that comes back stands behind what has been reached by then: it neither jumps the line nor starves in it.
+    const payloads = postponed.map(([{ data }]) => data)
+    const priorities = (await comebacks(lines, tx, job, payloads)).map(priorityOf)
+    await postponeJobs(
+      tx,
+      job,
+      postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] })),
+    )
+  }
   const givenUp = jobsOf('given_up')
   if (givenUp.length > 0) await exhaustRetries(tx, job, givenUp)
   const failed = [...(groups.get('failed') ?? []), ...(groups.get('given_up') ?? [])]

@@ -130,23 +130,38 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
 }
 
 /** One attempt of a job that is put back, and whether it was a try. */
-export type Postponement = { id: string; attempt: number; tried: boolean; seconds: number }
+export type Postponement = {
+  id: string
+  attempt: number
+  tried: boolean
+  seconds: number
+  /** Its new one, where it stands in a line. */
+  priority?: number | undefined
+}
 
 /**
- * Puts claimed jobs back for so many seconds each, in one statement; priority and payload stay. The number of the next
+ * Puts claimed jobs back for so many seconds each, in one statement; the payload stays. The number of the next
  * attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
  */
 export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Postponement[]): Promise<void> {
-  const tuples = attempts.map(({ id, attempt, tried, seconds }) => [id, attempt, tried, seconds])
+  const tuples = attempts.map(({ id, attempt, tried, seconds, priority }) => [
+    id,
+    attempt,
+    tried,
+    seconds,
+    priority ?? null,
+  ])
   await tx.query(sql.unsafe`
     update pgboss.job j set
+      priority = coalesce(p.priority, j.priority),
       state = case when p.tried then 'retry' else 'created' end::pgboss.job_state,
       start_after = now() + p.seconds * interval '1 second',
       started_on = case when p.tried then j.started_on end,
       retry_count = j.retry_count + case when p.tried then 0 else 1 end,
       retry_limit = j.retry_limit + 1,
       keep_until = now() + ${RETENTION} * interval '1 second'
-    from ${sql.unnest(tuples, ['uuid', 'int4', 'bool', 'float8'])} as p (id, attempt, tried, seconds)
+    from ${sql.unnest(tuples, ['uuid', 'int4', 'bool', 'float8', 'int4'])}
+      as p (id, attempt, tried, seconds, priority)
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 }
 

@@ -12,22 +12,12 @@ import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { plural, status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
-import { addressWith, anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { addressWith, anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Field, Form, Section } from '../section.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000
-
-const DAY = 86_400_000
-
-function dayOf(query: URLSearchParams, name: string, plus = 0): Date | undefined {
-  const value = given(query, name)
-  if (value === undefined) return undefined
-  const time = Date.parse(`${value}T00:00:00Z`)
-  if (Number.isNaN(time)) throw new Refusal('bad_request', `${name} must be a date, such as 2026-01-31`)
-  return new Date(time + plus)
-}
 
 /** The filter that the address, or a form, holds. @throws Refusal bad_request. */
 export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
@@ -45,7 +35,7 @@ export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
     tag: given(query, 'tag'),
     from: dayOf(query, 'from'),
     // The last day counts whole.
-    to: dayOf(query, 'to', DAY),
+    to: dayOf(query, 'to', 1),
   }
 }
 

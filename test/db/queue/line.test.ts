@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { object, string } from 'yup'
 import { acceptEmails } from '../../../db/emails/accept.ts'
-import { openProducer, type Producer } from '../../../db/queue/boss.ts'
+import { openConsumer, openProducer, type Producer } from '../../../db/queue/boss.ts'
 import { placesAfter, priorityOf } from '../../../db/queue/line.ts'
 import { subscribeTeam } from '../../../db/teams/subscribe.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
@@ -111,3 +111,22 @@ t.test(
     t.equal(first.filter(({ team_id }) => team_id === flood).length, 5)
   },
 )
+
+t.test('mail that comes back after a try neither jumps the line nor starves in it', async (t) => {
+  const { store, team } = await begin(t)
+  const [flood, other] = [await team(), await team()]
+  await send(store, flood, 100, store.queue)
+  await deliver(store, 80)
+  const worker = await openConsumer(store.url, { connections: 2, onError: () => {} })
+  t.teardown(() => worker.stop(1_000))
+  const claims = worker.claims('deliver-email')
+  const tried = await claims.fetch(20)
+  await until('the process looks again', async () => {
+    return (await store.queue.reached(store.database, 'deliver-email')) === 100
+  })
+  await send(store, other, 20, store.queue)
+  const ends = new Map(tried.map((job) => [job, { end: 'again', seconds: 0 } as const]))
+  await store.database.transaction((tx) => claims.settle(tx, ends))
+  const ofOther = (await line(store)).slice(0, 20).filter(({ team_id }) => team_id === other).length
+  t.ok(ofOther >= 8 && ofOther <= 12, `${ofOther} of 20`)
+})
