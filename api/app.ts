@@ -9,6 +9,7 @@ import { Refusal } from '../db/errors.ts'
 import { countRefusals } from './count.ts'
 import { dashboard } from './dashboard/dispatch.ts'
 import { handlerOf, send } from './dispatch.ts'
+import { docsRoutes } from './docs/routes.ts'
 import { refusalAnswer, refusalOf } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   ...whatsappHookRoutes,
   ...sesHookRoutes,
   ...V1_ROUTES,
+  ...docsRoutes,
   ...unsubscribeRoutes,
 ]
 

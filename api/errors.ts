@@ -6,6 +6,8 @@
 import { type Code, Refusal } from '../db/errors.ts'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
 import type { Log } from '../db/process/log.ts'
+import { RateLimited } from '../db/teams/limits.ts'
+import { rateHeaders } from './rate.ts'
 
 /** Contract §7 and decisions: Errors beyond contract §7. */
 export const STATUS: Record<Code, number> = {
@@ -65,6 +67,7 @@ export function refusalOf(error: unknown, requestId: string, log: Log): Refusal 
 export function refusalAnswer(refusal: Refusal): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
+  if (refusal instanceof RateLimited) Object.assign(headers, rateHeaders(refusal.standing))
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
   // Past a bound the rest of an oversized body is not read (input.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'

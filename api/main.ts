@@ -34,11 +34,13 @@ import {
 } from './config.ts'
 import { createOpenId } from './dashboard/openid.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
+import { createDocs } from './docs/routes.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
 import { createCatalog } from './plan-cache.ts'
 import { createRefusals } from './refusals.ts'
 import { FLUSH, serve } from './server.ts'
+import { V1_ROUTES } from './v1/routes.ts'
 
 // As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
@@ -80,6 +82,7 @@ async function start(settings: ApiSettings, log: Log) {
     database,
     turns: { transactions: createTurns(Math.ceil(size / 2)), statements: createTurns(Math.ceil(size / 4)) },
     bodies: createBodies(parser),
+    docs: createDocs(V1_ROUTES),
     queue,
     secrets,
     versions,

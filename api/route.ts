@@ -22,6 +22,8 @@ import type { Accepts } from './accepts.ts'
 import type { Credentials, Principal, PrivateAccess } from './auth.ts'
 import type { Bodies, Body } from './bodies.ts'
 import type { DashboardDeps } from './dashboard/page.ts'
+import type { About } from './docs/about.ts'
+import type { Docs } from './docs/routes.ts'
 import type { Answer } from './errors.ts'
 import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
@@ -41,6 +43,7 @@ export type Deps = {
   /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
   turns: { transactions: Turns; statements: Turns }
   bodies: Bodies
+  docs: Docs
   queue: Producer
   secrets: Secrets
   versions: Versions
@@ -95,6 +98,8 @@ type Declared<B, Q> = {
   /** Without it the body is not read. */
   body?: BodyShape<B>
   query?: QueryShape<Q>
+  /** Every route under /v1 has it. */
+  about?: About
 }
 
 /** Anybody may call it; a hook proves its caller itself. */

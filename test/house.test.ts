@@ -128,9 +128,9 @@ t.test(
 )
 
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
-  // The entry points that mount hooks, the list of who reports, and the contract's reserved header.
+  // The entry points that mount hooks, the guide to them, the list of who reports, and the contract's reserved header.
   const naming = [
-    ...['api/app.ts', 'api/main.ts', 'api/route.ts'],
+    ...['api/app.ts', 'api/main.ts', 'api/route.ts', 'api/docs/guides.ts'],
     ...['db/reports/reports.sql.ts', 'db/text/headers.ts', 'workers/registry.ts'],
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
@@ -202,7 +202,10 @@ t.test('every route declares who may call it', async (t) => {
   )
   t.strictSame(
     open.filter(
-      (route) => !/^(GET|POST) \/(health|ready|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(route),
+      (route) =>
+        !/^(GET|POST) \/(health|ready|docs$|openapi\.json$|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(
+          route,
+        ),
     ),
     [],
   )

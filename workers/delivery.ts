@@ -41,10 +41,3 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   /** Stores what tries have brought, in the caller's transaction; bears being done twice. */
   record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
 }
-
-/** Told of each try: for figures. `seconds` from the provider's being asked to its answer. */
-export type Observer = (delivery: {
-  job: DeliveryJob
-  outcomes: readonly Judged['kind'][]
-  seconds: number
-}) => void

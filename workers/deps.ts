@@ -10,7 +10,7 @@ import type { Consumer } from '../db/queue/boss.ts'
 import type { QueuePauses } from '../db/queue/pauses.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import type { Versions } from '../db/templates/versions.ts'
-import type { Observer } from './delivery.ts'
+import type { Figures } from './figures.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
 import type { WhatsappDelivery } from './providers/whatsapp.ts'
@@ -28,8 +28,8 @@ export type WorkerDeps = {
   /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */
   concurrency: number
   pauses: QueuePauses
-  /** Told of each try to deliver, for figures. */
-  observe?: Observer
+  /** Told of what is done; absent where nobody counts. */
+  figures?: Figures
   readers: Readers
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null

@@ -16,6 +16,7 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { queuesOf, readWorkerSettings, retentionOf, settingsWarnings, type WorkerSettings } from './config.ts'
+import { createFigures } from './figures.ts'
 import { serveHealth } from './health.ts'
 import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
@@ -40,6 +41,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
   const metrics = createMetrics()
+  const figures = createFigures(metrics, concurrency)
   const work = await startWork(jobs, {
     database,
     queue,
@@ -49,6 +51,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     whatsapp,
     concurrency,
     pauses: createQueuePauses(database),
+    figures,
     readers: createReaders({
       secrets,
       business_account: settings.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null,
@@ -61,7 +64,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(
     { database, metrics, log },
-    { kind: 'worker', limit: size, role: { queues: jobs } },
+    { kind: 'worker', limit: size, role: { queues: jobs, ...figures.role } },
   )
   const health = settings.HEALTH_PORT === undefined ? null : await serveHealth(database, settings.HEALTH_PORT)
   const stop = async (): Promise<void> => {

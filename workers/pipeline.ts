@@ -30,8 +30,8 @@ const HORIZON = 5
 const PATIENCE = 15_000
 /** How often a pipeline that must not claim looks again, in milliseconds: a pause may be lifted early. */
 const LOOK = 500
-/** Messages in hand beyond those that are being sent: enough that no slot waits for the next claim. */
-const AHEAD = 1
+/** For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and lots stay large. */
+const AHEAD = 2
 
 /** Starts delivering. */
 export function startPipeline<J extends DeliveryJob, A>(
@@ -60,6 +60,7 @@ export function startPipeline<J extends DeliveryJob, A>(
   async function admitted(): Promise<number> {
     if (recorder.isStuck() || (await deps.pauses(job))) return 0
     const { key } = await delivery.sender()
+    deps.figures?.sendsThrough(job, key)
     standing = await standingOf(database, key, clock())
     if (standing.wait_seconds > 0) return 0
     return standing.probing ? Math.min(1, most - inHand.size) : most - inHand.size
@@ -112,7 +113,10 @@ export function startPipeline<J extends DeliveryJob, A>(
   }
 
   const settleUnsent = (ends: readonly (readonly [Job, End])[]): void => {
-    for (const [each, end] of ends) gatherer.add({ job: each, end })
+    for (const [each, end] of ends) {
+      deps.figures?.ended(job, end.end)
+      gatherer.add({ job: each, end })
+    }
   }
   const letGo = (jobs: readonly Job[], seconds: number): void =>
     settleUnsent(jobs.map((each) => [each, { end: 'snoozed', seconds }]))
@@ -148,15 +152,22 @@ export function startPipeline<J extends DeliveryJob, A>(
     })
     const told = finding?.kind === 'accepted' && !standing.probing ? null : finding
     gatherer.add({ job: each, end, sent: { outgoing, answer, at: now, finding: told } })
-    const kinds = outcomes.map(({ kind }) => kind)
-    deps.observe?.({ job, outcomes: kinds, seconds: (performance.now() - started) / 1_000 })
+    const seconds = (performance.now() - started) / 1_000
+    deps.figures?.ended(job, end.end)
+    deps.figures?.tried({
+      job,
+      outcomes: outcomes.map(({ kind }) => kind),
+      seconds,
+      since: outgoing.since,
+      at: now,
+    })
     return true
   }
 
   async function pump(): Promise<void> {
     while (!claims.isClosed()) {
       try {
-        if (most - inHand.size < Math.ceil(concurrency / 2)) await room.promise
+        if (most - inHand.size < concurrency) await room.promise
         else {
           const limit = await admitted()
           await pause(limit > 0 ? await claim(limit) : LOOK)

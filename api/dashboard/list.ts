@@ -1,4 +1,5 @@
 /** Lists and their filters: the link to the next page by its last row, and forms filled with what the address holds. */
+import { Refusal } from '../../db/errors.ts'
 import type { PageRequest } from './page.ts'
 import type { Field, Link } from './section.ts'
 
@@ -51,3 +52,14 @@ export const anyOf = (words: readonly string[], any = 'any'): { value: string; l
 /** A parameter of the address, trimmed; undefined when it is absent or empty. */
 export const given = (query: URLSearchParams, name: string): string | undefined =>
   query.get(name)?.trim() || undefined
+
+const DAY = 86_400_000
+
+/** A day of the address, in UTC, and so many days later. @throws Refusal bad_request. */
+export function dayOf(query: URLSearchParams, name: string, later = 0): Date | undefined {
+  const value = given(query, name)
+  if (value === undefined) return undefined
+  const time = Date.parse(`${value}T00:00:00Z`)
+  if (Number.isNaN(time)) throw new Refusal('bad_request', `${name} must be a date, such as 2026-01-31`)
+  return new Date(time + later * DAY)
+}

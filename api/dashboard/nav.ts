@@ -10,9 +10,11 @@ type Entry = { label: string; href: string; current: boolean }
 const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[] = [
   ['', 'Overview', 'viewer'],
   ['emails', 'Emails', 'viewer'],
+  ['whatsapp', 'WhatsApp', 'viewer'],
   ['contacts', 'Contacts', 'viewer'],
   ['topics', 'Topics', 'viewer'],
   ['templates', 'Templates', 'viewer'],
+  ['whatsapp-templates', 'WhatsApp templates', 'viewer'],
   ['domains', 'Domains', 'viewer'],
   ['keys', 'API keys', 'viewer'],
   ['people', 'People', 'viewer'],
@@ -22,6 +24,8 @@ const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[
 /** The operator's pages: path after /operator. */
 const OPERATOR_PAGES: readonly (readonly [path: string, label: string])[] = [
   ['health', 'Health'],
+  ['queues', 'Queues'],
+  ['senders', 'Senders'],
   ['reports', 'Reports'],
   ['teams', 'Teams'],
   ['plans', 'Plans'],

@@ -13,13 +13,17 @@ import { loginPages } from './pages/login.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
 import { planPages } from './pages/operator/plans.ts'
+import { queuePages } from './pages/operator/queues.ts'
 import { reportPages } from './pages/operator/reports.ts'
+import { senderPages } from './pages/operator/senders.ts'
 import { teamPages } from './pages/operator/teams.ts'
 import { overviewPages } from './pages/overview.ts'
 import { peoplePages } from './pages/people.ts'
 import { templatePages } from './pages/template.ts'
 import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
+import { whatsappPages } from './pages/whatsapp.ts'
+import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 
 export const PAGES: readonly Page[] = [
   ...loginPages,
@@ -30,6 +34,8 @@ export const PAGES: readonly Page[] = [
   ...contactsPages,
   // Before the contacts' own pages: `import` is no address.
   ...importPages,
+  ...whatsappPages,
+  ...whatsappTemplatePages,
   ...contactPages,
   ...topicsPages,
   ...templatesPages,
@@ -39,6 +45,8 @@ export const PAGES: readonly Page[] = [
   ...peoplePages,
   ...integrationPages,
   ...healthPages,
+  ...queuePages,
+  ...senderPages,
   ...reportPages,
   ...teamPages,
   ...planPages,

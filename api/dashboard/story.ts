@@ -2,9 +2,12 @@
  * What happened to a message, told in words: its timeline, what became of each recipient, why it waits. Pure.
  * Promises: the provider's own words are always beside ours.
  */
+import type { Waiting } from '../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../db/emails/show.ts'
 import { EMAIL_LADDER, type EmailEventKind } from '../../db/emails/status.ts'
 import { addressIdentity } from '../../db/text/address.ts'
+import { meaningOf } from '../../db/whatsapp/meaning.ts'
+import type { ShownMessage } from '../../db/whatsapp/show.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
@@ -43,6 +46,34 @@ export function momentsOf(
   return [accepted, ...happened].reverse()
 }
 
+const MESSAGE_TOLD: Record<string, Told> = {
+  ...TOLD,
+  sent: { title: 'The provider sent it', tone: 'busy' },
+  accepted: { title: 'The provider took it', tone: 'busy' },
+  delivered: { title: 'It reached the phone', tone: 'good' },
+  read: { title: 'It was read', tone: 'good' },
+  failed: { title: 'It failed', tone: 'bad' },
+  deferred: { title: 'The provider put it off', tone: 'warn' },
+  unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
+}
+
+/** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
+export function messageMoments(
+  { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
+  now: Date,
+): Moment[] {
+  const accepted: Moment = { tone: 'plain', title: 'The API accepted it', at: time(created_at, now) }
+  const happened = events.map(({ kind, detail, time: at }): Moment => {
+    const words = [meaningOf(detail), detail].filter((part) => part !== null && part !== '')
+    return {
+      ...(MESSAGE_TOLD[kind] ?? told(kind)),
+      at: time(at, now),
+      ...(words.length === 0 ? {} : { detail: words.join(' · ') }),
+    }
+  })
+  return [accepted, ...happened].reverse()
+}
+
 type Outcome = { address: string; outcome: string; words: string }
 
 /** What became of each recipient: the highest rung that anything about it tells. */
@@ -69,8 +100,8 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   text: reason ?? 'It gave no reason.',
 })
 
-/** How the wait of an email is told, but for the pauses in its way. */
-function stateAlert(waiting: NonNullable<ShownEmail['waiting']>, seconds: number, now: Date): Alert {
+/** How the wait of a message is told, but for the pauses in its way. */
+function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
   if (state === 'given_up') return { tone: 'bad', title: 'It was given up', text: last_refusal ?? '' }
@@ -84,8 +115,11 @@ function stateAlert(waiting: NonNullable<ShownEmail['waiting']>, seconds: number
   return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
 }
 
-/** Why an email is not gone out yet; nothing when it is. */
-export function waitingAlerts({ waiting, created_at }: ShownEmail, now: Date): Alert[] {
+/** Why a message has not gone out yet; nothing when it has. */
+export function waitingAlerts(
+  { waiting, created_at }: { created_at: string; waiting?: Waiting | null },
+  now: Date,
+): Alert[] {
   if (!waiting) return []
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
   const attempt = stateAlert(waiting, seconds, now)

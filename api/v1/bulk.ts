@@ -16,6 +16,7 @@ import { keyOnly } from '../auth.ts'
 import { type BatchItem, batchAnswer } from '../batch.ts'
 import { type BodyShape, parseBatch } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 
 const BULK_LIMIT = 1_000
 const RETRY_AFTER = 5
@@ -60,6 +61,7 @@ export const bulkRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/contacts/bulk',
+    about: ABOUT.upsertContacts,
     access: keyOnly('contacts:write'),
     body: bulkBody,
     async handle({ body, principal, now }, deps) {

@@ -16,6 +16,7 @@ import { address, text, uuids } from '../../db/text/fields.ts'
 import { keyOnly } from '../auth.ts'
 import { json, queryOf, wholeNumber } from '../input.ts'
 import { type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 import { presentContact } from './present.ts'
 
 const DEFAULT_LIMIT = 20
@@ -41,6 +42,7 @@ export const contactRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/contacts',
+    about: ABOUT.createContact,
     access: keyOnly('contacts:write'),
     body: json(createSchema),
     async handle({ body, principal, now }, { database, secrets }) {
@@ -53,6 +55,7 @@ export const contactRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'GET',
     path: '/v1/contacts',
+    about: ABOUT.listContacts,
     access: keyOnly('contacts:read'),
     query: queryOf(listSchema),
     async handle({ query, principal }, { database }) {
@@ -69,6 +72,7 @@ export const contactRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'GET',
     path: '/v1/contacts/:email',
+    about: ABOUT.getContact,
     access: keyOnly('contacts:read'),
     async handle({ params, principal }, { database }) {
       const contact = await contactByIdentity(database, principal.team_id, pathIdentity(params))
@@ -79,6 +83,7 @@ export const contactRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'PATCH',
     path: '/v1/contacts/:email',
+    about: ABOUT.changeContact,
     access: keyOnly('contacts:write'),
     body: json(changeSchema),
     async handle({ body, params, principal, now }, { database }) {
@@ -92,6 +97,7 @@ export const contactRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'DELETE',
     path: '/v1/contacts/:email',
+    about: ABOUT.deleteContact,
     access: keyOnly('contacts:write'),
     async handle({ params, principal }, { database }) {
       const identity = pathIdentity(params)

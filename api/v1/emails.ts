@@ -7,6 +7,7 @@ import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
 import type { EmailItem } from '../../db/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { Refusal } from '../../db/errors.ts'
+import { RateLimited } from '../../db/teams/limits.ts'
 import { formatMailbox, LONGEST_NAME, type Mailbox, parseMailbox } from '../../db/text/address.ts'
 import {
   bytes,
@@ -26,7 +27,9 @@ import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
 import { countSends } from '../count.ts'
 import { tracing } from '../errors.ts'
 import { batchOf, jsonAs } from '../input.ts'
+import { rateHeaders } from '../rate.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 import { underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
@@ -133,6 +136,18 @@ async function storedRow({ database }: Deps, principal: Principal, outcome: Emai
   return row
 }
 
+/** How the team stands after the last item that touched its bucket; nothing when none did. */
+function rateOf(outcomes: readonly EmailOutcome[]): Record<string, string> {
+  const standings = outcomes.flatMap((outcome) => {
+    if (outcome.kind === 'stored') return [outcome.standing]
+    return outcome.kind === 'refused' && outcome.refusal instanceof RateLimited
+      ? [outcome.refusal.standing]
+      : []
+  })
+  const last = standings.at(-1)
+  return last ? rateHeaders(last) : {}
+}
+
 const batchItemOf = (outcome: EmailOutcome): BatchItem => {
   if (outcome.kind === 'refused') return outcome.refusal
   return outcome.kind === 'stored' ? outcome.row.id : outcome.id
@@ -142,6 +157,7 @@ export const emailRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/emails',
+    about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
     async handle({ body, headers, principal }, deps) {
@@ -154,6 +170,7 @@ export const emailRoutes: readonly TeamRoute[] = [
       return {
         status: outcome.kind === 'stored' ? 201 : 200,
         body: await presentEmail(deps, row),
+        headers: rateOf([outcome]),
         trace: tracing([row.id]),
       }
     },
@@ -161,14 +178,21 @@ export const emailRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/emails/batch',
+    about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
     async handle({ body, principal }, deps) {
       const checked = body.map((item) =>
         item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),
       )
-      const items = await acceptEach(checked, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
-      return batchAnswer(items, deps.metrics)
+      let headers = {}
+      const accept = async (valid: readonly EmailItem[]) => {
+        const outcomes = await acceptBatch(deps, principal, valid)
+        headers = rateOf(outcomes)
+        return outcomes
+      }
+      const items = await acceptEach(checked, accept, batchItemOf)
+      return { ...batchAnswer(items, deps.metrics), headers }
     },
   }),
 ]

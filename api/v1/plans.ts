@@ -5,6 +5,7 @@ import { LOCALES, type Locale } from '../../db/plans/plans.sql.ts'
 import { text } from '../../db/text/fields.ts'
 import { queryOf } from '../input.ts'
 import { type PublicRoute, publicRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 import { presentCatalog } from './present.ts'
 
 /** Caches may keep an answer for what is left of our own reading: a change surfaces within a minute in all. */
@@ -19,6 +20,7 @@ export const planRoutes: readonly PublicRoute[] = [
   publicRoute({
     method: 'GET',
     path: '/v1/plans',
+    about: ABOUT.listPlans,
     access: 'public',
     query: queryOf(catalogSchema),
     async handle({ query, headers, now }, { database, catalog }) {

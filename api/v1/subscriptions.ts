@@ -7,18 +7,21 @@ import { contactIdentity } from '../../db/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
 import { address, uuids } from '../../db/text/fields.ts'
 import { keyOnly, keyOrSession } from '../auth.ts'
+import type { About } from '../docs/about.ts'
 import { json } from '../input.ts'
 import { type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 import { pathIdentity } from './contacts.ts'
 import { presentContact } from './present.ts'
 
 const unsubscribeSchema = object({ email: address().required('${path} is required'), topic_ids: uuids() })
 
 /** POST /v1/contacts/:email/<verb>; a body is not looked at. */
-const statusRoute = (verb: string, change: typeof unsubscribe): TeamRoute =>
+const statusRoute = (verb: string, change: typeof unsubscribe, about: About): TeamRoute =>
   teamRoute({
     method: 'POST',
     path: `/v1/contacts/:email/${verb}`,
+    about,
     access: keyOnly('contacts:write'),
     async handle({ params, principal, now }, { database }) {
       const identity = pathIdentity(params)
@@ -28,11 +31,12 @@ const statusRoute = (verb: string, change: typeof unsubscribe): TeamRoute =>
   })
 
 export const subscriptionRoutes: readonly TeamRoute[] = [
-  statusRoute('unsubscribe', unsubscribe),
-  statusRoute('resubscribe', resubscribe),
+  statusRoute('unsubscribe', unsubscribe, ABOUT.unsubscribeContact),
+  statusRoute('resubscribe', resubscribe, ABOUT.resubscribeContact),
   teamRoute({
     method: 'POST',
     path: '/v1/marketing/unsubscribe',
+    about: ABOUT.unsubscribeEmail,
     access: keyOrSession(null),
     body: json(unsubscribeSchema),
     async handle({ body: { email, topic_ids }, principal, now }, { database }) {

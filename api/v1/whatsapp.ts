@@ -14,6 +14,7 @@ import { countSends } from '../count.ts'
 import { tracing } from '../errors.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
 import { underKey } from './idempotency-key.ts'
 import { presentMessages } from './present.ts'
 
@@ -91,6 +92,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages',
+    about: ABOUT.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, toWhatsappItem),
     async handle({ body, headers, principal }, deps) {
@@ -106,6 +108,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages/batch',
+    about: ABOUT.sendWhatsapps,
     access: keyOnly('whatsapp:send'),
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
     async handle({ body, principal }, deps) {

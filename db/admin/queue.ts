@@ -1,46 +1,14 @@
-/** Verbs of `queue`: how full the queues are, and their dead letters. */
-import { EMAIL, WHATSAPP } from '../delivery/channel.sql.ts'
-import { noteRedriven } from '../delivery/requeue.ts'
-import { liveProcesses } from '../fleet/fleet.sql.ts'
-import { FORGOTTEN } from '../fleet/fleet.ts'
-import type { Tx } from '../postgres/pool.ts'
-import { queueStatus } from '../queue/jobs.sql.ts'
-import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
-import { pausedQueues, pauseQueue, resumeQueue } from '../queue/pauses.sql.ts'
+/** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
+import { listQueues, QUEUES, redriveQueue } from '../delivery/queues.ts'
+import type { JobName } from '../queue/jobs.ts'
+import { pauseQueue, resumeQueue } from '../queue/pauses.sql.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-const QUEUES = Object.keys(JOBS) as JobName[]
-
-/** What a queue's rows are told when their dead letters move back. */
-type Moved = { [J in JobName]?: (at: { tx: Tx; now: Date }, payloads: Payload<J>[]) => Promise<unknown> }
-
-const MOVED: Moved = {
-  'deliver-email': (at, payloads) => noteRedriven(at, EMAIL, payloads),
-  'deliver-whatsapp': (at, payloads) => noteRedriven(at, WHATSAPP, payloads),
-}
-
-async function redrive<J extends JobName>(admin: Admin, job: J) {
-  const database = await admin.database()
-  const queue = await admin.queue()
-  const moved = async (tx: Tx, payloads: Payload<J>[]) =>
-    void (await MOVED[job]?.({ tx, now: admin.now }, payloads))
-  return { queue: job, redriven: await queue.redrive(database, job, moved) }
-}
-
-/** Each queue as it stands, with the workers on it and their last sign of life. */
-async function status(admin: Admin) {
-  const database = await admin.database()
-  const processes = await liveProcesses(database, FORGOTTEN)
-  const paused = await pausedQueues(database)
-  return (await queueStatus(database)).map((queue) => ({
-    ...queue,
-    paused: paused.has(queue.queue),
-    workers: processes
-      .filter(({ queues }) => queues.includes(queue.queue))
-      .map(({ host, pid, seen_at }) => ({ host, pid, seen_at })),
-  }))
+async function redrive(admin: Admin, job: JobName) {
+  const deps = { database: await admin.database(), queue: await admin.queue(), now: admin.now }
+  return { queue: job, redriven: await redriveQueue(deps, job) }
 }
 
 export const verbs: Verbs = (queue, admin) => {
@@ -49,7 +17,7 @@ export const verbs: Verbs = (queue, admin) => {
     .description(
       'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, and its workers',
     )
-    .action(answer(() => status(admin)))
+    .action(answer(async () => listQueues(await admin.database())))
 
   queue
     .command('redrive')

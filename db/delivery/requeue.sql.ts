@@ -22,8 +22,8 @@ export const gaveUp = ({ events, message }: Channel) => sql.fragment`
 
 /**
  * Rows accepted before `before` whose delivery is unfinished and that have neither a job nor been given up, oldest
- * first. The limit counts these alone: however many wait or were given up, a lost one is found. What a suspended team has
- * waits on; once it may go on, all of it without a job counts as lost, however young.
+ * first. The limit counts these alone: however many wait or were given up, a lost one is found. What a suspended
+ * team has waits on; once it may go on, all of it without a job counts as lost, however young.
  */
 export async function lostMessages(
   tx: Tx,

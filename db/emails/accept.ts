@@ -9,7 +9,16 @@ import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { placesAfter } from '../queue/line.ts'
-import { type Account, chargesOf, left, lockAccounts, secondsUntilToken } from '../teams/limits.ts'
+import {
+  type Account,
+  chargesOf,
+  left,
+  lockAccounts,
+  RateLimited,
+  type Standing,
+  secondsUntilToken,
+  standingOf,
+} from '../teams/limits.ts'
 import type { Versions } from '../templates/versions.ts'
 import { formatMailbox, parseMailbox } from '../text/address.ts'
 import { idsAt } from '../text/ids.ts'
@@ -28,7 +37,7 @@ import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 /** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
 export type EmailOutcome =
-  | { kind: 'stored'; row: EmailRow }
+  | { kind: 'stored'; row: EmailRow; standing: Standing }
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
@@ -138,15 +147,14 @@ function rowsWanted(items: readonly EmailItem[], settled: readonly (EmailOutcome
 function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
   const { account } = desk
   if (account.bucket.tokens < 1) {
-    const wait = secondsUntilToken(account)
-    return refused(new Refusal('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait))
+    return refused(new RateLimited(account, secondsUntilToken(account)))
   }
   account.bucket.tokens -= 1
   account.used.emails += 1
   const row = rowOf(item, sender, desk)
   if (item.idempotency_key !== null)
     desk.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
-  return { kind: 'stored', row }
+  return { kind: 'stored', row, standing: standingOf(account) }
 }
 
 /** Takes a call's items in order; a key met again gets the row it has just made. The refusal is of the whole call. */

@@ -76,5 +76,5 @@ export type EmailEventRow = InferType<typeof eventRow>
 export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {
   return tx.any(sql.type(eventRow)`
     select kind, recipient, occurred_at, detail from email_events
-    where team_id = ${teamId} and email_id = ${id} order by occurred_at, event_key`)
+    where team_id = ${teamId} and email_id = ${id} order by occurred_at, kind = 'gave_up', event_key`)
 }

@@ -77,14 +77,19 @@ function processSamples(processes: readonly ProcessRow[]) {
   }
 }
 
+const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
+
 /** By the kind of sender, which its key begins with: the rest of the key may name a host. */
-function senderSamples(senders: readonly SenderState[]): Sample[] {
-  const kinds = Map.groupBy(senders, ({ key }) => key.split(':')[0] ?? '')
-  return [...kinds].flatMap(([kind, own]) =>
-    (['paused', 'slowed'] as const).map(
+function senderSamples(senders: readonly SenderState[], processes: readonly ProcessRow[]): Sample[] {
+  // One that was never in trouble has no row.
+  const used = processes.flatMap((process) => Object.values(process.senders))
+  const kinds = [...new Set([...used, ...senders.map(({ key }) => key)].map(kindOfSender))].sort()
+  return kinds.flatMap((kind) => {
+    const own = senders.filter(({ key }) => kindOfSender(key) === kind)
+    return (['paused', 'slowed'] as const).map(
       (state): Sample => [`provider="${kind}",state="${state}"`, sumOf(own.map((sender) => sender[state]))],
-    ),
-  )
+    )
+  })
 }
 
 const jobSamples = (queues: readonly QueueStatus[]): Sample[] =>
@@ -102,7 +107,7 @@ async function gaugeSamples(database: Database, status: QueueLook): Promise<Gaug
   const reports = await unsettledReports(database)
   return {
     ...processSamples(processes),
-    heliograph_senders: senderSamples(senders),
+    heliograph_senders: senderSamples(senders, processes),
     heliograph_queued_messages: queued.map(({ channel, age, messages }) => [
       `channel="${channel}",older_than_seconds="${age}"`,
       messages,

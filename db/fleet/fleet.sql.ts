@@ -118,7 +118,7 @@ export type SenderState = InferType<typeof senderRow>
 export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
   return tx.any(sql.type(senderRow)`
     select key,
-      (coalesce(paused_until > now(), false))::int as paused,
+      (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
       (slowed_at is not null and slowed_at > now() - interval '10 minutes')::int as slowed,
       (tokens + rate * greatest(0, extract(epoch from now() - refilled_at)) < 1)::int as full
     from senders order by key`)

@@ -5,6 +5,7 @@
  */
 import type { Database } from '../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
+import { pausedQueues } from '../queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow, type SenderState, senderStates } from './fleet.sql.ts'
 import { SILENCE } from './fleet.ts'
 
@@ -47,11 +48,12 @@ export function scaleOf(
   queues: readonly QueueStatus[],
   processes: readonly ProcessRow[],
   senders: readonly SenderState[],
+  paused: ReadonlySet<string> = new Set(),
 ): Scale {
   const workers = processes.filter(({ kind }) => kind === 'worker')
   const states = new Map(senders.map((sender) => [sender.key, sender]))
   const each = queues.map(({ queue, ready, active, oldest_ready_seconds }): [string, QueueScale] => {
-    const held = isHeld(queue, workers, states)
+    const held = paused.has(queue) || isHeld(queue, workers, states)
     return [
       queue,
       { latency_seconds: held ? 0 : (oldest_ready_seconds ?? 0), ready: held ? 0 : ready, active },
@@ -75,12 +77,13 @@ export function scaleOf(
 export function createScale(database: Database): () => Promise<Scale> {
   let known: { at: number; scale: Promise<Scale> } | null = null
   const look = async (): Promise<Scale> => {
-    const [queues, processes, senders] = await Promise.all([
+    const [queues, processes, senders, paused] = await Promise.all([
       queueStatus(database),
       liveProcesses(database, SILENCE),
       senderStates(database),
+      pausedQueues(database),
     ])
-    return scaleOf(queues, processes, senders)
+    return scaleOf(queues, processes, senders, paused)
   }
   return () => {
     const now = performance.now()

@@ -61,6 +61,8 @@ create table whatsapp_messages (
 ) with (fillfactor = 90);
 -- For the sweep: few rows at any time, those the provider has not taken yet.
 create index whatsapp_messages_unfinished on whatsapp_messages (created_at) where unfinished;
+-- For people who look for what was sent to a number.
+create index whatsapp_messages_recipient on whatsapp_messages (team_id, recipient, id);
 -- For reports that carry nothing but the provider's id.
 create index whatsapp_messages_provider_message_id on whatsapp_messages (provider_message_id)
   where provider_message_id is not null;

@@ -1,11 +1,15 @@
 /** What became of one reported event. Pure; the words that channels and the ingestion share. */
 
 /**
- * - applied: stored, or stored before: a repeat ends in the same state.
+ * - applied: stored, or stored before: a repeat ends in the same state. `again`: the WhatsApp message that has to be
+ *   sent once more, since the provider gave it back for a fault of the sender's.
  * - unknown: its message is not there, or not there yet: worth another try.
  * - ignored: it can never move anything, with the reason for people.
  */
-export type Fate = { kind: 'applied' } | { kind: 'unknown' } | { kind: 'ignored'; reason: string }
+export type Fate =
+  | { kind: 'applied'; again?: { team_id: string; message_id: string } }
+  | { kind: 'unknown' }
+  | { kind: 'ignored'; reason: string }
 
 export const APPLIED: Fate = { kind: 'applied' }
 export const UNKNOWN: Fate = { kind: 'unknown' }

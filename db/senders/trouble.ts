@@ -1,6 +1,6 @@
 /**
  * What a sender's sends tell of the sender itself: nothing can be sent through it, or it can again.
- * Promises: what was let go before the trouble was known says nothing new; the pauses grow with each failed probe and
+ * Promises: what was let go before the trouble, or its end, was known says nothing new; the pauses grow with each failed probe and
  * never pass half a minute; a send that was begun after the trouble and was taken ends it, at once for everyone; the
  * sender's own timeline tells of both, once. Given a transaction, in which it comes last: sends wait for these rows.
  */
@@ -34,7 +34,8 @@ export async function noteTrouble(
   { kind, words, wait_seconds, began_at }: Trouble,
 ): Promise<number | null> {
   const seconds = await changePace(tx, sender, now, (pace) => {
-    if (pace.troubled_at !== null && began_at <= pace.troubled_at) return { pace, result: null }
+    const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)
+    if (began_at.getTime() <= known) return { pace, result: null }
     const troubles = pace.troubles + 1
     const wait = wait_seconds ?? pauseAfter(kind, troubles)
     const until = new Date(now.getTime() + wait * 1_000)

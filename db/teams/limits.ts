@@ -5,6 +5,7 @@
  * Contract §8; decisions: Plans, quotas, rate.
  */
 import { type Bucket, refill, untilToken } from '../bucket.ts'
+import { Refusal } from '../errors.ts'
 import { planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
@@ -45,6 +46,25 @@ const BURST = 5
 
 /** How many sends a team's bucket holds at most, for a rate in sends per second (contract §8). */
 export const burstOf = (rate: number): number => BURST * rate
+
+/** How a team stands with its send rate: sends per second, the most that its bucket holds, what it holds now. */
+export type Standing = { rate: number; capacity: number; tokens: number }
+
+export const standingOf = ({ bucket, limits }: Account): Standing => ({
+  rate: limits.rate,
+  capacity: burstOf(limits.rate),
+  tokens: bucket.tokens,
+})
+
+/** Refused for the send rate. */
+export class RateLimited extends Refusal {
+  readonly standing: Standing
+
+  constructor(account: Account, wait: number) {
+    super('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
+    this.standing = standingOf(account)
+  }
+}
 
 /** Whole seconds, rounded up, until the account may send again; at least 1. */
 export const secondsUntilToken = ({ bucket, limits }: Account): number =>

@@ -88,7 +88,7 @@ export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
 /** A string of at most `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()
-    .meta(described({ type: 'string', description: `At most ${max} bytes of UTF-8.` }))
+    .meta(described({ type: 'string', description: `At most ${max / 1024 / 1024} MiB in UTF-8.` }))
     .typeError('${path} must be a string')
     .test(
       'bytes',

@@ -1,6 +1,6 @@
 /** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { boolean, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { type MessageRef, refTuples } from './messages.sql.ts'
 import { WHATSAPP_LADDER, type WhatsappStatus } from './status.ts'
@@ -13,6 +13,27 @@ export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise
     select team_id, id as message_id from whatsapp_messages
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
     order by team_id, id for no key update`)
+}
+
+const takenRow = refRow.shape({
+  status: string().oneOf(WHATSAPP_LADDER).defined(),
+  unfinished: boolean().defined(),
+  provider_message_id: string().defined().nullable(),
+})
+
+/** As `lockMessages`, with what the provider has said so far. */
+export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
+  return tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
+    select team_id, id as message_id, status, unfinished, provider_message_id from whatsapp_messages
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    order by team_id, id for no key update`)
+}
+
+/** Makes messages that the provider gave back unfinished again. */
+export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: Date): Promise<void> {
+  await tx.query(sql.prepared('release_whatsapp_messages', object())`
+    update whatsapp_messages set accepted_at = null, provider_message_id = null, requeued_at = ${sql.timestamp(now)}
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and status = 'queued'`)
 }
 
 const foundRow = refRow.shape({ provider_message_id: string().defined() })

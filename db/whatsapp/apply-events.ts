@@ -10,9 +10,11 @@ import type { MessageRef as ReportedRef } from '../reports/ref.ts'
 import {
   type Acceptance,
   lockMessages,
+  lockTaken,
   messagesByProviderIds,
   raiseStatuses,
   recordAcceptances,
+  releaseMessages,
 } from './apply-events.sql.ts'
 import { insertWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import type { MessageRef } from './messages.sql.ts'
@@ -25,7 +27,8 @@ export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null
 /** A status as a report tells it. */
 export type ReportedStatus = {
   ref: ReportedRef
-  status: 'sent' | 'delivered' | 'read' | 'failed'
+  /** `held`: given back for a fault of the sender's, to be sent again once that is mended. */
+  status: 'sent' | 'delivered' | 'read' | 'failed' | 'held'
   occurred_at: Date
   /** The provider's words, storable. */
   detail: string
@@ -80,6 +83,32 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
 
 type Found = AppliedEvent & Pick<ReportedStatus, 'template'>
 
+/** For so long an answer that says a message was taken may still be on its way to its row, in milliseconds. */
+const RECORDING = 30_000
+
+/**
+ * Takes back messages that the provider took and then gave back, unless it has taken them anew since. One whose first
+ * answer is not recorded yet is worth another try.
+ */
+async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fate[]> {
+  if (events.length === 0) return []
+  const rows = new Map((await lockTaken(tx, events)).map((row) => [keyOf(row), row]))
+  const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING
+  const fates = events.map((event): Fate => {
+    const row = rows.get(keyOf(event))
+    if (!row || (row.unfinished && early(event))) return UNKNOWN
+    const { team_id, message_id } = row
+    const given_back = row.status === 'queued' && !row.unfinished
+    const same = row.provider_message_id === null || row.provider_message_id === event.provider_message_id
+    return given_back && same ? { kind: 'applied', again: { team_id, message_id } } : APPLIED
+  })
+  const told = events.filter((_, index) => fates[index] !== UNKNOWN)
+  if (told.length > 0) await insertWhatsappEvents(tx, told)
+  const again = fates.flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
+  if (again.length > 0) await releaseMessages(tx, again, now)
+  return fates
+}
+
 /** Applies statuses as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
 export async function applyReportedWhatsapp(
   tx: Tx,
@@ -98,9 +127,16 @@ export async function applyReportedWhatsapp(
   })
   const known = found.filter((event) => event !== undefined)
   const fates = new Map<AppliedEvent, Fate>()
-  for (const [index, fate] of (await applyWhatsappEvents(tx, known)).entries()) {
-    const event = known[index]
-    if (event) fates.set(event, fate)
+  // All at once, in the order of everyone: two lots could lock each other out.
+  if (known.length > 0) await lockMessages(tx, known)
+  for (const [own, apply] of [
+    [known.filter(({ kind }) => kind !== 'held'), applyWhatsappEvents],
+    [known.filter(({ kind }) => kind === 'held'), (tx: Tx, held: readonly Found[]) => release(tx, held, now)],
+  ] as const) {
+    for (const [index, fate] of (await apply(tx, own)).entries()) {
+      const event = own[index]
+      if (event) fates.set(event, fate)
+    }
   }
   const findings = known.flatMap(({ template, detail: fault, ...event }): ReportedFinding[] =>
     template ? [{ ...event, status: template.status, fault }] : [],

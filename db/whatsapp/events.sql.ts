@@ -65,5 +65,6 @@ export async function eventsOfMessage(
     select kind, occurred_at, detail from whatsapp_events
     where team_id = ${teamId} and message_id = ${id}
     order by date_trunc('second', occurred_at),
-      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, event_key`)
+      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, kind = 'gave_up',
+      event_key`)
 }

@@ -96,7 +96,7 @@ export async function messagesOfRequest(
     where team_id = ${teamId} and request_id = ${requestId} order by position`)
 }
 
-const messageRow = object({
+export const messageRow = object({
   team_id: string().defined(),
   id: string().defined(),
   request_id: string().defined(),
@@ -113,11 +113,11 @@ const messageRow = object({
 })
 export type WhatsappRow = InferType<typeof messageRow>
 
-const messageColumns = sql.fragment`
+export const messageColumns = sql.fragment`
   m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
   m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id`
 
-const messageTables = sql.fragment`
+export const messageTables = sql.fragment`
   whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id`
 
 /** A message with what was asked for, or null without one. */

@@ -17,6 +17,8 @@ import { refreshTemplates, type TemplateContent, templatesOfTeam } from './templ
 const PATIENCE = 30_000
 const PAUSE = 200
 
+const JOB = 'sync-whatsapp-templates'
+
 type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
 
 /**
@@ -36,17 +38,25 @@ export async function applyListing(
   return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
 }
 
+/** Asks a worker to sync. @returns the id of its job. @throws Refusal not_found */
+export async function requestSync(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  teamId: string,
+): Promise<string> {
+  await teamOrRefusal(tx, teamId)
+  const sync_id = uuidv7()
+  await queue.enqueue(tx, JOB, [{ team_id: teamId, sync_id }])
+  return sync_id
+}
+
 /** Asks a worker to sync, and waits for it. @throws Refusal not_found, unavailable */
 export async function syncTemplates(
   { database, queue }: { database: Database; queue: Pick<Producer, 'enqueue'> },
   teamId: string,
 ): Promise<SyncResult> {
-  await teamOrRefusal(database, teamId)
-  const sync_id = uuidv7()
-  const job = 'sync-whatsapp-templates'
-  await database.transaction((tx) => queue.enqueue(tx, job, [{ team_id: teamId, sync_id }]))
+  const sync_id = await database.transaction((tx) => requestSync({ tx, queue }, teamId))
   for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
-    const end = await jobEnd(database, job, sync_id)
+    const end = await jobEnd(database, JOB, sync_id)
     if (end?.state === 'completed') {
       const templates = (await templatesOfTeam(database, teamId)).map(templateView)
       return { templates, missing: end.output?.missing ?? [] }

@@ -8,13 +8,12 @@ import { openWorld } from './world.ts'
 
 /** The faults that need no server of their own and are over in some seconds, with their share of the load. */
 const SHORT: readonly [id: string, scale: number][] = [
-  ['A1', 0.2],
-  ['A3', 0.2],
-  ['A11/cut', 0.2],
-  ['B1', 0.2],
+  ['A1', 0.1],
+  ['A3', 0.1],
+  ['B1', 0.1],
   ['B2', 1],
-  ['C/reset', 0.2],
-  ['C/lost', 0.3],
+  ['C/reset', 0.1],
+  ['C/lost', 0.15],
 ]
 
 const { url } = await testDatabase(t)

@@ -12,11 +12,13 @@ import { createApp } from '../../api/app.ts'
 import { createCredentials } from '../../api/auth.ts'
 import { createBodies } from '../../api/bodies.ts'
 import type { DashboardDeps } from '../../api/dashboard/page.ts'
+import { createDocs } from '../../api/docs/routes.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createParser } from '../../api/parser.ts'
 import { createCatalog } from '../../api/plan-cache.ts'
 import { createRefusals } from '../../api/refusals.ts'
 import type { Deps } from '../../api/route.ts'
+import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { addDomain } from '../../db/domains/add.ts'
@@ -35,6 +37,7 @@ import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { testDatabase } from './database.ts'
+import { assertDescribed } from './described.ts'
 import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
@@ -71,7 +74,7 @@ export type Service = {
 
 export type TestTeam = { id: string; key: string; domain_id: string }
 
-/** Sends one request as a client would. */
+/** Sends one request as a client would, and holds the answer against the API's description. */
 export const caller =
   (base: string): Call =>
   async (method, path, { key, body, raw, headers = {} } = {}) => {
@@ -87,7 +90,9 @@ export const caller =
     })
     const text = await response.text()
     const json = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
-    return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+    const reply = { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
+    assertDescribed(method, path, reply)
+    return reply
   }
 
 /** Puts an application on a port of its own, until the test ends. @returns its base URL. */
@@ -138,6 +143,7 @@ export async function startService(
     database,
     turns: { transactions: createTurns(5), statements: createTurns(3) },
     bodies: createBodies(parser),
+    docs: createDocs(V1_ROUTES),
     queue,
     secrets,
     versions,

@@ -66,7 +66,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   const ids = jobs.map(({ data }) => data.report_id)
   const readings = await readAll(await pendingReports(deps.database, ids), deps)
   const now = deps.clock()
-  const fates = await deps.database.transaction(async (tx) => {
+  const { fates, verdicts } = await deps.database.transaction(async (tx) => {
     const fates = await applyEvents(
       tx,
       readings.flatMap(({ events }) => events),
@@ -75,11 +75,21 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await settleReports(tx, ended)
+    await deps.queue.reenqueue(tx, 'deliver-whatsapp', givenBack(fates))
     await settle(tx, endsOf(jobs, verdicts))
-    return fates
+    return { fates, verdicts }
   })
   tellPauses(fates, deps)
+  deps.figures?.applied(fates)
+  for (const [at, { report }] of readings.entries()) {
+    const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
+    deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
+  }
 }
+
+/** The messages that the provider gave back, to be sent again. */
+const givenBack = (fates: ReadonlyMap<ReportedEvent, Fate>) =>
+  [...fates.values()].flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
 
 /** A job is over with its report; one whose report is early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {

@@ -75,14 +75,20 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   const occurred_at = timeOf(given.timestamp, received_at)
   const faults = status === 'failed' ? faultsOf(given.errors) : []
   const template = templateFinding(faults)
+  const told = isOurSetUp(faults) ? 'held' : status
   const event: ReportedEvent = {
-    ...{ channel: 'whatsapp', ref, status, occurred_at, provider_message_id: id ?? null },
+    ...{ channel: 'whatsapp', ref, status: told, occurred_at, provider_message_id: id ?? null },
     detail: storableWords(faults.map(({ words }) => words).join('; ')),
     event_key: `${id ?? occurred_at.toISOString()}:${status}`,
     ...(template ? { template } : {}),
   }
   return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
 }
+
+/** Whether only the account or the number is at fault, and nothing of the message (decisions: our own set-up refused). */
+const isOurSetUp = (faults: readonly CloudError[]): boolean =>
+  faults.length > 0 &&
+  faults.map(judgeError).every((outcome) => outcome?.kind === 'sender' && outcome.trouble === 'setup')
 
 /** What the answer to a send would have said of the template; a new state counts for more than a fault. */
 function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {

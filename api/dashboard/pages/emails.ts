@@ -2,30 +2,22 @@
 import { record } from '../../../db/audit/record.ts'
 import { type EmailFilter, findEmails } from '../../../db/emails/find.ts'
 import { countEmails, deleteMatching, requeueMatching } from '../../../db/emails/matching.ts'
+import { searchEmails } from '../../../db/emails/search.ts'
 import { EMAIL_LADDER } from '../../../db/emails/status.ts'
 import type { ListedEmail } from '../../../db/emails/view.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
+import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { plural, status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
-import { addressWith, anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { addressWith, anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Field, Form, Section } from '../section.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000
-
-const DAY = 86_400_000
-
-function dayOf(query: URLSearchParams, name: string, plus = 0): Date | undefined {
-  const value = given(query, name)
-  if (value === undefined) return undefined
-  const time = Date.parse(`${value}T00:00:00Z`)
-  if (Number.isNaN(time)) throw new Refusal('bad_request', `${name} must be a date, such as 2026-01-31`)
-  return new Date(time + plus)
-}
 
 /** The filter that the address, or a form, holds. @throws Refusal bad_request. */
 export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
@@ -43,7 +35,7 @@ export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
     tag: given(query, 'tag'),
     from: dayOf(query, 'from'),
     // The last day counts whole.
-    to: dayOf(query, 'to', DAY),
+    to: dayOf(query, 'to', 1),
   }
 }
 
@@ -109,8 +101,15 @@ async function listSection(request: TeamRequest, deps: PageDeps): Promise<Sectio
   const filter = { ...filterOf(query), team_id: team.id }
   const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
   try {
-    const found = await findEmails({ ...deps, tx: deps.database }, filter, page)
-    const { rows, next } = pageOf(request, found, ({ id }) => id)
+    const since = new Date((await teamOrRefusal(deps.database, team.id)).created_at)
+    const search = { ...filter, since, now }
+    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, page)
+    const { rows, next: older } = pageOf(request, emails, ({ id }) => id)
+    const further =
+      reached === null
+        ? null
+        : { href: addressWith(request, { before: reached }), label: 'Look further back' }
+    const next = older ?? further
     const filtered = chosen(query).size > 0
     return {
       kind: 'table',
@@ -119,8 +118,15 @@ async function listSection(request: TeamRequest, deps: PageDeps): Promise<Sectio
       columns: ['Status', 'To', 'Subject', 'Tags', 'Accepted'].map((label) => ({ label })),
       rows: rows.map((email) => rowOf(team, email, now)),
       next,
-      empty: filtered ? 'No email matches.' : 'No emails yet. Send the first one with the API.',
-      ...(filtered ? {} : { start: { href: teamPath(team, 'integration'), label: 'How to send' } }),
+      ...(further ? { start: further } : {}),
+      empty: further
+        ? 'Nothing matches so far: there are many emails, and older ones were not looked at yet.'
+        : filtered
+          ? 'No email matches.'
+          : 'No emails yet. Send the first one with the API.',
+      ...(filtered || further
+        ? {}
+        : { start: { href: teamPath(team, 'integration'), label: 'How to send' } }),
     }
   } catch (error) {
     if (!isTooSlow(error)) throw error

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { insertReport, settleReports } from '../../../db/reports/reports.sql.ts'
+import { pauseSender } from '../../../db/senders/pace.ts'
 import { showTeam } from '../../../db/teams/view.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -103,3 +104,29 @@ t.test('what an operator changes is in the audit trail, with who did it', async 
   const none = await operator.get(`/operator/audit?team=${uuidv7()}`)
   t.notMatch(none.html, /team\.create/)
 })
+
+t.test('a queue is paused, resumed, and its dead letters are tried again', async (t) => {
+  await operator.post('/operator/queues/deliver-email/pause')
+  shows(t, await operator.get('/operator/queues'), /deliver-email, paused/)
+  await operator.post('/operator/queues/deliver-email/resume')
+  t.notMatch((await operator.get('/operator/queues')).html, /deliver-email, paused/)
+  const redriven = await operator.post('/operator/queues/deliver-email/redrive')
+  t.equal(redriven.status, 303)
+  t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)
+})
+
+t.test(
+  'a paused sender is shown with the provider’s words, and goes on when an operator says so',
+  async (t) => {
+    const now = new Date()
+    const until = new Date(now.getTime() + 600_000)
+    const words = '554 5.7.1 <script>Access denied'
+    await pauseSender(database, { key: 'smtp:relay.test', ceiling: 100 }, until, words, now)
+    const page = await operator.get('/operator/senders')
+    shows(t, page, /smtp:relay\.test paused/)
+    shows(t, page, /Access denied/)
+    t.notMatch(page.html, /<script>Access/)
+    await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
+    shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
+  },
+)

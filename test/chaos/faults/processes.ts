@@ -39,7 +39,7 @@ export const processFaults: readonly Fault[] = [
       return {
         ...(await settle(world, load, { ended: performance.now() })),
         allowed: inFlight(strikes + 1),
-        limit: 30,
+        limit: 60,
       }
     },
   },

@@ -59,6 +59,11 @@ t.test('what a paused sender holds, or one whose own rate is spent, asks for no 
   t.equal(other.workers.latency_seconds, 20, 'another sender’s pause holds nothing of this one')
 })
 
+t.test('a queue that an operator has paused asks for no worker', async (t) => {
+  const scale = scaleOf([late], [process('worker', 0, relay)], [], new Set(['deliver-email']))
+  t.match(scale.workers, { latency_seconds: 0, ready: 0, recommended: 1 })
+})
+
 t.test('workers that are hardly used are let go, busy ones are not', async (t) => {
   const fleet = (busy: number) => [1, 2, 3, 4].map(() => process('worker', busy, relay))
   t.equal(scaleOf([queue('deliver-email')], fleet(0.01), []).workers.recommended, 1)

@@ -18,6 +18,12 @@ t.test('what was sealed opens for its purpose and its owner only, and whole', as
   t.throws(() => secrets.decrypt('dkim', sealed))
   t.throws(() => secrets.decrypt('canary', sealed, 'a'))
   t.throws(() => createSecrets(NEW).decrypt('dkim', sealed, 'a'))
+  const empty = secrets.encrypt('dkim', Buffer.alloc(0), 'a')
+  t.same(secrets.decrypt('dkim', empty, 'a'), Buffer.alloc(0))
+  t.throws(
+    () => secrets.decrypt('dkim', empty.subarray(0, 24), 'a'),
+    'the beginning of the right tag is not enough',
+  )
   for (const length of [0, 12, 16, 24, 27]) {
     t.throws(() => secrets.decrypt('dkim', sealed.subarray(0, length), 'a'), `${length} bytes: a cut tag`)
   }

@@ -2,10 +2,11 @@
 import t from 'tap'
 import { bookSends } from '../../../db/senders/pace.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
+import { applyWhatsappEvents } from '../../../db/whatsapp/apply-events.ts'
 import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
-import { storedReports } from '../../support/reports.ts'
+import { loseJobs, storedReports } from '../../support/reports.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
-import { aMessage, makeTemplate, rowsOf, templateOf } from '../../support/whatsapp.ts'
+import { aMessage, jobOf, makeTemplate, rowsOf, templateOf } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test(
@@ -40,8 +41,27 @@ t.test(
 
     await fail('wamid.1', 131042, 301)
     t.same(await pauses(), [], 'too old: its pause would be over')
+    // As its answer would: taken, and its job over.
+    const ref = { team_id: team, message_id: data[0].id }
+    await database.transaction((tx) =>
+      applyWhatsappEvents(tx, [
+        {
+          ...{ ...ref, event_key: 'taken', kind: 'accepted', occurred_at: new Date(), detail: '' },
+          provider_message_id: 'wamid.2',
+        },
+      ]),
+    )
+    await loseJobs(service, [data[0].id])
+    await fail('wamid.other', 131042, 0)
+    t.match(await rowsOf(service, team), [{ provider_message_id: 'wamid.2' }], 'of an earlier try')
     await fail('wamid.2', 131042, 0)
     t.match(await pauses(), [{ key: 'whatsapp:100', pause_reason: '131042 Words' }])
+    t.match(
+      await rowsOf(service, team),
+      [{ status: 'queued', accepted_at: null, provider_message_id: null }],
+      'an account at fault fails no message',
+    )
+    t.match(await jobOf(service, data[0].id), { state: 'created' }, 'it is to be sent again')
     t.match(await templateOf(service, template.id), { status: 'approved', fault: null })
     await fail('wamid.3', 132015, -2)
     t.match(await templateOf(service, template.id), { status: 'paused', fault: '132015 Words' })

@@ -8,6 +8,7 @@ import type { EmailDelivery, Outcome } from '../../../workers/providers/provider
 import { createSmtpProvider, type SmtpTimeouts } from '../../../workers/providers/smtp.ts'
 import { outgoingEmail } from '../../support/outgoing-email.ts'
 import { type Fault, type Step, startSmtpScript } from '../../support/smtp-script.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
 
 const SHORT: SmtpTimeouts = { connect_ms: 500, greeting_ms: 500, total_ms: 3000, answer_ms: 1500 }
 
@@ -151,4 +152,42 @@ t.test('a server that is back after its fault is used again at once', async (t) 
   t.teardown(() => provider.close())
   t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+})
+
+t.test('the answer to the final dot is waited for by a clock of its own', async (t) => {
+  const sink = await startSmtpSink(t, {
+    onMessage: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 2_500))
+      return undefined
+    },
+  })
+  const provider = provide(t, sink.url, {
+    connect_ms: 10_000,
+    greeting_ms: 10_000,
+    total_ms: 2_000,
+    answer_ms: 20_000,
+  })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+  t.equal(sink.messages().length, 1)
+})
+
+t.test('a send that is cut off after its final dot is unknown, before it is not', async (t) => {
+  for (const [step, kind] of [
+    ['dot', 'unknown'],
+    ['rcpt', 'deferred'],
+  ] as const) {
+    const reached = Promise.withResolvers<void>()
+    const { url } = await startSmtpScript(t, (at) => {
+      if (at !== step) return undefined
+      reached.resolve()
+      return 'hang'
+    })
+    const cut = new AbortController()
+    const provider = createSmtpProvider({ url, max_connections: 1 })
+    t.teardown(() => provider.close())
+    const sending = provider.send(outgoingEmail(), cut.signal)
+    await reached.promise
+    cut.abort()
+    t.match(only(await sending), { kind, detail: /the worker had to end/ }, step)
+  }
 })

@@ -81,10 +81,12 @@ t.test('a failure tells of template and number what the answer to a send would h
   ]) {
     const [event, ...pauses] = await failed(code)
     t.notOk(event && 'template' in event)
+    t.match(event, { status: 'held' }, 'the account is at fault, not the message')
     const occurred_at = new Date(1_750_000_000_000)
     const reason = `${code} Words`
     t.strictSame(pauses, [{ channel: 'sender', sender: 'whatsapp:100', seconds, reason, occurred_at }])
   }
+  t.match(await failed(131026, 131042), [{ status: 'failed' }, { channel: 'sender' }])
   // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
   for (const code of [131026, 130429, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
   const errors = [{ code: 131042 }]

@@ -1,0 +1,125 @@
+/** The queues: how full they are, who works on them; pausing, and trying again what was given up. */
+import { listQueues, QUEUES, redriveQueue, type ShownQueue } from '../../../../db/delivery/queues.ts'
+import { Refusal } from '../../../../db/errors.ts'
+import type { JobName } from '../../../../db/queue/jobs.ts'
+import { pauseQueue, resumeQueue } from '../../../../db/queue/pauses.sql.ts'
+import { act } from '../../act.ts'
+import { type Cell, duration, number, plural, status, text } from '../../cell.ts'
+import { type PersonPage, redirect, show } from '../../page.ts'
+
+const PATH = '/operator/queues'
+
+const button = (queue: ShownQueue): Cell => ({
+  text: '',
+  button: queue.paused
+    ? { action: `${PATH}/${queue.queue}/resume`, label: 'Resume' }
+    : {
+        action: `${PATH}/${queue.queue}/pause`,
+        label: 'Pause',
+        confirm: `Pause ${queue.queue}? What it holds waits until you resume it.`,
+        tone: 'quiet',
+      },
+})
+
+const redriveButton = ({ queue, dead }: ShownQueue): Cell =>
+  dead === 0
+    ? text('')
+    : {
+        text: '',
+        button: { action: `${PATH}/${queue}/redrive`, label: `Try ${plural(dead, 'dead letter')} again` },
+      }
+
+const queues: PersonPage = {
+  method: 'GET',
+  path: PATH,
+  access: 'operator',
+  async handle(_request, { database }) {
+    const rows = await listQueues(database)
+    return show({
+      title: 'Queues',
+      lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
+      sections: [
+        {
+          kind: 'table',
+          id: 'queues',
+          live: true,
+          columns: [
+            { label: 'Queue' },
+            { label: 'Ready', number: true },
+            { label: 'Active', number: true },
+            { label: 'Deferred', number: true },
+            { label: 'Dead', number: true },
+            { label: 'Oldest waits', number: true },
+            { label: 'Workers', number: true },
+            { label: 'Pause' },
+            { label: 'Dead letters' },
+          ],
+          rows: rows.map((queue) => ({
+            cells: [
+              queue.paused ? status('paused', { text: `${queue.queue}, paused` }) : text(queue.queue),
+              number(queue.ready),
+              number(queue.active),
+              number(queue.deferred),
+              number(queue.dead),
+              text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
+                number: true,
+              }),
+              number(queue.workers.length),
+              button(queue),
+              redriveButton(queue),
+            ],
+          })),
+          empty: '',
+        },
+      ],
+    })
+  },
+}
+
+/** The queue that a path names. @throws Refusal not_found. */
+function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
+  const known = QUEUES.find((name) => name === queue)
+  if (known === undefined) throw new Refusal('not_found', 'there is no such queue')
+  return known
+}
+
+const pause: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/:queue/pause`,
+  access: 'operator',
+  async handle(request, deps) {
+    const queue = queueOf(request.params)
+    const deed = { team_id: null, action: 'queue.pause', subject: queue }
+    await act(request, deps, deed, ({ tx, now }) => pauseQueue(tx, queue, now))
+    return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
+  },
+}
+
+const resume: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/:queue/resume`,
+  access: 'operator',
+  async handle(request, deps) {
+    const queue = queueOf(request.params)
+    const deed = { team_id: null, action: 'queue.resume', subject: queue }
+    await act(request, deps, deed, ({ tx }) => resumeQueue(tx, queue))
+    deps.wake(queue)
+    return redirect(PATH, `${queue} goes on.`)
+  },
+}
+
+const redrive: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/:queue/redrive`,
+  access: 'operator',
+  async handle(request, deps) {
+    const queue = queueOf(request.params)
+    const moved = await redriveQueue({ ...deps, now: request.now }, queue)
+    const deed = { team_id: null, action: 'queue.redrive', subject: queue, detail: plural(moved, 'job') }
+    await act(request, deps, deed, async () => {})
+    deps.wake(queue)
+    return redirect(PATH, `${plural(moved, 'job')} of ${queue} will be tried again.`)
+  },
+}
+
+export const queuePages = [queues, pause, resume, redrive]

@@ -1,0 +1,92 @@
+/** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
+import { listSenders, resumeSender, type ShownSender } from '../../../../db/senders/show.ts'
+import { act } from '../../act.ts'
+import { type Cell, status, text, time } from '../../cell.ts'
+import { type PersonPage, redirect, show } from '../../page.ts'
+import type { Section } from '../../section.ts'
+
+const PATH = '/operator/senders'
+
+const TONES = { sending: 'good', slowed: 'warn', probing: 'warn', paused: 'bad' } as const
+
+const standing = ({ state, rate }: ShownSender): Cell =>
+  status(state, {
+    tone: TONES[state],
+    ...(state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {}),
+  })
+
+const TOLD: Readonly<Record<string, string>> = {
+  slowed: 'It was slowed down',
+  paused: 'It was paused',
+  recovered: 'It takes mail again',
+  resumed: 'An operator resumed it',
+}
+
+const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
+  kind: 'timeline',
+  title: key,
+  moments: events.map(({ time: at, kind, detail }) => ({
+    tone: kind === 'paused' ? 'bad' : kind === 'slowed' ? 'warn' : 'good',
+    title: TOLD[kind] ?? kind,
+    at: time(at, now),
+    ...(detail === '' ? {} : { detail }),
+  })),
+  empty: 'Nothing has happened to it lately.',
+})
+
+const senders: PersonPage = {
+  method: 'GET',
+  path: PATH,
+  access: 'operator',
+  async handle({ now }, { database }) {
+    const rows = await listSenders({ tx: database, now })
+    return show({
+      title: 'Senders',
+      lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
+      sections: [
+        {
+          kind: 'table',
+          id: 'senders',
+          live: true,
+          columns: ['Sender', 'State', 'Until', 'In the provider’s words', 'Resume'].map((label) => ({
+            label,
+          })),
+          rows: rows.map((sender) => ({
+            cells: [
+              text(sender.key),
+              standing(sender),
+              sender.paused_until === null ? text(null) : time(sender.paused_until, now),
+              text(sender.reason),
+              sender.paused_until === null
+                ? text('')
+                : {
+                    text: '',
+                    button: {
+                      action: `${PATH}/resume?${new URLSearchParams({ key: sender.key })}`,
+                      label: 'Resume now',
+                    },
+                  },
+            ],
+          })),
+          empty: 'No sender was ever paused or slowed.',
+        },
+        ...rows.map((sender) => timeline(sender, now)),
+      ],
+    })
+  },
+}
+
+const resume: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/resume`,
+  access: 'operator',
+  async handle(request, deps) {
+    const key = request.query.get('key') ?? ''
+    const deed = { team_id: null, action: 'sender.resume', subject: key }
+    await act(request, deps, deed, (at) => resumeSender(at, key))
+    for (const job of ['deliver-email', 'deliver-whatsapp'] as const) deps.wake(job)
+    return redirect(PATH, `${key} goes on now.`)
+  },
+}
+
+export const senderPages = [senders, resume]

@@ -1,0 +1,158 @@
+/** WhatsApp templates as the provider keeps them: their states and slots, and bringing them up to date. */
+
+import { Refusal } from '../../../db/errors.ts'
+import { createWhatsappTemplate, readTemplate } from '../../../db/whatsapp/save-template.ts'
+import { requestSync } from '../../../db/whatsapp/sync-templates.ts'
+import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
+import { act, inTeam } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+
+const PATH = '/teams/:team/whatsapp-templates'
+
+const list: TeamPage = {
+  method: 'GET',
+  path: PATH,
+  access: 'viewer',
+  async handle({ team, now }, { database }) {
+    const templates = await templatesOfTeam(database, team.id)
+    const here = teamPath(team, 'whatsapp-templates')
+    return show({
+      title: 'WhatsApp templates',
+      lead: 'Templates are made and approved at the provider; a sync brings their states here.',
+      sections: [
+        ...(team.role === 'viewer'
+          ? []
+          : [
+              {
+                kind: 'actions' as const,
+                forms: [{ action: `${here}/sync`, method: 'post' as const, fields: [], submit: 'Sync now' }],
+              },
+            ]),
+        {
+          kind: 'table',
+          columns: ['Template', 'State', 'Slots', 'Last change'].map((label) => ({ label })),
+          rows: templates.map((template) => ({
+            cells: [
+              text(template.name, {
+                href: teamPath(team, 'whatsapp-templates', template.id),
+                detail: template.language,
+              }),
+              status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
+              text(template.slots.join(', ')),
+              time(template.updated_at, now),
+            ],
+          })),
+          empty: 'No template yet: add the provider’s own template object.',
+        },
+        ...(team.role === 'viewer'
+          ? []
+          : [
+              {
+                kind: 'form' as const,
+                title: 'Add a template',
+                folded: true,
+                action: here,
+                method: 'post' as const,
+                fields: [
+                  {
+                    name: 'definition',
+                    label: 'The provider’s template object, as JSON',
+                    type: 'textarea' as const,
+                    rows: 14,
+                    code: true,
+                    required: true,
+                  },
+                ],
+                submit: 'Add the template',
+              },
+            ]),
+      ],
+    })
+  },
+}
+
+const template: TeamPage = {
+  method: 'GET',
+  path: `${PATH}/:id`,
+  access: 'viewer',
+  async handle({ team, params, now }, { database }) {
+    const found = (await templatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
+    if (!found) throw new Refusal('not_found', 'there is no such template')
+    return show({
+      title: found.name,
+      back: { href: teamPath(team, 'whatsapp-templates'), label: 'WhatsApp templates' },
+      sections: [
+        {
+          kind: 'facts',
+          facts: [
+            { label: 'State', cell: status(found.status) },
+            { label: 'Language', cell: text(found.language) },
+            { label: 'Category', cell: text(found.category) },
+            { label: 'Slots', cell: text(found.slots.join(', ')) },
+            { label: 'Can be sent', cell: text(found.unsupported ?? 'yes') },
+            { label: 'Last complaint', cell: text(found.fault) },
+            { label: 'Last change', cell: time(found.updated_at, now) },
+            { label: 'Id', cell: text(found.id, { code: true, copy: true }) },
+          ],
+        },
+        {
+          kind: 'actions',
+          links: [
+            {
+              href: `${teamPath(team, 'whatsapp')}?${new URLSearchParams({ template: found.id })}`,
+              label: 'Messages with this template',
+            },
+          ],
+        },
+        { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
+      ],
+    })
+  },
+}
+
+/** @throws Refusal bad_request saying where the JSON breaks. */
+function definitionOf(form: URLSearchParams): unknown {
+  try {
+    return JSON.parse(form.get('definition') ?? '')
+  } catch (error) {
+    throw new Refusal('bad_request', `the template is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
+const add: TeamPage = {
+  method: 'POST',
+  path: PATH,
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, form } = request
+    const definition = definitionOf(form)
+    const added = await act(
+      request,
+      deps,
+      inTeam(request, 'whatsapp-template.create', readTemplate(definition).name),
+      (at) => createWhatsappTemplate(at, team.id, definition),
+    )
+    return redirect(
+      teamPath(team, 'whatsapp-templates', added.id),
+      `${added.name} is there, ${added.status}.`,
+    )
+  },
+}
+
+const sync: TeamPage = {
+  method: 'POST',
+  path: `${PATH}/sync`,
+  access: 'editor',
+  async handle(request, deps) {
+    const { team } = request
+    await act(request, deps, inTeam(request, 'whatsapp-template.sync', team.name), ({ tx }) =>
+      requestSync({ tx, queue: deps.queue }, team.id),
+    )
+    deps.wake('sync-whatsapp-templates')
+    const said = 'A worker asks the provider now. Load this page again in a moment.'
+    return redirect(teamPath(team, 'whatsapp-templates'), said)
+  },
+}
+
+export const whatsappTemplatePages = [list, template, add, sync]

@@ -1,0 +1,189 @@
+/** A team's WhatsApp messages: the list with its filter, and one message with what became of it. */
+import { WHATSAPP } from '../../../db/delivery/channel.sql.ts'
+import { requeueOne } from '../../../db/delivery/requeue.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { normalisePhone } from '../../../db/text/phone.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+import { type MessageFilter, messagesFound } from '../../../db/whatsapp/find.sql.ts'
+import { showMessage } from '../../../db/whatsapp/show.ts'
+import { WHATSAPP_LADDER } from '../../../db/whatsapp/status.ts'
+import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/whatsapp/templates.sql.ts'
+import { act, inTeam } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import type { Field, Section } from '../section.ts'
+import { messageMoments, waitingAlerts } from '../story.ts'
+
+/** The filter that the address holds. @throws Refusal bad_request. */
+function filterOf(query: URLSearchParams): MessageFilter {
+  const template_id = given(query, 'template')
+  if (template_id !== undefined && !isUuid(template_id))
+    throw new Refusal('bad_request', 'template must be the id of a template')
+  const number = given(query, 'recipient')
+  const phone = number === undefined ? null : normalisePhone(number)
+  if (number !== undefined && phone === null)
+    throw new Refusal('bad_request', 'recipient must be a number, such as +15551234567')
+  return {
+    recipient: phone?.e164,
+    id: given(query, 'id'),
+    status: WHATSAPP_LADDER.find((word) => word === given(query, 'status')),
+    template_id,
+    from: dayOf(query, 'from'),
+    to: dayOf(query, 'to', 1),
+  }
+}
+
+const fieldsOf = (templates: readonly WhatsappTemplateRow[]): Field[] => [
+  { name: 'recipient', label: 'Number', type: 'search', placeholder: '+15551234567' },
+  { name: 'id', label: 'Id (ours, yours, the provider’s)', type: 'search' },
+  { name: 'status', label: 'Status', type: 'select', options: anyOf(WHATSAPP_LADDER) },
+  {
+    name: 'template',
+    label: 'Template',
+    type: 'select',
+    options: [
+      ...anyOf([]),
+      ...templates.map(({ id, name, language }) => ({ value: id, label: `${name} (${language})` })),
+    ],
+  },
+  { name: 'from', label: 'From day (UTC)', type: 'date' },
+  { name: 'to', label: 'To day', type: 'date' },
+]
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/whatsapp',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, query, now } = request
+    const templates = await templatesOfTeam(database, team.id)
+    const names = new Map(templates.map(({ id, name }) => [id, name]))
+    const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
+    const found = await messagesFound(database, team.id, filterOf(query), page)
+    const { rows, next } = pageOf(request, found, ({ id }) => id)
+    const here = teamPath(team, 'whatsapp')
+    return show({
+      title: 'WhatsApp',
+      sections: [
+        {
+          kind: 'filter',
+          action: here,
+          method: 'get',
+          fields: filled(fieldsOf(templates), query),
+          submit: 'Find',
+          reset: query.size > 0 ? { href: here, label: 'Clear' } : null,
+        },
+        {
+          kind: 'table',
+          id: 'list',
+          live: !query.has('before'),
+          columns: ['Status', 'To', 'Template', 'Country', 'Accepted'].map((label) => ({ label })),
+          rows: rows.map((message) => ({
+            cells: [
+              status(message.status),
+              text(message.recipient, { href: teamPath(team, 'whatsapp', message.id) }),
+              text(names.get(message.template_id) ?? message.template_id),
+              text(message.country),
+              time(message.created_at, now),
+            ],
+          })),
+          next,
+          empty: query.size > 0 ? 'No message matches.' : 'No messages yet. Send the first one with the API.',
+        },
+      ],
+    })
+  },
+}
+
+const message: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/whatsapp/:id',
+  access: 'viewer',
+  async handle({ team, params, now }, { database }) {
+    const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
+    const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
+    const alerts = waitingAlerts(row, now)
+    const parameters = Object.entries(row.parameters)
+    const sections: Section[] = [
+      ...(alerts.length > 0
+        ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
+        : []),
+      {
+        kind: 'facts',
+        id: 'facts',
+        live: true,
+        facts: [
+          { label: 'Status', cell: status(row.status) },
+          { label: 'To', cell: text(row.to, { copy: true }) },
+          { label: 'Country', cell: text(row.country) },
+          {
+            label: 'Template',
+            cell: text(template ? `${template.name} (${template.language})` : row.template_id, {
+              href: teamPath(team, 'whatsapp-templates', row.template_id),
+            }),
+          },
+          { label: 'Accepted', cell: time(row.created_at, now) },
+          ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
+          { label: 'Id', cell: text(row.id, { code: true, copy: true }) },
+          { label: 'Your key', cell: text(row.idempotency_key) },
+          { label: 'Provider’s id', cell: text(row.provider_message_id) },
+        ],
+      },
+      ...(team.role !== 'viewer' && row.waiting
+        ? [
+            {
+              kind: 'actions' as const,
+              forms: [
+                {
+                  action: teamPath(team, 'whatsapp', row.id, 'requeue'),
+                  method: 'post' as const,
+                  fields: [],
+                  submit: 'Try again now',
+                },
+              ],
+            },
+          ]
+        : []),
+      {
+        kind: 'timeline',
+        id: 'timeline',
+        live: true,
+        title: 'What happened',
+        moments: messageMoments(row, now),
+        empty: 'Nothing has happened yet.',
+      },
+      ...(parameters.length === 0
+        ? []
+        : [
+            {
+              kind: 'facts' as const,
+              title: 'Parameters',
+              facts: parameters.map(([label, value]) => ({ label, cell: text(value) })),
+            },
+          ]),
+    ]
+    return show({
+      title: `To ${row.to}`,
+      back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
+      sections,
+    })
+  },
+}
+
+const requeue: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/whatsapp/:id/requeue',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params } = request
+    const id = params.id ?? ''
+    await act(request, deps, inTeam(request, 'whatsapp.requeue', id), ({ tx, now }) =>
+      requeueOne({ tx, now, queue: deps.queue }, WHATSAPP, { team_id: team.id, id }),
+    )
+    deps.wake('deliver-whatsapp')
+    return redirect(teamPath(team, 'whatsapp', id), 'It is tried again now.')
+  },
+}
+
+export const whatsappPages = [list, message, requeue]

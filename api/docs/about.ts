@@ -1,0 +1,27 @@
+/**
+ * What the description says of a route beside what the route's shapes say: words, answers, refusals, examples.
+ * The examples work: a test sends each of them.
+ */
+import type { Code } from '../../db/errors.ts'
+import type { Component } from './components.ts'
+
+export type Group = 'Emails' | 'WhatsApp' | 'Contacts' | 'Plans'
+
+export type About = {
+  /** The operation's name in generated clients. */
+  id: string
+  group: Group
+  summary: string
+  /** A paragraph each. */
+  description?: readonly string[]
+  /** What has to be said of a field, by its name: of the body, the query or the path. */
+  notes?: Readonly<Record<string, string>>
+  /** An example of the body. */
+  example?: Readonly<Record<string, unknown>>
+  /** The answers that are no refusal; without a component the body is empty. */
+  answers: Readonly<Record<number, { when: string; body?: Component }>>
+  /** The refusals of its own; those that every route of its kind has are added. */
+  refusals: readonly Code[]
+  /** Whether its answers tell how the team stands with its send rate. */
+  rated?: boolean
+}

@@ -1,0 +1,158 @@
+/** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
+
+export type Guide = { id: string; title: string; html: string }
+
+/** A listing; what is in it is HTML already. */
+const code = (text: string): string => `<pre tabindex="0"><code>${text.trim()}</code></pre>`
+
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const line = (tag: string, cells: readonly string[]): string =>
+    `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`
+  return `<div class="wide" tabindex="0"><table><thead>${line('th', head)}</thead><tbody>${rows.map((row) => line('td', row)).join('')}</tbody></table></div>`
+}
+
+export const GUIDES: readonly Guide[] = [
+  {
+    id: 'first-email',
+    title: 'Your first email',
+    html: `<p>You need an API key with the scope <code>emails:send</code> and a verified sending domain. <code>npm start</code>
+makes both for trying things out (its domain is <code>demo.test</code>) and prints a call to paste.</p>
+${code(`
+export HELIOGRAPH_URL=http://localhost:3000
+export HELIOGRAPH_KEY=hg_…
+curl "$HELIOGRAPH_URL/v1/emails" \\
+  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"subject":"Hello","html":"&lt;p&gt;Hello&lt;/p&gt;"}'
+`)}
+<p>A <code>201</code> means that the email is stored and will be delivered, whatever happens to any process. What became of
+it is in the dashboard.</p>`,
+  },
+  {
+    id: 'retries',
+    title: 'Idempotency and retries',
+    html: `<p>Give every send an <code>idempotency_key</code> of your own, such as <code>order-1001-shipped</code>: in the body, or for
+a single send in the <code>Idempotency-Key</code> header. The first call stores the email and answers <code>201</code>. Every
+repetition answers <code>200</code> with the same email, sends nothing again and costs nothing. So after a timeout, a lost
+connection, a <a href="#unavailable"><code>503</code></a> or a <a href="#rate_limited"><code>429</code></a> just repeat the
+call with the same key, after <code>Retry-After</code> seconds where the answer has it.</p>
+<p>Keys are per team and per channel, and are kept as long as the email. Other refusals (<code>4xx</code>) will be the same
+next time: change the call instead.</p>`,
+  },
+  {
+    id: 'batches',
+    title: 'Batches',
+    html: `<p>One call takes up to 100 emails, 100 WhatsApp messages or 1,000 contacts, and is many times cheaper than single
+ones. It answers <code>200</code> with an item for each of yours, in order: an <code>id</code>, or an <code>error</code> with
+the same codes as a single call. An item that fails leaves the others alone.</p>
+<p>To send a batch with retries, give each item a key of its own, then send again only the items that came back as
+<a href="#rate_limited"><code>rate_limited</code></a>, and the whole call when there was no answer:</p>
+${code(`
+let left = emails                       // each with its own idempotency_key
+while (left.length &gt; 0) {
+  const answer = await fetch(url + '/v1/emails/batch', {
+    method: 'POST',
+    headers: { Authorization: 'Bearer ' + key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ emails: left }),
+  }).catch(() =&gt; null)
+  if (answer?.ok) {
+    const { data } = await answer.json()
+    for (const { index, error } of data)
+      if (error &amp;&amp; error.code !== 'rate_limited') console.error(left[index].to, error.message)
+    left = data.filter(({ error }) =&gt; error?.code === 'rate_limited').map(({ index }) =&gt; left[index])
+  } else if (answer &amp;&amp; answer.status !== 429 &amp;&amp; answer.status &lt; 500) {
+    throw new Error(await answer.text())  // it would be refused again
+  }
+  const wait = Number(answer?.headers.get('Retry-After') ?? 1)
+  if (left.length &gt; 0) await new Promise((resolve) =&gt; setTimeout(resolve, wait * 1000))
+}
+`)}
+<p>A batch that would not fit the allowance is refused as a whole with <a href="#quota_exceeded"><code>402</code></a>: then
+nothing of it is sent.</p>`,
+  },
+  {
+    id: 'templates',
+    title: 'Templates',
+    html: `<p>Email templates have slots such as <code>{{name}}</code> (letters, digits, <code>_</code>, <code>-</code>, <code>.</code>).
+<code>variables</code> fills them, HTML-escaped; every slot has to be filled, surplus variables are ignored. A template wins
+over <code>html</code>. A changed template is a new version: emails that were sent keep theirs. The slot
+<code>{{unsubscribe_url}}</code> is filled for an email to one stored contact.</p>
+<p>WhatsApp templates are those that the provider approved. Their slots are named by place: <code>body:1</code>,
+<code>header:1</code>, <code>url:1</code>. Every declared slot is required, and no other is taken.</p>`,
+  },
+  {
+    id: 'provider-webhooks',
+    title: 'Webhooks of providers',
+    html: `<p>Deliveries, bounces and complaints come from your mail server, Amazon SES or the WhatsApp Cloud API to
+<code>POST /hooks/smtp</code>, <code>/hooks/ses</code> and <code>/hooks/whatsapp</code>. Each is proved genuine before it is
+believed: by a bearer token, by the signature of SNS, by the HMAC of your app secret. They move the status of messages,
+and set contacts to <code>bounced</code> or <code>complained</code>. The operator sets them up once; your code has nothing to do.</p>`,
+  },
+  {
+    id: 'limits',
+    title: 'Limits and quotas',
+    html: `${table(
+      ['Limit', 'Value', 'Past it'],
+      [
+        ['Emails of a period', 'by plan', '<a href="#quota_exceeded"><code>402 quota_exceeded</code></a>'],
+        [
+          'Sends per second',
+          'by plan; bursts of 5 times that',
+          '<a href="#rate_limited"><code>429 rate_limited</code></a>',
+        ],
+        ['Stored contacts', 'by plan', '<a href="#quota_exceeded"><code>402 quota_exceeded</code></a>'],
+        [
+          'Items of a batch',
+          '100 emails, 100 messages, 1,000 contacts',
+          '<a href="#batch_too_large"><code>400 batch_too_large</code></a>',
+        ],
+        [
+          'Recipients',
+          '50 an email, 50 a WhatsApp message',
+          '<a href="#bad_request"><code>400 bad_request</code></a>',
+        ],
+        ['html and text', '1 MiB each', '<a href="#bad_request"><code>400 bad_request</code></a>'],
+        ['A body', '10 MiB', '<a href="#payload_too_large"><code>413 payload_too_large</code></a>'],
+      ],
+    )}
+<p>Quotas are exact and per team: never one email over. Deleting an email frees its place. Free plans count by calendar
+month in UTC, paid ones by the period of the subscription.</p>`,
+  },
+  {
+    id: 'errors',
+    title: 'Errors',
+    html: `<p>Every failure is <code>{"error": {"code": …, "message": …}}</code> and nothing else. The code is for programs and is
+explained <a href="#codes">below</a>; the message is for people, and names the field and what it must be. Every answer has
+an <code>X-Request-Id</code>, your own if you sent one: tell it to the operator.</p>`,
+  },
+  {
+    id: 'from-resend',
+    title: 'Going from Resend',
+    html: `<p>The official <code>resend</code> package works for <code>emails.send</code>, <code>contacts.create</code> and
+<code>contacts.get</code> when it is pointed here:</p>
+${code('RESEND_BASE_URL="$HELIOGRAPH_URL/v1" RESEND_API_KEY="$HELIOGRAPH_KEY" node your-program.js')}
+${table(
+  ['', 'Resend', 'Here'],
+  [
+    ['<code>to</code>', 'a string or an array', 'an array'],
+    [
+      'Content',
+      '<code>html</code>, <code>text</code> or <code>react</code>',
+      '<code>html</code> or <code>template_id</code>; <code>text</code> beside it',
+    ],
+    ['<code>tags</code>', 'objects', 'strings'],
+    [
+      '<code>cc</code>, <code>bcc</code>, <code>attachments</code>, <code>scheduled_at</code>',
+      'yes',
+      'refused by name',
+    ],
+    ['Idempotency', 'the header, for 24 hours', 'the header or the field, as long as the email'],
+    ['Batch', 'an array', '<code>{"emails": […]}</code>, an outcome for each item'],
+    ['Answer of a send', 'the id', 'the whole email, its id in it'],
+    ['Errors', '<code>{name, message, statusCode}</code>', '<code>{error: {code, message}}</code>'],
+    ['Contacts', 'in audiences', 'one per address and team, with topics and properties'],
+    ['Reading, cancelling, webhooks to you', 'by API', 'in the dashboard'],
+  ],
+)}`,
+  },
+]

@@ -1,0 +1,63 @@
+/**
+ * JSON schemas of what the API takes, from the same yup schemas that validate it. Each building block of
+ * db/text/fields.ts says in its `meta` what it is; this adds lists, choices and which fields have to be there.
+ */
+import type { AnyObject, ObjectSchema, SchemaDescription } from 'yup'
+import type { Described, EitherOf } from '../../db/text/fields.ts'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+type Description = SchemaDescription & { innerType?: SchemaDescription; fields?: Record<string, Description> }
+
+/** What a test of yup's own bounds, under the name that JSON Schema has for it. */
+const BOUNDS: Record<string, string> = { min: 'minItems', max: 'maxItems' }
+
+function schemaOfField(field: Description): JsonSchema {
+  const known = (field.meta as Partial<Described> | undefined)?.jsonSchema
+  if (known) return field.oneOf.length > 0 ? { ...known, enum: field.oneOf } : known
+  if (field.type !== 'array' || !field.innerType)
+    throw new Error(`a field of type ${field.type} says nothing of itself`)
+  const bounds = field.tests.flatMap(({ name, params }) => {
+    const bound = BOUNDS[name ?? '']
+    return bound === undefined ? [] : [[bound, params?.[name ?? '']]]
+  })
+  return {
+    type: 'array',
+    items: schemaOfField(field.innerType as Description),
+    ...Object.fromEntries(bounds),
+  }
+}
+
+/** Whether a field is only there to be refused. */
+const isRefused = (schema: JsonSchema): boolean => 'not' in schema
+
+/** The fields that a schema takes, with what has to be said of each. */
+export function fieldsOf(
+  schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
+  notes: Readonly<Record<string, string>>,
+): { name: string; required: boolean; schema: JsonSchema }[] {
+  const { fields } = schema.describe() as Description
+  return Object.entries(fields ?? {}).flatMap(([name, field]) => {
+    const own = schemaOfField(field)
+    if (isRefused(own)) return []
+    const description = [notes[name], own.description].filter((text) => text !== undefined).join(' ')
+    const said = description === '' ? own : { ...own, description }
+    return [{ name, required: !field.optional, schema: said }]
+  })
+}
+
+/** The schema of a JSON object. */
+export function objectSchemaOf(
+  schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
+  notes: Readonly<Record<string, string>>,
+): JsonSchema {
+  const fields = fieldsOf(schema, notes)
+  const required = fields.filter((field) => field.required).map(({ name }) => name)
+  const { eitherOf } = ((schema.describe() as Description).meta ?? {}) as Partial<EitherOf>
+  return {
+    type: 'object',
+    properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
+    ...(required.length > 0 ? { required } : {}),
+    ...(eitherOf ? { anyOf: eitherOf.map((name) => ({ required: [name] })) } : {}),
+  }
+}

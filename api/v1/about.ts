@@ -1,0 +1,213 @@
+/** What the API's description says of each endpoint in words (contract §4). What it takes is said by its schemas. */
+import type { About } from '../docs/about.ts'
+
+const EMAIL = { email: 'ana@example.org' }
+const NOT_FOUND = ['contact_not_found'] as const
+const SEND = {
+  idempotency_key:
+    'A replay answers the original row and costs nothing. The Idempotency-Key header counts as well.',
+  template_id: 'A template of the dashboard; it wins over html.',
+} as const
+
+const EMAIL_NOTES = {
+  ...SEND,
+  from: 'hello@example.com or Acme <hello@example.com>; its domain must be a verified one of the team.',
+  to: 'All of them share one message; each may have a name.',
+  html: 'Sent as given.',
+  variables: 'Fill the {{name}} slots of the template, HTML-escaped. Surplus ones are ignored.',
+  text: 'The plain-text alternative; it wins over the template’s.',
+  headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
+  reply_to: 'Reduced to its bare address.',
+  tags: 'For finding it again in the dashboard.',
+}
+
+const EMAIL_REFUSALS = [
+  ...(['invalid_from', 'invalid_headers', 'invalid_reply_to', 'from_domain_not_verified'] as const),
+  ...(['domain_not_allowed', 'not_found', 'quota_exceeded', 'rate_limited'] as const),
+]
+
+const ANEMAIL = {
+  from: 'Acme <hello@example.com>',
+  to: ['Ana <ana@example.org>'],
+  subject: 'Your order has shipped',
+  html: '<p>It is on its way.</p>',
+}
+
+const MESSAGE_NOTES = {
+  ...SEND,
+  template_id: 'A template of the dashboard, approved by the provider.',
+  to: 'Numbers in E.164 form; separators are stripped, and each number gets a message of its own.',
+  parameters: 'Every slot that the template declares, such as body:1, and no other.',
+}
+
+const MESSAGE_REFUSALS = [
+  ...(['invalid_phone', 'not_found', 'template_disabled', 'template_unsupported'] as const),
+  ...(['invalid_params', 'quota_exceeded'] as const),
+]
+
+const AMESSAGE = {
+  template_id: '01920000-0000-7000-8000-000000000000',
+  to: ['+15555550101'],
+  parameters: { 'body:1': 'Ana' },
+}
+
+const CONTACT_NOTES = {
+  email: 'Unique in the team, whatever its case.',
+  properties: 'Free text by name.',
+  topic_ids: 'Topics that the contact subscribes to.',
+}
+
+const BATCH_ANSWER = {
+  when: 'What became of each item, in the order of the call.',
+  body: 'BatchResult',
+} as const
+
+export const ABOUT = {
+  sendEmail: {
+    id: 'sendEmail',
+    group: 'Emails',
+    summary: 'Send one email',
+    description: ['Stores the email and queues it for delivery. Either html or template_id is required.'],
+    notes: EMAIL_NOTES,
+    example: { ...ANEMAIL, idempotency_key: 'order-1001-shipped' },
+    answers: {
+      201: { when: 'Stored and queued.', body: 'Email' },
+      200: { when: 'A replay: the email that was stored under this key.', body: 'Email' },
+    },
+    refusals: EMAIL_REFUSALS,
+    rated: true,
+  },
+  sendEmails: {
+    id: 'sendEmails',
+    group: 'Emails',
+    summary: 'Send up to 100 emails',
+    description: [
+      'Each item is judged by itself, but for the allowance: when the new emails would not all fit, nothing is sent.',
+    ],
+    notes: EMAIL_NOTES,
+    example: {
+      emails: [
+        { ...ANEMAIL, idempotency_key: 'order-1001' },
+        { ...ANEMAIL, idempotency_key: 'order-1002' },
+      ],
+    },
+    answers: { 200: BATCH_ANSWER },
+    refusals: ['batch_too_large', 'quota_exceeded'],
+    rated: true,
+  },
+  sendWhatsapp: {
+    id: 'sendWhatsapp',
+    group: 'WhatsApp',
+    summary: 'Send a template message to 1 to 50 numbers',
+    notes: MESSAGE_NOTES,
+    example: { ...AMESSAGE, idempotency_key: 'order-1001-shipped' },
+    answers: {
+      201: { when: 'Stored and queued, a message for each number.', body: 'WhatsappMessages' },
+      200: {
+        when: 'A replay: the messages that were stored under this key, as they stand.',
+        body: 'WhatsappMessages',
+      },
+    },
+    refusals: MESSAGE_REFUSALS,
+  },
+  sendWhatsapps: {
+    id: 'sendWhatsapps',
+    group: 'WhatsApp',
+    summary: 'Send up to 100 template messages',
+    description: ['The id of an item is that of its first message.'],
+    notes: MESSAGE_NOTES,
+    example: { messages: [AMESSAGE] },
+    answers: { 200: BATCH_ANSWER },
+    refusals: ['batch_too_large', 'quota_exceeded'],
+  },
+  createContact: {
+    id: 'createContact',
+    group: 'Contacts',
+    summary: 'Create a contact',
+    notes: CONTACT_NOTES,
+    example: { ...EMAIL, properties: { name: 'Ana' } },
+    answers: { 201: { when: 'Created, subscribed.', body: 'Contact' } },
+    refusals: ['contact_exists', 'quota_exceeded'],
+  },
+  listContacts: {
+    id: 'listContacts',
+    group: 'Contacts',
+    summary: 'List contacts, newest first',
+    notes: {
+      limit: 'The size of a page; 20 when left out.',
+      cursor: 'next_cursor of the page before.',
+      email: 'A part of the email, whatever its case.',
+    },
+    answers: { 200: { when: 'A page; next_cursor is there while more follow.', body: 'ContactPage' } },
+    refusals: [],
+  },
+  getContact: {
+    id: 'getContact',
+    group: 'Contacts',
+    summary: 'Read a contact',
+    answers: { 200: { when: 'The contact.', body: 'Contact' } },
+    refusals: NOT_FOUND,
+  },
+  changeContact: {
+    id: 'changeContact',
+    group: 'Contacts',
+    summary: 'Change a contact',
+    notes: { properties: 'Replace the whole map.', topic_ids: 'Replace the topics.' },
+    example: { properties: { name: 'Ana', city: 'Lisbon' } },
+    answers: { 200: { when: 'The contact as it is now.', body: 'Contact' } },
+    refusals: NOT_FOUND,
+  },
+  deleteContact: {
+    id: 'deleteContact',
+    group: 'Contacts',
+    summary: 'Delete a contact',
+    answers: { 204: { when: 'Deleted.' } },
+    refusals: NOT_FOUND,
+  },
+  upsertContacts: {
+    id: 'upsertContacts',
+    group: 'Contacts',
+    summary: 'Create or change up to 1,000 contacts',
+    description: [
+      'Keyed on email. Of contacts that exist only properties are written. Items that do not fit the allowance come back as quota_exceeded.',
+    ],
+    notes: { properties: 'Replace the whole map when given.' },
+    example: { contacts: [{ ...EMAIL, properties: { name: 'Ana' } }, { email: 'ben@example.org' }] },
+    answers: { 200: BATCH_ANSWER },
+    refusals: ['batch_too_large', 'quota_exceeded'],
+  },
+  unsubscribeContact: {
+    id: 'unsubscribeContact',
+    group: 'Contacts',
+    summary: 'Unsubscribe a contact',
+    answers: { 200: { when: 'The contact, unsubscribed. Repeating it changes nothing.', body: 'Contact' } },
+    refusals: NOT_FOUND,
+  },
+  resubscribeContact: {
+    id: 'resubscribeContact',
+    group: 'Contacts',
+    summary: 'Subscribe a contact again',
+    answers: { 200: { when: 'The contact, subscribed.', body: 'Contact' } },
+    refusals: ['contact_not_found', 'contact_suppressed'],
+  },
+  unsubscribeEmail: {
+    id: 'unsubscribeEmail',
+    group: 'Contacts',
+    summary: 'Unsubscribe an address in one call',
+    notes: { topic_ids: 'Leave these topics only; the status stays.' },
+    example: EMAIL,
+    answers: { 204: { when: 'Unsubscribed.' } },
+    refusals: NOT_FOUND,
+  },
+  listPlans: {
+    id: 'listPlans',
+    group: 'Plans',
+    summary: 'Read the catalog of plans',
+    notes: { locale: 'en or fr; en for any other.' },
+    answers: {
+      200: { when: 'The catalog, cached for a minute.', body: 'Catalog' },
+      304: { when: 'Not changed since the ETag that If-None-Match names.' },
+    },
+    refusals: [],
+  },
+} as const satisfies Record<string, About>

@@ -1,0 +1,50 @@
+/**
+ * The queues for an operator's eyes, and their dead letters moved back.
+ * Promises: what moves back is told in the timelines of its messages, in the same transaction.
+ */
+import { liveProcesses } from '../fleet/fleet.sql.ts'
+import { FORGOTTEN } from '../fleet/fleet.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
+import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
+import { pausedQueues } from '../queue/pauses.sql.ts'
+import { EMAIL, WHATSAPP } from './channel.sql.ts'
+import { noteRedriven } from './requeue.ts'
+
+export const QUEUES = Object.keys(JOBS) as JobName[]
+
+export type ShownQueue = QueueStatus & {
+  paused: boolean
+  workers: { host: string; pid: number; seen_at: string }[]
+}
+
+/** Each queue as it stands, with the workers on it and their last sign of life. */
+export async function listQueues(database: Database): Promise<ShownQueue[]> {
+  const processes = await liveProcesses(database, FORGOTTEN)
+  const paused = await pausedQueues(database)
+  return (await queueStatus(database)).map((queue) => ({
+    ...queue,
+    paused: paused.has(queue.queue),
+    workers: processes
+      .filter(({ queues }) => queues.includes(queue.queue))
+      .map(({ host, pid, seen_at }) => ({ host, pid, seen_at })),
+  }))
+}
+
+/** What a queue's rows are told when their dead letters move back. */
+type Moved = { [J in JobName]?: (at: { tx: Tx; now: Date }, payloads: Payload<J>[]) => Promise<unknown> }
+
+const MOVED: Moved = {
+  'deliver-email': (at, payloads) => noteRedriven(at, EMAIL, payloads),
+  'deliver-whatsapp': (at, payloads) => noteRedriven(at, WHATSAPP, payloads),
+}
+
+/** Moves a queue's dead letters back, so that they are tried again. @returns how many. */
+export async function redriveQueue<J extends JobName>(
+  { database, queue, now }: { database: Database; queue: Pick<Producer, 'redrive'>; now: Date },
+  job: J,
+): Promise<number> {
+  const moved = async (tx: Tx, payloads: Payload<J>[]) => void (await MOVED[job]?.({ tx, now }, payloads))
+  return queue.redrive(database, job, moved)
+}

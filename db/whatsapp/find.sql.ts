@@ -1,0 +1,54 @@
+/**
+ * The query behind every search of WhatsApp messages: one filter, newest first, a page at a time.
+ * Promises: pages by key, never by offset or count; an unset part of the filter costs nothing.
+ */
+import { sql } from 'slonik'
+import type { Tx } from '../postgres/pool.ts'
+import { firstIdAt } from '../text/ids.ts'
+import { isUuid } from '../text/strings.ts'
+import { messageColumns, messageRow, messageTables, type WhatsappRow } from './messages.sql.ts'
+import type { WhatsappStatus } from './status.ts'
+
+/** Every part that is set has to fit. */
+export type MessageFilter = {
+  /** A number in E.164 form. */
+  recipient?: string | undefined
+  /** The message's own id, its request's idempotency key, or the provider's id for it. */
+  id?: string | undefined
+  status?: WhatsappStatus | undefined
+  template_id?: string | undefined
+  /** Accepted at this time or later. */
+  from?: Date | undefined
+  /** Accepted before this time. */
+  to?: Date | undefined
+}
+
+const anyIdIs = (id: string) => {
+  const own = isUuid(id) ? sql.fragment`m.id = ${id.toLowerCase()} or` : sql.fragment``
+  return sql.fragment`(${own} r.idempotency_key = ${id} or m.provider_message_id = ${id})`
+}
+
+/** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
+export async function messagesFound(
+  tx: Tx,
+  teamId: string,
+  { recipient, id, status, template_id: template, from, to }: MessageFilter,
+  { before, limit }: { before?: string | undefined; limit: number },
+): Promise<readonly WhatsappRow[]> {
+  const parts = [
+    sql.fragment`m.team_id = ${teamId}`,
+    recipient !== undefined && sql.fragment`m.recipient = ${recipient}`,
+    id !== undefined && anyIdIs(id),
+    status !== undefined && sql.fragment`m.status = ${status}`,
+    template !== undefined && sql.fragment`r.template_id = ${template}`,
+    from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,
+    to !== undefined && sql.fragment`m.id < ${firstIdAt(to)}`,
+    before !== undefined && sql.fragment`m.id < ${before}`,
+  ]
+  const fits = sql.join(
+    parts.filter((part) => typeof part === 'object'),
+    sql.fragment` and `,
+  )
+  return tx.any(sql.type(messageRow)`
+    select ${messageColumns} from ${messageTables} where ${fits} order by m.id desc limit ${limit}`)
+}

@@ -1,0 +1,63 @@
+/** A team's WhatsApp pages: finding a message, why it stands as it does, and the templates. */
+import t from 'tap'
+import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { aMessage, makeTemplate, rowsOf } from '../../support/whatsapp.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
+const parameters = Object.fromEntries(template.slots.map((slot) => [slot, `<b>${slot}</b>`]))
+await service.call('POST', '/v1/whatsapp/messages', {
+  key: team.key,
+  body: aMessage(template.id, { to: ['+15555550101', '+15555550102'], parameters, idempotency_key: 'wa-1' }),
+})
+const [first] = await rowsOf(service, team.id)
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const path = `/teams/${team.id}/whatsapp`
+
+t.test('a message is found by its number, any of its ids, status and template', async (t) => {
+  for (const query of [
+    'recipient=%2B1+555+555+0101',
+    `id=${first?.id}`,
+    `status=queued&template=${template.id}&recipient=%2B15555550101`,
+  ]) {
+    const page = await viewer.get(`${path}?${query}`)
+    shows(t, page, /\+15555550101/)
+    t.notMatch(page.html, /\+15555550102/, query)
+  }
+  const both = await viewer.get(`${path}?id=wa-1`)
+  shows(t, both, /\+15555550101/)
+  shows(t, both, /\+15555550102/)
+  shows(t, await viewer.get(`${path}?status=read`), /No message matches/)
+  t.equal((await viewer.get(`${path}?recipient=nobody`)).status, 400)
+})
+
+t.test('a message shows its parameters as text, its timeline and why it waits', async (t) => {
+  const page = await viewer.get(`${path}/${first?.id}`)
+  shows(t, page, /order_ready \(en_US\)/)
+  shows(t, page, /The API accepted it/)
+  shows(t, page, /No worker has taken it yet/)
+  t.notMatch(page.html, /<b>body/)
+  t.notMatch(page.html, /Try again now/, 'a viewer only reads')
+})
+
+t.test('an editor has a waiting message tried again', async (t) => {
+  const done = await editor.post(`${path}/${first?.id}/requeue`)
+  t.equal(done.status, 303)
+  shows(t, await editor.get(`${path}/${first?.id}`), /It was requeued/)
+})
+
+t.test('templates show their state, slots and the provider’s object; one is added as JSON', async (t) => {
+  const list = `/teams/${team.id}/whatsapp-templates`
+  shows(t, await viewer.get(list), /order_ready en_US approved/)
+  shows(t, await viewer.get(`${list}/${template.id}`), /url:1/)
+  const definition = JSON.stringify({ ...DEMO_TEMPLATE, name: 'second' })
+  const added = await editor.post(list, { definition })
+  shows(t, await editor.get(added.location ?? ''), /second/)
+  const broken = await editor.post(list, { definition: '{' })
+  t.equal(broken.status, 400)
+  shows(t, broken, /not valid JSON/)
+})

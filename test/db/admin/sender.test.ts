@@ -1,0 +1,90 @@
+/** The CLI's verbs about senders, paused queues and requeueing by filter: design §4; decisions: requeue. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { noteRecovery, noteTrouble } from '../../../db/senders/trouble.ts'
+import { adminCli } from '../../support/admin.ts'
+import { openStore } from '../../support/stored-emails.ts'
+
+const store = await openStore(t)
+const { database } = store
+const cli = adminCli({ DATABASE_URL: store.url })
+const SENDER = { key: 'smtp:relay.test', ceiling: 200, on_demand: true }
+const START = Date.now() - 60_000
+const at = (seconds: number): Date => new Date(START + seconds * 1_000)
+
+const trouble = (seconds: number, began = seconds, words = '554 5.7.1 No') =>
+  database.transaction((tx) =>
+    noteTrouble({ tx, now: at(seconds) }, SENDER, { kind: 'setup', words, began_at: at(began) }),
+  )
+
+t.test(
+  'pauses grow to half a minute; what began before the trouble was known says nothing new',
+  async (t) => {
+    t.equal(await trouble(0), 2)
+    t.equal(await trouble(1, -5), null)
+    t.strictSame(
+      [await trouble(3), await trouble(8), await trouble(17), await trouble(34), await trouble(60, 50)],
+      [4, 8, 16, 30, 30],
+    )
+  },
+)
+
+t.test('sender list tells what stops a sender and what happened to it; sender resume ends it', async (t) => {
+  const [shown] = await cli.json(['sender', 'list'])
+  t.match(shown, {
+    key: 'smtp:relay.test',
+    state: 'paused',
+    reason: '554 5.7.1 No',
+    troubles: 6,
+    events: [{ kind: 'paused', detail: '554 5.7.1 No' }],
+  })
+  t.equal(shown.events.length, 1, 'told once, not at each probe')
+  t.match(await cli.json(['sender', 'resume', 'smtp:relay.test']), { state: 'sending', paused_until: null })
+  t.match(await cli.json(['sender', 'list']), [{ state: 'sending', events: [{ kind: 'resumed' }, {}] }])
+  t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /there is no sender smtp:nobody.test/)
+})
+
+t.test('a message that was begun after the trouble and was taken ends it, once', async (t) => {
+  await trouble(70)
+  const recover = (began: number) =>
+    database.transaction((tx) => noteRecovery({ tx, now: at(80) }, SENDER, at(began)))
+  t.notOk(await recover(69))
+  t.ok(await recover(75))
+  t.notOk(await recover(76))
+  t.equal(await trouble(81, 74), null, 'a late fault of before')
+})
+
+t.test('queue pause keeps a queue from being worked on, and queue status says so', async (t) => {
+  t.strictSame(await cli.json(['queue', 'pause', 'deliver-email']), { queue: 'deliver-email', paused: true })
+  t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', paused: true }])
+  const id = await store.team()
+  const row = await store.email(id)
+  t.match(await cli.json(['email', 'show', id, row.id]), {
+    waiting: { state: 'not_taken_yet', queue_paused: true },
+  })
+  t.match(await cli.json(['email', 'requeue', id, row.id]), { paused: [{ what: 'queue deliver-email' }] })
+  t.strictSame(await cli.json(['queue', 'resume', 'deliver-email']), {
+    queue: 'deliver-email',
+    paused: false,
+  })
+})
+
+t.test('email requeue takes all that match, and with --force what was refused and never taken', async (t) => {
+  const id = await store.team()
+  const [queued, refused, taken] = [await store.email(id), await store.email(id), await store.email(id)]
+  await database.query(sql.unsafe`update emails set status = 'bounced' where id = ${refused.id}`)
+  await database.query(sql.unsafe`
+    update emails set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
+  t.match(await cli.fault(['email', 'requeue', id]), /name one message, or a filter/)
+  t.match(await cli.fault(['email', 'requeue', id, refused.id]), /the email is bounced/)
+  const dry = await cli.json(['email', 'requeue', id, '--since', '2026-01-01', '--force', '--dry-run'])
+  t.match(dry, { requeued: 2, dry_run: true, requeued_at: null })
+  t.match(await cli.json(['email', 'show', id, refused.id]), { status: 'bounced', requeued_at: null })
+  t.strictSame((await cli.json(['email', 'requeue', id, '--status', 'queued'])).ids, [queued.id])
+  const forced = await cli.json(['email', 'requeue', id, '--status', 'bounced', '--force'])
+  t.strictSame(forced.ids, [refused.id], 'what the provider has taken is left alone')
+  t.match(await cli.json(['email', 'show', id, refused.id]), {
+    status: 'queued',
+    waiting: { state: 'not_taken_yet' },
+  })
+})

@@ -1,0 +1,114 @@
+/** Claims: whose a job is, and how it ends; design §8 (kills), reliability §2 A (frozen workers). */
+import { sql } from 'slonik'
+import t from 'tap'
+import { number, object, string } from 'yup'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import type { FetchedJob } from '../../../db/queue/claims.ts'
+import type { End } from '../../../db/queue/jobs.ts'
+import { testDatabase } from '../../support/database.ts'
+import { until } from '../../support/worker.ts'
+
+const { url } = await testDatabase(t)
+const database = await openDatabase(url)
+t.teardown(() => database.end())
+const queue = await openConsumer(url, { connections: 3, onError: () => {} })
+t.teardown(() => queue.stop(1_000))
+const claims = queue.claims('ingest-report')
+t.teardown(() => claims.close())
+
+type Job = FetchedJob<'ingest-report'>
+
+const jobRow = object({
+  state: string().defined(),
+  attempt: number().defined(),
+  priority: number().defined(),
+  wait: number().defined(),
+})
+const rowOf = (id: string) =>
+  database.one(sql.type(jobRow)`
+    select state::text, retry_count as attempt, priority, extract(epoch from start_after - now()) as wait
+    from pgboss.job where id = ${id} and name = 'ingest-report'`)
+const end = (job: Job, how: End) => database.transaction((tx) => claims.settle(tx, new Map([[job, how]])))
+const due = (id: string) =>
+  database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
+
+let next = 0
+async function claimed(): Promise<Job> {
+  const report_id = `0190a1b2-0000-7000-8000-${String(++next).padStart(12, '0')}`
+  await database.transaction((tx) => queue.enqueue(tx, 'ingest-report', [{ report_id }]))
+  const [job] = await claims.fetch(1)
+  if (!job) throw new Error('nothing was claimed')
+  return job
+}
+
+t.test(
+  'a snoozed job keeps its priority and is no retry; its next attempt has a number of its own',
+  async (t) => {
+    const job = await claimed()
+    await database.query(sql.unsafe`update pgboss.job set priority = 7 where id = ${job.id}`)
+    await end(job, { end: 'snoozed', seconds: 100 })
+    const row = await rowOf(job.id)
+    t.match(row, { state: 'created', priority: 7 })
+    t.ok(row.wait > 90 && row.wait <= 100)
+    await due(job.id)
+    const [again] = await claims.fetch(1)
+    t.match(again, { id: job.id })
+    await end(job, { end: 'completed' })
+    t.match(await rowOf(job.id), { state: 'active' }, 'an attempt that is over ends nobody else’s')
+    await end(again as Job, { end: 'completed' })
+    t.match(await rowOf(job.id), { state: 'completed' })
+  },
+)
+
+t.test('a job that is tried again waits as long as it is told', async (t) => {
+  const job = await claimed()
+  await end(job, { end: 'again', seconds: 600 })
+  const row = await rowOf(job.id)
+  t.match(row, { state: 'retry' })
+  t.ok(row.wait > 590 && row.wait <= 600)
+})
+
+t.test('what is given up goes to the dead letters with its reason, whatever retries are left', async (t) => {
+  const job = await claimed()
+  await end(job, { end: 'given_up', reason: 'words' })
+  t.match(await rowOf(job.id), { state: 'failed' })
+  const dead = object({ reason: string().defined() })
+  const found = await database.any(sql.type(dead)`
+    select source_output ->> 'reason' as reason from pgboss.job where source_id = ${job.id}`)
+  t.strictSame(
+    found.map(({ reason }) => reason),
+    ['words'],
+  )
+})
+
+t.test('ends are part of their transaction', async (t) => {
+  const job = await claimed()
+  await database
+    .transaction(async (tx) => {
+      await claims.settle(tx, new Map([[job, { end: 'completed' }]]))
+      throw new Error('undone')
+    })
+    .catch(() => {})
+  t.match(await rowOf(job.id), { state: 'active' })
+  await end(job, { end: 'completed' })
+})
+
+t.test('a claim that somebody else has is not ours any more, as soon as a heartbeat tells', async (t) => {
+  const job = await claimed()
+  t.ok(claims.isHeld(job))
+  await database.query(sql.unsafe`update pgboss.job set retry_count = retry_count + 1 where id = ${job.id}`)
+  await until('the heartbeat has told', () => !claims.isHeld(job))
+})
+
+t.test('a frozen process holds nothing when it thaws, until a heartbeat confirms it', async (t) => {
+  const job = await claimed()
+  const { now } = performance
+  t.teardown(() => {
+    performance.now = now
+  })
+  performance.now = () => now.call(performance) + 9_000
+  t.notOk(claims.isHeld(job), 'nothing has confirmed it for 9 s')
+  performance.now = now
+  t.ok(claims.isHeld(job))
+})

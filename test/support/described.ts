@@ -1,0 +1,55 @@
+/**
+ * Holds what the API answers against its own description. Promises: the first answer that it does not describe (a
+ * status, a code, a shape) fails the test that saw it.
+ */
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { COMPONENTS, type Component } from '../../api/docs/components.ts'
+import { refusalsOf } from '../../api/docs/openapi.ts'
+import type { Route } from '../../api/route.ts'
+import { V1_ROUTES } from '../../api/v1/routes.ts'
+import type { Code } from '../../db/errors.ts'
+
+const ajv = new Ajv2020({ strict: false })
+// The package is CommonJS: its default export is the module itself.
+;(formats as unknown as { default: (ajv: Ajv2020) => void }).default(ajv)
+ajv.addSchema({ $id: 'api', components: { schemas: COMPONENTS } })
+
+const check = (name: Component, body: unknown, at: string): void => {
+  const validate = ajv.getSchema(`api#/components/schemas/${name}`)
+  if (!validate) throw new Error(`there is no schema ${name}`)
+  if (!validate(body)) throw new Error(`${at} is no ${name}: ${ajv.errorsText(validate.errors)}`)
+}
+
+const patterns = V1_ROUTES.map((route) => ({
+  route,
+  pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),
+}))
+
+/** The literal route where there is one: /v1/contacts/bulk is no contact's. */
+function routeOf(method: string, path: string): Route | undefined {
+  const known = patterns.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route)
+  const literal = known.filter((route) => route.path === path)
+  return (literal.length > 0 ? literal : known).find((route) => route.method === method)
+}
+
+/** @throws Error when the description knows no such answer. */
+export function assertDescribed(
+  method: string,
+  path: string,
+  { status, body }: { status: number; body: unknown },
+): void {
+  const [bare = ''] = path.split('?')
+  if (!bare.startsWith('/v1')) return
+  const at = `${method} ${bare}: ${status}`
+  const route = routeOf(method, bare)
+  const answer = route?.about?.answers[status]
+  if (answer) {
+    if (answer.body) check(answer.body, body, at)
+    else if (body !== '') throw new Error(`${at} has a body`)
+    return
+  }
+  check('Failure', body, at)
+  const { code } = (body as { error: { code: Code } }).error
+  if (route && !refusalsOf(route).includes(code)) throw new Error(`${at} ${code} is not described`)
+}

@@ -1,0 +1,200 @@
+/** Delivery while something is wrong: decisions: our own set-up refused, lost answers. Real workers, SMTP servers. */
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { number, object } from 'yup'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { showEmail } from '../../../db/emails/show.ts'
+import { listSenders } from '../../../db/senders/show.ts'
+import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { startSmtpScript } from '../../support/smtp-script.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const countRow = object({ count: number().defined() })
+
+const service = await startService(t)
+const { database } = service
+
+async function begin(): Promise<TestTeam> {
+  await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
+  return makeTeam(service)
+}
+
+async function post(team: TestTeam, count: number, changes = {}): Promise<string[]> {
+  const ids: string[] = []
+  for (let left = count; left > 0; left -= 100) {
+    const emails = Array.from({ length: Math.min(100, left) }, () => anEmail(changes))
+    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+    ids.push(...body.data.map(({ id }: { id: string }) => id))
+  }
+  return ids
+}
+
+const kinds = async (team: TestTeam, id: string) =>
+  (await eventsOfEmail(database, team.id, id)).map(({ kind }) => kind)
+const senderOf = async (url: string) =>
+  (await listSenders({ tx: database, now: new Date() })).find(
+    ({ key }) => key === `smtp:${new URL(url).host}`,
+  )
+
+t.test(
+  'a relay that refuses our set-up bounces nothing; mended, everything goes out by itself',
+  async (t) => {
+    const team = await begin()
+    let refusing = true
+    const sink = await startSmtpSink(t, {
+      onRcpt: () => (refusing ? '554 5.7.1 Relay access denied' : undefined),
+    })
+    await post(team, 300)
+    const worker = await startWorker(t, service, { smtp_url: sink.url })
+    await until('the relay is paused', async () => (await senderOf(sink.url))?.state === 'paused')
+    t.match(await senderOf(sink.url), { reason: /Relay access denied/, events: [{ kind: 'paused' }] })
+    refusing = false
+    await until('all are sent', async () => (await sentCount(service, team.id)) === 300, 60)
+    t.equal(sink.messages().length, 300)
+    t.match(await senderOf(sink.url), {
+      state: 'sending',
+      events: [{ kind: 'recovered' }, { kind: 'paused' }],
+    })
+    await worker.stop()
+  },
+)
+
+t.test('one recipient refused by policy among accepted ones: bounced, and nobody else waits', async (t) => {
+  const team = await begin()
+  const sink = await startSmtpSink(t, {
+    onRcpt: (to) => (to.startsWith('blocked') ? '554 5.7.1 Not from you' : undefined),
+  })
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  const contact = { email: 'blocked@example.org' }
+  await service.call('POST', '/v1/contacts', { key: team.key, body: contact })
+  const [blocked = ''] = await post(team, 1, { to: ['blocked@example.org'] })
+  await until('it is held', async () => (await kinds(team, blocked))[0] === 'held')
+  await post(team, 20)
+  await until('the others are sent', async () => (await sentCount(service, team.id)) === 20)
+  await until(
+    'it bounced',
+    async () => (await emailById(database, team.id, blocked))?.status === 'bounced',
+    60,
+  )
+  const { body } = await service.call('GET', '/v1/contacts/blocked@example.org', { key: team.key })
+  t.equal(body.status, 'subscribed')
+  await worker.stop()
+})
+
+/** A relay that can be taken away and put back at the same address. */
+async function relay(t: Test) {
+  const sink = await startSmtpSink(t)
+  const sockets = new Set<Socket>()
+  let server: Server | null = null
+  let port = 0
+  const open = async (): Promise<void> => {
+    const made = createServer((socket) => {
+      const other = new URL(sink.url)
+      const onward = connect(Number(other.port), other.hostname)
+      for (const each of [socket, onward]) sockets.add(each.on('error', () => {}))
+      socket.pipe(onward).pipe(socket)
+    })
+    await new Promise<void>((resolve) => made.listen(port, '127.0.0.1', resolve))
+    const address = made.address()
+    port = typeof address === 'object' && address ? address.port : 0
+    server = made
+  }
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy()
+    await new Promise((resolve) => server?.close(resolve))
+  }
+  await open()
+  t.teardown(close)
+  return { sink, open, close, url: `smtp://127.0.0.1:${port}` }
+}
+
+t.test('a relay that is down is its own trouble: no event, no try; all flows when it is back', async (t) => {
+  const team = await begin()
+  const { sink, open, close, url } = await relay(t)
+  await close()
+  const ids = await post(team, 200)
+  const worker = await startWorker(t, service, { smtp_url: url })
+  await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 3)
+  for (const id of ids) t.strictSame(await kinds(team, id), [])
+  t.equal((await senderOf(url))?.events.length, 1, 'its own timeline tells once')
+  await open()
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 200)
+  t.equal(sink.messages().length, 200)
+  t.match(await senderOf(url), { state: 'sending', events: [{ kind: 'recovered' }, { kind: 'paused' }] })
+  await worker.stop()
+})
+
+t.test('a server that takes mail and cuts the connection gets three copies, ten minutes apart', async (t) => {
+  const team = await begin()
+  const script = await startSmtpScript(t, (step) => (step === 'dot' ? 'drop' : undefined))
+  const [id = ''] = await post(team, 1)
+  const worker = await startWorker(t, service, { smtp_url: script.url })
+  for (const tries of [1, 2]) {
+    await until('it waits', async () => (await kinds(team, id)).length === tries)
+    await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+    const wait = await setJobsDue(service, id)
+    t.ok(wait > 590 && wait <= 600, `${wait} s`)
+  }
+  await until('it is given up', async () => (await jobStates(service, id))[0] === 'failed')
+  t.strictSame(await kinds(team, id), ['unknown', 'unknown', 'unknown', 'gave_up'])
+  const deps = { ...service.deps, tx: database, now: new Date(), publicUrl: undefined }
+  t.match((await showEmail(deps, team.id, id)).waiting, {
+    state: 'given_up',
+    attempts: 3,
+    last_refusal: /it may have arrived/,
+    paused_senders: [],
+  })
+  t.equal(script.steps.filter((step) => step === 'dot').length, 3)
+  await worker.stop()
+})
+
+t.test('each send is settled as it ends: a slow one keeps no other row queued', async (t) => {
+  const team = await begin()
+  const slow = Promise.withResolvers<undefined>()
+  const sink = await startSmtpSink(t, {
+    onMessage: async ({ rcpt_to }) => (rcpt_to[0]?.startsWith('slow') ? await slow.promise : undefined),
+  })
+  const [stuck = ''] = await post(team, 1, { to: ['slow@example.org'] })
+  await post(team, 9)
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  await until('nine are sent', async () => (await sentCount(service, team.id)) === 9)
+  const deps = { ...service.deps, tx: database, now: new Date(), publicUrl: undefined }
+  t.match((await showEmail(deps, team.id, stuck)).waiting, { state: 'in_flight', attempts: 0 })
+  slow.resolve(undefined)
+  await until('it is sent too', async () => (await sentCount(service, team.id)) === 10)
+  await worker.stop()
+})
+
+t.test('a lock on the rows for longer than any statement may take costs no second copy', async (t) => {
+  const team = await begin()
+  const locked = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const sink = await startSmtpSink(t, {
+    onMessage: async () => {
+      await locked.promise
+      return undefined
+    },
+  })
+  const [id = ''] = await post(team, 1)
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is being sent', async () => (await jobStates(service, id))[0] === 'active')
+  const lock = database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`lock table emails in access exclusive mode`)
+    locked.resolve()
+    await release.promise
+  })
+  await until('it is handed over', () => sink.messages().length === 1)
+  const waited = sql.type(countRow)`select count(*) as count from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`
+  await until('its record has met the lock', async () => (await database.one(waited)).count > 0)
+  await until('its record has given way', async () => (await database.one(waited)).count === 0)
+  release.resolve()
+  await lock
+  await until('it is recorded', async () => (await emailById(database, team.id, id))?.status === 'sent')
+  t.equal(sink.messages().length, 1)
+  await worker.stop()
+})

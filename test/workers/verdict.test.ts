@@ -1,0 +1,113 @@
+/** How deliveries end: decisions: refused for now, lost answers, our own set-up refused. Pure rules. */
+import t from 'tap'
+import { createGatherer } from '../../workers/gatherer.ts'
+import type { Outcome } from '../../workers/providers/provider.ts'
+import { createSenderWatch } from '../../workers/sender-watch.ts'
+import { type Judged, judgePolicy, pauseBefore, type Tried, verdictOf } from '../../workers/verdict.ts'
+
+const NOW = new Date('2026-03-01T12:00:00Z')
+const ago = (hours: number): Date => new Date(NOW.getTime() - hours * 3_600_000)
+const fresh: Tried = { since: null, deferrals: 0, unknowns: 0 }
+const old: Tried = { since: ago(25).toISOString(), deferrals: 9, unknowns: 0 }
+const at = { now: NOW, unknown_wait: 600, rest: 1, spread: 0 }
+const outcome = (kind: Judged['kind'], changes: Partial<Judged> = {}): Judged => ({
+  kind,
+  detail: 'words',
+  ...changes,
+})
+
+t.test('what is taken or refused for good is over', async (t) => {
+  t.strictSame(verdictOf([outcome('accepted'), outcome('refused')], old, at), { end: 'completed' })
+})
+
+t.test('the first pause is at most 30 s; each next one is twice as long, half an hour at most', async (t) => {
+  t.ok(pauseBefore(0, undefined, 1) <= 30)
+  const pauses = [0, 1, 2, 3, 20].map((tries) => pauseBefore(tries, undefined, 0))
+  t.strictSame(pauses, [2, 4, 8, 16, 1_800])
+  t.strictSame(
+    [0, 1].map((tries) => pauseBefore(tries, 6, 0.5)),
+    [6, 12],
+    'at least what the provider asks for',
+  )
+  t.equal(pauseBefore(3, 3_600, 0), 3_600)
+})
+
+t.test('refused for now is given up after 24 h of tries, not before', async (t) => {
+  const day = { ...old, since: ago(23.9).toISOString() }
+  t.match(verdictOf([outcome('deferred')], day, at), { end: 'again' })
+  t.strictSame(verdictOf([outcome('deferred')], old, at), { end: 'given_up', reason: 'words' })
+})
+
+t.test('time in which its sender was in trouble is no try, however long it lasts', async (t) => {
+  for (const kind of ['sender', 'policy'] as const) {
+    t.strictSame(verdictOf([outcome(kind)], old, { ...at, rest: 9 }), { end: 'snoozed', seconds: 9 })
+  }
+})
+
+t.test('a lost answer is asked for again after 10 min at the earliest, three times in all', async (t) => {
+  const lost = [outcome('unknown')]
+  t.strictSame(verdictOf(lost, fresh, at), { end: 'again', seconds: 600 })
+  t.strictSame(verdictOf(lost, { ...fresh, unknowns: 1 }, at), { end: 'again', seconds: 600 })
+  t.match(verdictOf(lost, { ...fresh, unknowns: 2 }, at), {
+    end: 'given_up',
+    reason: 'no answer after 3 tries, it may have arrived: words',
+  })
+})
+
+const policy = (blames: 'recipient' | 'identity'): Outcome => ({ kind: 'policy', detail: '5.7.1', blames })
+
+t.test('a refusal by policy is the recipient’s while others are being taken', async (t) => {
+  const never = { held_at: null, accepted_at: null }
+  const judged = (given: [string, Outcome][], evidence = never as Parameters<typeof judgePolicy>[1]) =>
+    [...judgePolicy(new Map(given), evidence).values()].map(({ kind }) => kind)
+  t.strictSame(
+    judged([['a', policy('recipient')]]),
+    ['policy'],
+    'nothing is known: our set-up may be at fault',
+  )
+  const taken: Outcome = { kind: 'accepted', detail: '' }
+  t.strictSame(
+    judged([
+      ['a', policy('recipient')],
+      ['b', taken],
+    ]),
+    ['refused', 'accepted'],
+  )
+  const before = { held_at: ago(1), accepted_at: ago(2) }
+  t.strictSame(
+    judged([['a', policy('recipient')]], before),
+    ['policy'],
+    'what was taken before proves nothing',
+  )
+  const since = { held_at: ago(2), accepted_at: ago(1) }
+  t.strictSame(judged([['a', policy('recipient')]], since), ['refused'])
+  t.strictSame(judged([['a', policy('identity')]], since), ['deferred'], 'an identity’s mail waits')
+})
+
+t.test('three refusals by policy in a row, with nothing taken between, stop the sender', async (t) => {
+  const watch = createSenderWatch(() => NOW)
+  const note = (kind: Judged['kind'], began = NOW) => watch.note([outcome(kind)], began)?.kind ?? null
+  t.strictSame([note('policy'), note('policy'), note('accepted')], [null, null, 'accepted'])
+  t.strictSame([note('policy'), note('policy')], [null, null])
+  t.notOk(watch.isHalted(NOW))
+  t.equal(note('policy'), 'setup')
+  t.ok(watch.isHalted(NOW), 'what was let go before does not begin any more')
+})
+
+t.test('what is gathered is written in order, by one writer at a time, and nothing is lost', async (t) => {
+  const written: number[][] = []
+  let writing = 0
+  const gatherer = createGatherer<number>(async (items) => {
+    t.equal(++writing, 1)
+    await new Promise((resolve) => setImmediate(resolve))
+    written.push([...items])
+    writing -= 1
+  })
+  for (let item = 0; item < 450; item++) gatherer.add(item)
+  await gatherer.flush()
+  t.strictSame(
+    written.flat(),
+    Array.from({ length: 450 }, (_, item) => item),
+  )
+  t.ok(written.length < 5, `${written.length} writes`)
+})
