@@ -11,7 +11,6 @@ import { type End, JOBS, type JobName } from '../db/queue/jobs.ts'
 import { storableWords } from '../db/text/words.ts'
 import type { WorkerDeps } from './deps.ts'
 import { insist } from './insist.ts'
-import type { Handler } from './registry.ts'
 
 /** The jobs of one call of a handler. */
 export type Batch<J extends JobName> = {
@@ -19,6 +18,9 @@ export type Batch<J extends JobName> = {
   /** Ends jobs in the caller's transaction. What is not ended when the handler returns has failed. */
   settle(tx: Tx, ends: Ends<J>): Promise<void>
 }
+
+/** Works on one batch; settles its jobs in the transactions of what it does. */
+export type Handler<J extends JobName> = (batch: Batch<J>, deps: WorkerDeps) => Promise<void>
 
 /** How long a loop waits after a fault before it claims again, in milliseconds. */
 const BRAKE = 1_000

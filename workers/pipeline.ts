@@ -30,8 +30,8 @@ const HORIZON = 5
 const PATIENCE = 15_000
 /** How often a pipeline that must not claim looks again, in milliseconds: a pause may be lifted early. */
 const LOOK = 500
-/** Messages in hand beyond those that are being sent: enough that no slot waits for the next claim. */
-const AHEAD = 1
+/** For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and lots stay large. */
+const AHEAD = 2
 
 /** Starts delivering. */
 export function startPipeline<J extends DeliveryJob, A>(
@@ -167,7 +167,7 @@ export function startPipeline<J extends DeliveryJob, A>(
   async function pump(): Promise<void> {
     while (!claims.isClosed()) {
       try {
-        if (most - inHand.size < Math.ceil(concurrency / 2)) await room.promise
+        if (most - inHand.size < concurrency) await room.promise
         else {
           const limit = await admitted()
           await pause(limit > 0 ? await claim(limit) : LOOK)

@@ -1,7 +1,7 @@
 /** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the pipeline of a channel. */
 
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
-import type { Batch } from './batches.ts'
+import type { Handler } from './batches.ts'
 import type { WorkerDeps } from './deps.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
@@ -16,9 +16,6 @@ import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 import { type Pipeline, startPipeline } from './pipeline.ts'
-
-/** Works on one batch; settles its jobs in the transactions of what it does. */
-export type Handler<J extends JobName> = (batch: Batch<J>, deps: WorkerDeps) => Promise<void>
 
 /** How a process works on a queue: batches of `batchSize` in so many loops, or a pipeline of its own. */
 export type Registration<J extends JobName> =

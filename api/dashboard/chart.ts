@@ -28,10 +28,10 @@ export function daysOf(figures: readonly FigureRow[], since: Date, days: number)
   })
 }
 
-/** The next round number: 1, 2 or 5 and zeros. */
+/** The next round number. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
-  return ([1, 2, 5, 10].find((step) => step * power >= value) ?? 10) * power
+  return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power
 }
 
 function barsOf({ day, counts }: Day, index: number, scale: { step: number; top: number }) {

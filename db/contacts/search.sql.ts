@@ -31,9 +31,14 @@ export async function contactsFound(
             select created_at, id from contacts where team_id = ${teamId} and id = ${before})`,
         ]),
   ]
+  // Ids from an index alone, then only the page's own rows.
   return tx.any(sql.type(contactRow)`
     select ${contactColumns} from contacts
-    where ${sql.join(conditions, sql.fragment` and `)} order by created_at desc, id desc limit ${limit}`)
+    join (
+      select id as page_id from contacts
+      where ${sql.join(conditions, sql.fragment` and `)} order by created_at desc, id desc limit ${limit}
+    ) page on id = page_id
+    where team_id = ${teamId} order by created_at desc, id desc`)
 }
 
 const emailRow = object({

@@ -19,8 +19,9 @@ import {
   RETENTION,
   SCHEDULES,
   type ScheduleName,
+  type SharedJob,
 } from './jobs.ts'
-import { comebacks, createLines, isShared, type Lines, priorityOf, type SharedJob } from './line.ts'
+import { comebacks, createLines, isShared, type Lines, priorityOf } from './line.ts'
 
 const SCHEMA = 'pgboss'
 

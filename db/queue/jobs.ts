@@ -121,6 +121,8 @@ export type End =
   | { end: 'again' | 'snoozed'; seconds: number }
   | { end: 'failed' | 'given_up'; reason: string }
 
+/** The queues before which teams stand in line. */
+export type SharedJob = 'deliver-email' | 'deliver-whatsapp'
 /** Jobs that run by the clock. */
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>

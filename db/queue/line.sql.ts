@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import type { SharedJob } from './line.ts'
+import type { SharedJob } from './jobs.ts'
 
 const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
 

@@ -6,11 +6,8 @@
  * nothing when fetching).
  */
 import type { Tx } from '../postgres/pool.ts'
-import type { JobName } from './jobs.ts'
+import type { JobName, SharedJob } from './jobs.ts'
 import { lookAtLine } from './line.sql.ts'
-
-/** The queues before which teams stand in line. */
-export type SharedJob = 'deliver-email' | 'deliver-whatsapp'
 
 export const isShared = (job: JobName): job is SharedJob =>
   job === 'deliver-email' || job === 'deliver-whatsapp'

@@ -26,6 +26,7 @@ export async function flood(
   const result = await autocannon({
     url,
     connections,
+    timeout: 120,
     duration: seconds,
     requests,
     // Each client begins with another team.

@@ -11,7 +11,8 @@ import type { Place, Rig } from './rig.ts'
 
 const REPORTS = upTo(20_000)
 
-const idRow = object({ id: string().defined() })
+const sentRow = object({ id: string().defined(), recipient: string().defined() })
+const PATIENCE = 180_000
 const countRow = object({ count: number().defined() })
 
 const delivered = ({ database }: Place): Promise<number> =>
@@ -23,12 +24,13 @@ async function makePosts(
   teamId: string,
   certificate: ReturnType<typeof makeCertificate>,
 ) {
-  const rows = await database.any(sql.type(idRow)`select id from emails where team_id = ${teamId}`)
-  return rows.map(({ id }) => {
+  const rows = await database.any(sql.type(sentRow)`
+    select id, to_emails[1] as recipient from emails where team_id = ${teamId}`)
+  return rows.map(({ id, recipient }) => {
     const event = sesEvent(
       'Delivery',
-      { delivery: { timestamp: '2026-03-01T12:00:05.000Z', recipients: ['someone@example.org'] } },
-      { messageId: id, tags: { team_id: [teamId], email_id: [id] } },
+      { delivery: { timestamp: '2026-03-01T12:00:05.000Z', recipients: [recipient] } },
+      { messageId: id, destination: [recipient], tags: { team_id: [teamId], email_id: [id] } },
     )
     return signed(certificate, aNotification({ Message: JSON.stringify(event) }))
   })
@@ -53,7 +55,11 @@ export async function measureReports(rig: Rig, accepts: number): Promise<Figure[
         await post('/hooks/ses', body, headers)
     }
     await Promise.all(Array.from({ length: 64 }, loop))
-    while ((await delivered(place)) < REPORTS) await new Promise((resolve) => setTimeout(resolve, 100))
+    const late = performance.now() + PATIENCE
+    for (let done = 0; done < REPORTS; done = await delivered(place)) {
+      if (performance.now() > late) throw new Error(`only ${done} of ${REPORTS} reports were ingested`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
   })
   await place.close()
   return [

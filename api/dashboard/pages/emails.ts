@@ -2,10 +2,12 @@
 import { record } from '../../../db/audit/record.ts'
 import { type EmailFilter, findEmails } from '../../../db/emails/find.ts'
 import { countEmails, deleteMatching, requeueMatching } from '../../../db/emails/matching.ts'
+import { searchEmails } from '../../../db/emails/search.ts'
 import { EMAIL_LADDER } from '../../../db/emails/status.ts'
 import type { ListedEmail } from '../../../db/emails/view.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
+import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { plural, status, text, time } from '../cell.ts'
@@ -99,8 +101,15 @@ async function listSection(request: TeamRequest, deps: PageDeps): Promise<Sectio
   const filter = { ...filterOf(query), team_id: team.id }
   const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
   try {
-    const found = await findEmails({ ...deps, tx: deps.database }, filter, page)
-    const { rows, next } = pageOf(request, found, ({ id }) => id)
+    const since = new Date((await teamOrRefusal(deps.database, team.id)).created_at)
+    const search = { ...filter, since, now }
+    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, page)
+    const { rows, next: older } = pageOf(request, emails, ({ id }) => id)
+    const further =
+      reached === null
+        ? null
+        : { href: addressWith(request, { before: reached }), label: 'Look further back' }
+    const next = older ?? further
     const filtered = chosen(query).size > 0
     return {
       kind: 'table',
@@ -109,8 +118,15 @@ async function listSection(request: TeamRequest, deps: PageDeps): Promise<Sectio
       columns: ['Status', 'To', 'Subject', 'Tags', 'Accepted'].map((label) => ({ label })),
       rows: rows.map((email) => rowOf(team, email, now)),
       next,
-      empty: filtered ? 'No email matches.' : 'No emails yet. Send the first one with the API.',
-      ...(filtered ? {} : { start: { href: teamPath(team, 'integration'), label: 'How to send' } }),
+      ...(further ? { start: further } : {}),
+      empty: further
+        ? 'Nothing matches so far: there are many emails, and older ones were not looked at yet.'
+        : filtered
+          ? 'No email matches.'
+          : 'No emails yet. Send the first one with the API.',
+      ...(filtered || further
+        ? {}
+        : { start: { href: teamPath(team, 'integration'), label: 'How to send' } }),
     }
   } catch (error) {
     if (!isTooSlow(error)) throw error

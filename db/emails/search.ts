@@ -1,0 +1,57 @@
+/**
+ * Looks for emails as somebody waits: what an index finds is found at once; what has to be looked through is looked
+ * through from the newest on, in stretches of time that grow, until a page is full or the patience is over.
+ * Promises: answers soon however many emails there are, and says from where to go on; never a row twice.
+ */
+import type { Tx } from '../postgres/pool.ts'
+import type { Secrets } from '../process/secrets.ts'
+import type { Versions } from '../templates/versions.ts'
+import { firstIdAt } from '../text/ids.ts'
+import type { Page } from './find.sql.ts'
+import { type EmailFilter, findEmails } from './find.ts'
+import type { ListedEmail } from './view.ts'
+
+type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
+
+/** A page, and the id to go on before when the search was broken off; null when all was looked through. */
+export type Searched = { emails: ListedEmail[]; reached: string | null }
+
+const FIRST_STRETCH = 3_600_000
+/** For how long to begin further stretches, in milliseconds. */
+const PATIENCE = 100
+
+/** The time in a UUIDv7, in milliseconds. */
+const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+
+/** Whether an index finds what fits, or each row has to be looked at. */
+const needsLooking = ({ recipient, id, status, tag, subject, domain, template_id }: EmailFilter): boolean =>
+  recipient === undefined &&
+  id === undefined &&
+  [status, tag, subject, domain, template_id].some((part) => part !== undefined)
+
+/** @param since no email of the team is older. @throws Refusal as `findEmails`. */
+export async function searchEmails(
+  deps: Deps,
+  filter: EmailFilter & { since: Date; now: Date },
+  { before, limit }: Page,
+  patience = PATIENCE,
+): Promise<Searched> {
+  const { since, now, ...wanted } = filter
+  if (!needsLooking(wanted))
+    return { emails: await findEmails(deps, wanted, { before, limit }), reached: null }
+  const started = performance.now()
+  const first = Math.max(since.getTime(), wanted.from?.getTime() ?? 0)
+  const last = wanted.to?.getTime() ?? now.getTime() + FIRST_STRETCH
+  let end = before === undefined ? last : Math.min(last, timeOf(before) + 1)
+  const emails: ListedEmail[] = []
+  for (let width = FIRST_STRETCH; emails.length < limit && end > first; width *= 2) {
+    const from = Math.max(first, end - width)
+    const stretch = { ...wanted, from: new Date(from), to: new Date(end) }
+    const page = { before: emails.at(-1)?.id ?? before, limit: limit - emails.length }
+    emails.push(...(await findEmails(deps, stretch, page)))
+    end = from
+    if (performance.now() - started > patience) break
+  }
+  const isDone = emails.length >= limit || end <= first
+  return { emails, reached: isDone ? null : firstIdAt(new Date(end)) }
+}

@@ -1,0 +1,30 @@
+/** Looking through emails that no index finds: soon, and never a row twice. */
+import t from 'tap'
+import { searchEmails } from '../../../db/emails/search.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
+import { createVersions } from '../../../db/templates/versions.ts'
+import { SECRET_KEY } from '../../support/service.ts'
+import { openStore } from '../../support/stored-emails.ts'
+
+t.test('a search that loses patience says from where to go on, and loses and repeats nothing', async (t) => {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const ids: string[] = []
+  for (const subject of ['one', 'two', 'three', 'four'])
+    ids.push((await store.email(team_id, undefined, { subject, tags: ['a'] })).id)
+  const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
+  const now = new Date()
+  const filter = { team_id, tag: 'a', since: new Date(now.getTime() - 30 * 86_400_000), now }
+  const found: string[] = []
+  let pages = 0
+  for (let before: string | undefined; ; pages++) {
+    const { emails, reached } = await searchEmails(deps, filter, { before, limit: 3 }, 0)
+    found.push(...emails.map(({ id }) => id))
+    before = reached ?? (emails.length === 3 ? emails.at(-1)?.id : undefined)
+    if (before === undefined) break
+  }
+  t.strictSame(found, ids.reverse())
+  t.ok(pages > 3, 'in several goes')
+  const none = await searchEmails(deps, { ...filter, tag: 'b' }, { limit: 3 }, 60_000)
+  t.strictSame(none, { emails: [], reached: null })
+})
