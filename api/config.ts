@@ -1,4 +1,4 @@
-/** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
+/** Settings of the API process. With db/process/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import { commaList, httpUrl, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { parseMailbox } from '../db/text/address.ts'

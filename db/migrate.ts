@@ -1,7 +1,7 @@
 /**
  * Brings a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
  * Promises: each file runs once, in a transaction unless its first line says otherwise; one process migrates at a
- * time, through a pooler too; no file waits long for a lock, since everybody else would wait behind it. A file that
+ * time, through a pooler too; no file waits long for a lock, because everybody else would wait behind it. A file that
  * has landed is never edited. Must not change rows beyond what a migration says.
  */
 import { readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Settings of a worker process. Together with db/config.ts and api/config.ts the only reader of process.env. */
+/** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'

@@ -1,6 +1,6 @@
 /**
  * What a channel brings to the pipeline (pipeline.ts): how its messages are read, sent, judged and recorded.
- * Owns the words that both sides share. Must not know a channel.
+ * Owns the types that both sides share. Must not know a channel.
  */
 import type { Channel, DeliveryJob, DeliveryRef } from '../db/delivery/channel.sql.ts'
 import type { Tx } from '../db/postgres/pool.ts'

@@ -1,7 +1,7 @@
 /**
- * Recording what a provider has done, for as long as the database is away.
- * Promises: what was sent is not sent again because the database was away, however long, while this process lives. The
- * work must bear being done twice: a lost connection does not tell whether its commit arrived.
+ * Keeps trying to record what a provider has done, for as long as the database is away.
+ * Promises: while this process lives, a message is not sent again because the database was away, however long. The
+ * work must be safe to repeat: after a lost connection nobody knows whether the commit arrived.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'

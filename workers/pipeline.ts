@@ -1,8 +1,8 @@
 /**
  * The delivery of one channel in this process: claim as room comes free, send, settle each send as it ends.
- * Promises: nothing is claimed for a sender that rests, so what waits for it is neither tried nor given up; a send
- * begins only on a claim that is surely held, and while what was sent can be recorded; a slow message holds its slot
- * and nothing else; a kill repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
+ * Promises: nothing is claimed for a paused sender, so what waits for it is neither tried nor given up. A send begins
+ * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
+ * and nothing else. A killed process repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../db/delivery/channel.sql.ts'

@@ -1,7 +1,7 @@
 /**
  * Records what a channel's sends have brought: rows, timelines, jobs and senders, in one transaction for many sends.
- * Promises: insists for as long as the database is away, with short waits for locks; one record that cannot be stored
- * holds up no other, and is never sent again for it. Knows when it is stuck: then nothing new must begin.
+ * Promises: keeps trying for as long as the database is away, with short waits for locks. A record that cannot be
+ * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
  */
 import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
 import { insertNotes } from '../db/delivery/requeue.sql.ts'

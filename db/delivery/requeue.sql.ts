@@ -1,6 +1,6 @@
 /**
  * The queries behind requeueing and giving up, for every channel: rows that wait without a job, rows that the queue
- * gave up on, and the notes that their timelines get of it.
+ * gave up on, and the timeline entries about both.
  */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'

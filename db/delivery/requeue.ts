@@ -1,9 +1,8 @@
 /**
- * Gives messages that are still to be delivered a job again, and tells of those that were given up: for the operator,
- * for dead letters, for the sweep.
- * Promises: a message that the provider has taken is left alone; a row never has two jobs (its job's id is its own);
- * marks, jobs and notes are stored together; giving up is told once for each time that a message was accepted or
- * requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
+ * Gives undelivered messages a new job, and records in timelines which ones were given up. The operator, redriving and
+ * the sweep all use it. Promises: a message that was handed over is left alone. A row never has two jobs (the job's id
+ * is the row's). Rows, jobs and timelines change together. Giving up is recorded once for each time that a message was
+ * accepted or requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
  */
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'

@@ -124,7 +124,7 @@ const dkimKeyRow = object({
 })
 export type DkimKeyRow = InferType<typeof dkimKeyRow>
 
-/** What signing takes, for teams' domains by name, in one statement. Keys are sealed; only verified domains have one. */
+/** What signing takes, by team and domain name, in one statement. Keys are sealed. Only verified domains have one. */
 export async function dkimKeysByName(
   tx: Tx,
   domains: readonly { team_id: string; name: string }[],

@@ -1,7 +1,7 @@
 /**
  * A process as one of the fleet: every few seconds it tells that it lives, how it fares, and what it has counted.
  * Promises: one statement each time, whatever was counted; a process that ends tells the rest first; without the
- * database the figures wait in memory. Any web process can so answer for all (exposition.ts, scale.ts).
+ * database the figures wait in memory. So any web process can answer for all (exposition.ts, scale.ts).
  */
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'

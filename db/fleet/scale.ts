@@ -1,7 +1,7 @@
 /**
  * The scaling signal: how late the queues are with what more workers could do now, and how many workers that asks for.
- * Promises: one look at the database in five seconds, whoever asks; put-off jobs, paused senders and what a sender's
- * own throttle holds do not count, since no further worker would help there.
+ * Promises: at most one look at the database in five seconds, however many ask. Jobs that are put off, that wait for a
+ * paused sender, or that a sender's own rate holds back do not count, because another worker would not help.
  */
 import type { Database } from '../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'

@@ -1,6 +1,6 @@
 /**
  * The people of a team: who is one, with which role.
- * Promises: a team that has an owner never loses its last one by a person's hand; an ended membership ends the
+ * Promises: nobody can take a team's last owner away; an ended membership ends the
  * person's sessions at once; every change leaves an audit line.
  */
 import { v7 as uuidv7 } from 'uuid'

@@ -1,7 +1,7 @@
 /**
  * The connection pool: slonik over pg.
  * Promises: every row is validated by the yup schema its query names; timestamps are RFC 3339 strings in UTC;
- * `isDatabaseUnavailable` knows a lost database whoever asks, also one whose connections died without a word.
+ * `isDatabaseUnavailable` recognises every error that means a lost database, silently dead connections included.
  * Must not hold SQL of any table.
  */
 import {

@@ -1,8 +1,8 @@
 /**
  * Group commit: calls that arrive while work is under way go into the next lot together.
- * Promises: nobody waits for company, only for work under way; each call keeps its own end, in order of arrival within
- * its key; calls of a key that somebody else holds never hold up the others; when a lot fails, each of its calls is
- * tried alone; a call that could not begin in time never begins. Must not know what the calls are about.
+ * Promises: a call waits only for work under way, never for more calls to come. Each call keeps its own result, in
+ * order of arrival within its key. A key that somebody else holds never holds up the others. When a lot fails, each of
+ * its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are about.
  */
 import { Refusal } from '../errors.ts'
 

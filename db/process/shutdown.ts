@@ -1,8 +1,8 @@
 /**
  * The end of a process, ordered and time-limited, and the start that fails, in one place.
- * Promises: SIGTERM, SIGINT and the loss of the parent that asked for word (`npm start`) stop a process once; it
- * exits 0 when its work is finished, or when the grace is over: whatever is cut off then, a job's heartbeat finds.
- * A second signal ends it at once.
+ * Promises: SIGTERM, SIGINT and the loss of a listening parent (`npm start`) stop a process once. It exits 0 when its
+ * work is finished, or when the grace is over: heartbeats find the jobs that are cut off then. A second signal ends it
+ * at once.
  */
 
 import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'

@@ -1,6 +1,6 @@
 /**
- * Taking turns within a process: so many of a kind at once, the others wait, first come, first served.
- * Promises: whoever gets no turn within its patience, or once the turns are closed, never begins.
+ * A semaphore within a process: so many of a kind run at once, the others wait, first come, first served.
+ * Promises: work that gets no turn within its patience, or after the turns are closed, never begins.
  */
 
 export type Turns = {

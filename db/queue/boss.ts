@@ -1,7 +1,7 @@
 /**
  * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and the claims that workers fetch and settle (claims.ts).
  * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never
- * has two jobs; jobs of dead workers are found, but never those of living ones after an absence of the database. The
+ * has two jobs; jobs of dead workers are found, but never those of living ones after the database was away. The
  * only module that imports pg-boss.
  */
 import { PgBoss } from 'pg-boss'

@@ -1,5 +1,5 @@
 /**
- * Reports for an operator's eyes, and what becomes of those that were parked: a second try, or the end.
+ * Reports for an operator: to look at, and parked ones to be tried again or dropped.
  * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a
  * reader.
  */

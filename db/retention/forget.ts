@@ -1,7 +1,7 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row.
- * Promises: small lots with a breath between them, each a statement of its own, so that nobody waits; never what still
- * has to be delivered, nor a row of the team's current period, whose count is the quota.
+ * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
+ * what still has to be delivered, nor a row of the team's current period, whose count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../postgres/pool.ts'

@@ -1,8 +1,8 @@
 /**
- * Turns raw reports into what happened to messages: a batch is read one by one and applied in one transaction.
- * Promises: the same few statements for one report or a hundred; a report that cannot be read is parked with the
- * reason and holds up no other; one whose message is not there is tried again for an hour, then parked; nothing is
- * lost, whenever the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
+ * Turns raw reports into events of messages. Reads a batch one by one, and applies it in one transaction.
+ * Promises: the same few statements for one report or a hundred. A report that cannot be read is parked with the
+ * reason and holds up no other. One whose message is not there yet is tried again for an hour, then parked. Nothing is
+ * lost when the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
  */
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'

@@ -1,8 +1,8 @@
 /**
  * Brings teams' WhatsApp templates up to what the provider lists.
- * Promises: one listing for a whole batch, which counts from when it was asked for; the provider is asked outside any
- * transaction. A failure is told to whoever
- * waits (db/whatsapp/templates/sync.ts) and tried again a few times. Must not know a provider's words.
+ * Promises: one listing serves a whole batch and is dated from when it was asked for; the provider is asked outside any
+ * transaction. Whoever waits (db/whatsapp/sync-templates.ts) is told of a failure, and the job is tried again a few
+ * times. Must not know a provider's words.
  */
 import { applyListing } from '../../db/whatsapp/sync-templates.ts'
 import type { Batch } from '../batches.ts'

@@ -12,7 +12,7 @@ import { templateStateOf } from './whatsapp-reports.ts'
 const PAGE = 100
 const MOST_PAGES = 200
 const PAGE_TIMEOUT = 20_000
-/** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/jobs.ts). */
+/** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/queue/jobs.ts). */
 const LIST_TIMEOUT = 120_000
 
 type Options = {
