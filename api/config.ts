@@ -7,7 +7,7 @@ import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 
-/** Whoever knows one of these is believed: it must not be guessed. */
+/** Whoever knows a token is believed, so nobody may be able to guess it. */
 const token = string().min(16, '${path} must be at least 16 characters long')
 
 const apiSettings = object({

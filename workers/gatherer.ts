@@ -32,7 +32,7 @@ export function createGatherer<T>(write: (items: readonly T[]) => Promise<void>)
     timer = null
     writing ??= run().finally(() => {
       writing = null
-      // What came between the last look and the end of the writer.
+      // Something may have been added between the last look and the end of the writer.
       if (pending.length > 0) plan()
     })
     return writing

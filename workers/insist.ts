@@ -12,7 +12,7 @@ const LONGEST_PAUSE = 1_000
 const QUIET = 10_000
 
 /**
- * Does the work, again and again while the database cannot be reached. @throws whatever else it throws.
+ * Does the work, and repeats it while the database cannot be reached. @throws the work's other errors.
  * @param onFault is told of each time that it could not be reached.
  */
 export async function insist<T>(work: () => Promise<T>, log: Log, onFault = () => {}): Promise<T> {

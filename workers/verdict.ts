@@ -70,7 +70,7 @@ export function verdictOf(
   return held ? { end: 'snoozed', seconds: Math.max(SNOOZE, rest) } : { end: 'completed' }
 }
 
-/** What is known when a provider refuses a recipient or an identity by its policy. */
+/** What is known when a provider refuses a recipient or an identity by policy. */
 export type Evidence = {
   /** When this message was held back for it before; null when it never was. */
   held_at: Date | null

@@ -47,7 +47,7 @@ export type ContactOf = (event: Touched) => LockedContact | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
-/** Whose contact an event is about, if it means anything to one. */
+/** The identity whose contact an event is about; none when it means nothing for a contact. */
 function refOf({
   team_id,
   recipient,

@@ -44,7 +44,7 @@ export const gaveUpNote = (
   now: Date,
 ): Note => ({ ...ref, event_key: `gave_up:${since}`, kind: 'gave_up', occurred_at: now, detail })
 
-/** Tells of messages whose job became a dead letter without a word, up to `limit`. @returns how many. */
+/** Records in timelines which jobs became dead letters unrecorded, up to `limit`. @returns how many. */
 export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: number): Promise<number> {
   const messages = await givenUpMessages(tx, channel, limit)
   if (messages.length === 0) return 0
@@ -52,7 +52,7 @@ export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: numb
   return insertNotes(tx, channel, notes)
 }
 
-/** Marks those of the messages that were not handed over, and tells their timelines. @returns these. */
+/** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
 async function noteRequeued(
   { tx, now }: At,
   channel: Channel,
@@ -77,7 +77,7 @@ async function noteRequeued(
   return requeued
 }
 
-/** As dead letters move back: their messages are told. */
+/** Runs as dead letters move back: records it in their messages' timelines. */
 export async function noteRedriven<J extends DeliveryJob>(
   at: At,
   channel: Channel<J>,
@@ -121,7 +121,7 @@ export async function requeueOne<J extends DeliveryJob>(
   if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
 }
 
-/** What a requeued message waits for all the same: pauses are not jumped. `reason` null: an operator's. */
+/** A pause that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's. */
 export async function pausesOf(
   { tx, now }: At,
   channel: Channel,

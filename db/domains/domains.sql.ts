@@ -77,7 +77,7 @@ export async function markDomainVerified(
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 }
 
-/** Puts a key beside the domain's, in place of one that was to follow it. @returns null when the domain is gone. */
+/** Stores the key that is to follow the domain's own, in place of an earlier one. @returns null without the domain. */
 export async function putNextKey(
   tx: Tx,
   teamId: string,

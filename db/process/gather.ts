@@ -62,7 +62,7 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
     return lot
   }
 
-  /** Ends what can be ended. @returns the calls that have to be done alone. */
+  /** Ends the calls that can be ended. @returns those that have to be done alone. */
   async function attempt(lot: Lot, alone: boolean): Promise<Lot> {
     try {
       const ends = await work(
@@ -113,7 +113,7 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
   return (call) => {
     const waiting = { call, key: keyOf(call), since: performance.now(), ...Promise.withResolvers<O>() }
     pending.push(waiting)
-    // After what else has arrived in this turn of the event loop.
+    // Later in this turn of the event loop, so that calls that arrive together share a lot.
     if (!scheduled) setImmediate(start)
     scheduled = true
     return waiting.promise

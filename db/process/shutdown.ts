@@ -11,12 +11,12 @@ import type { Log } from './log.ts'
 
 /** How long a process may take to end, in milliseconds (design §8). */
 const GRACE = 25_000
-/** What of it work in flight may take to finish; the rest is for its records and for the connections. */
+/** How much of the grace work in flight may take; the rest is for recording it and closing connections. */
 export const DRAIN = 23_500
 
 /** One Ctrl-C may reach a process twice, through the terminal and through npm: so soon it counts once. Milliseconds. */
 const ECHO = 1_000
-/** The exit code of a process that was told twice. */
+/** The exit code after a second signal. */
 const CUT_OFF = 1
 
 /** What a process tells its parent once it is up: the port it listens on, if any. */

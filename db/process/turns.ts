@@ -14,7 +14,7 @@ export type Turns = {
   close(): void
 }
 
-/** One kind: how many are at it, and who waits. */
+/** One kind: how many are running, and who waits. */
 type Line = { busy: number; waiting: Set<(given: boolean) => void> }
 
 /** @param limit how many of each kind at once. */
@@ -28,7 +28,7 @@ export function createTurns(limit: number): Turns {
       line.busy += 1
       return true
     }
-    // Whoever makes room counts the one it lets in.
+    // Whoever leaves counts the one that it lets in.
     return new Promise((resolve) => {
       const end = (given: boolean): void => {
         clearTimeout(late)

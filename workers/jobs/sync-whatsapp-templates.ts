@@ -13,7 +13,7 @@ export async function syncWhatsappTemplates(
   { whatsapp, database, clock }: WorkerDeps,
 ): Promise<void> {
   if (!whatsapp) throw new Error('there is no WhatsApp provider here')
-  // What the provider tells meanwhile is newer than its list.
+  // News that the provider sends meanwhile is newer than its list.
   const asked_at = clock()
   const contents = await whatsapp.provider.listTemplates()
   for (const job of jobs) {

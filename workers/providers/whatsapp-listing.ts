@@ -48,7 +48,7 @@ async function page(
   return { items: Array.isArray(answer.data) ? (answer.data as unknown[]) : [], next }
 }
 
-/** A template of the list, kept as it is; a state that we have no word for is not sendable. */
+/** A template of the list, kept as it is; an unknown state is not sendable. */
 function contentOf(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
   try {

@@ -98,10 +98,10 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
-/** How long a number or an account that a report finds fault with rests, in seconds. */
+/** How long a report of a fault pauses a number or an account, in seconds. */
 const REPORTED_PAUSE = 300
 
-/** The pauses that an answer to a send would have begun. Too fast is not told: that was the pace of then. */
+/** The pauses that an answer to a send would have begun. Too-fast errors begin none: the pace has moved on. */
 const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
     if (outcome?.kind !== 'sender' || outcome.trouble === 'slow') return []
@@ -109,7 +109,7 @@ const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Da
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 
-/** A lock is told with its reason, and its end as a lock, too. */
+/** Meta sends a lock with its reason, and sends the end of a lock as a lock, too. */
 const isUnlocked = ({ event, other_info }: Json): boolean =>
   event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
 
