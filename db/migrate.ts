@@ -65,7 +65,7 @@ async function applyInTransaction(
   }
 }
 
-/** Statements end with a semicolon at the end of a line. They must bear to be run again. */
+/** Statements end with a semicolon at the end of a line. They must be safe to run again. */
 async function applyOutside(client: Client, text: string, { number, file }: Migration): Promise<void> {
   for (const statement of text.split(/;[ \t]*$/m).filter((each) => each.trim() !== ''))
     await client.query(statement)

@@ -22,7 +22,7 @@ const TARGET = 5
 /** Fewer workers than this fullness asks for are never recommended. */
 const FULLNESS = 0.75
 
-/** Whether every sender of a queue holds what waits for it. Without a worker there is none to ask. */
+/** Whether every sender of a queue is paused or out of tokens. Without a worker no sender is known. */
 function isHeld(
   queue: string,
   workers: readonly ProcessRow[],
@@ -73,7 +73,7 @@ export function scaleOf(
   }
 }
 
-/** Makes what is asked for the signal. */
+/** Makes the function that answers with the signal. */
 export function createScale(database: Database): () => Promise<Scale> {
   let known: { at: number; scale: Promise<Scale> } | null = null
   const look = async (): Promise<Scale> => {
@@ -90,7 +90,7 @@ export function createScale(database: Database): () => Promise<Scale> {
     if (known && now - known.at < FRESH) return known.scale
     const scale = look()
     known = { at: now, scale }
-    // A fault is no answer that lasts.
+    // A failed answer is not kept.
     scale.catch(() => {
       if (known?.scale === scale) known = null
     })

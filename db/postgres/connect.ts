@@ -19,7 +19,7 @@ async function open(config: ClientConfig): Promise<Client> {
     await client.connect()
     return client
   } catch (error) {
-    // Connected or not: whoever failed must not hold a connection.
+    // Connected or not, a failed client must not hold a connection.
     client.end().catch(() => {})
     throw error
   }

@@ -28,7 +28,7 @@ export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body
   return { ...row, body: body.toString('utf8') }
 }
 
-/** Makes a report pending again, with a job and an hour's patience. @throws Refusal not_found. */
+/** Makes a report pending again, with a job that tries for an hour. @throws Refusal not_found. */
 export async function replayReport(
   { tx, now }: { tx: Tx; now: Date },
   queue: Pick<Producer, 'reenqueue'>,

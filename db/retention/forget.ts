@@ -34,7 +34,7 @@ const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
 const LOT = 1_000
 const BREATH = 20
-/** Bodies that could not be emptied at their time (just held, still waiting) are looked for again so long. */
+/** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
 const SECOND_LOOK = 7 * DAY
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
