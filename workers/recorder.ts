@@ -33,7 +33,7 @@ export type Recorder<J extends DeliveryJob, A> = {
   restAfter(finding: Finding | null): number
 }
 
-/** Milliseconds. A lock that is held for longer is tried for anew: the wait must not use up the connection. */
+/** Milliseconds. A lock that is held for longer is tried again: the wait must not use up the connection. */
 const WAITS = { lock: 2_000, statement: 10_000 }
 
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */

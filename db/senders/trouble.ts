@@ -24,7 +24,7 @@ export type Trouble = {
   began_at: Date
 }
 
-/** How long a sender rests after so many troubles in a row, in seconds. Pure. */
+/** How long a sender is paused after so many troubles in a row, in seconds. Pure. */
 export const pauseAfter = (kind: Trouble['kind'], troubles: number): number =>
   PAUSES[kind][Math.min(Math.max(troubles, 1), PAUSES[kind].length) - 1] ?? 1
 
