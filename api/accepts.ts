@@ -1,7 +1,7 @@
 /**
- * Accepting single sends: those of all teams that arrive while a transaction is under way share the next one.
- * Promises: each send keeps its own outcome and its own refusal, and is answered after the commit alone; a team whose
- * account somebody else has locked holds up nobody but itself.
+ * Accepts single sends. Those that arrive while a transaction is under way share the next one, whatever their team.
+ * Promises: each send keeps its own outcome or refusal, and is answered only after the commit. A team whose account is
+ * locked by somebody else holds up only itself.
  */
 import { acceptEmailCalls, type EmailOutcome } from '../db/emails/accept.ts'
 import type { EmailCall } from '../db/emails/call.ts'
@@ -16,12 +16,12 @@ export type Accepts = {
   whatsapp: Gather<WhatsappCall, WhatsappOutcome[]>
 }
 
-/** What nobody waits for twice: after a lost connection nobody knows whether the lot was stored. */
+/** Errors that are not tried again: after a lost connection nobody knows whether the lot was stored. */
 const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isLockTimeout(error)
 
 const lengthOf = (text: string | null): number => text?.length ?? 0
 
-/** @param database whole: what is gathered belongs to many teams, and takes no team's turn. */
+/** @param database the whole one: a lot belongs to many teams, so it takes no team's turn. */
 export const createAccepts = ({
   database,
   queue,

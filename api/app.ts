@@ -48,7 +48,7 @@ const logRequests =
     await next()
     const ms = Math.round(performance.now() - started)
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
-    // Any path can be asked for, and may hold an address: those that are not ours count as one.
+    // Unknown paths share one label: there are endlessly many, and one may hold an address.
     const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
     metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
     const { id: request_id, caller, trace } = ctx.state
@@ -77,7 +77,7 @@ function nothingAt(path: string): Refusal {
   return new Refusal('not_found', `there is nothing at this path${near ? `; did you mean ${near}?` : ''}`)
 }
 
-/** What no handler took: an unknown path, or a known one with another method. */
+/** Refuses what no handler took: an unknown path, or a known one with another method. */
 const refuseUnmatched =
   (router: Router): Middleware =>
   async (ctx, next) => {
@@ -95,7 +95,7 @@ const refuseUnmatched =
 /** Makes the application over its dependencies. Holds no state of its own. @param deadline as in dispatch.ts. */
 export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
-  // A path is known to the letter.
+  // Paths match exactly, letter by letter.
   const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps, deadline))
   app.use(identify)

@@ -1,8 +1,8 @@
 /**
  * Who calls, and what they may do: an API key or a session token becomes a principal (contract §5).
- * Promises: a missing, malformed, unknown, revoked or expired credential look alike, and one of a suspended team;
- * nothing is cached, so a revoked key is refused at the next request in every process. One query, none for a mistyped
- * credential; once an hour a second one notes the key's use.
+ * Promises: missing, malformed, unknown, revoked and expired credentials look alike, as do those of a suspended team.
+ * Nothing is cached, so every process refuses a revoked key at the next request. A credential costs one query, a
+ * mistyped one none; once an hour a second query notes the key's use.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {

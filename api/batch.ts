@@ -1,6 +1,6 @@
 /**
  * What the three batch endpoints share: an id or a refusal for each item (contract §2.4).
- * Promises: outcomes in request order; an item that fails by itself leaves the others alone, one that cannot be
+ * Promises: outcomes come in request order. A failing item leaves the others alone. An item that cannot be
  * stored never reaches the database. Must not know what an item is.
  */
 import { Refusal } from '../db/errors.ts'

@@ -1,8 +1,8 @@
 /**
  * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
- * Promises: nobody's bodies fill the memory (past a bound: 503 `unavailable`), and nobody's parsing keeps the others
- * waiting: a large body is parsed in a thread, one of each team at a time, and of small ones a team has a few parsed
- * before the others have theirs. Must not know any resource.
+ * Promises: bodies cannot fill the memory (past a bound: 503 `unavailable`). No team's parsing keeps the others
+ * waiting: large bodies are parsed in a thread, one of each team at a time; of small ones a team gets a few parsed,
+ * then the others have their turn. Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
@@ -82,7 +82,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const parse = (owner: string, route: Route, bytes: Buffer): Promise<unknown> => {
     if (bytes.length > SMALL) return inTurn(parsingThere, owner, () => parser.parse(route, bytes))
     return inTurn(parsingHere, owner, async () => {
-      // Whoever else has something to do does it before this owner's next.
+      // Let others work before this owner's next body.
       await setImmediate()
       return route.body && parseBody(route.body, bytes)
     })

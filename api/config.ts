@@ -1,4 +1,4 @@
-/** Settings of the API process. Together with db/config.ts and workers/config.ts the only reader of process.env. */
+/** Settings of the API process. With db/process/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import { commaList, httpUrl, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { parseMailbox } from '../db/text/address.ts'
@@ -7,7 +7,7 @@ import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 
-/** Whoever knows one of these is believed: it must not be guessed. */
+/** Whoever knows a token is believed, so nobody may be able to guess it. */
 const token = string().min(16, '${path} must be at least 16 characters long')
 
 const apiSettings = object({

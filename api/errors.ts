@@ -43,7 +43,7 @@ export type Answer = { status: number; body?: unknown; headers?: Record<string, 
 /** What the request's log line tells of an answer: codes, counts and ids, never content. */
 export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; refused?: number }
 
-/** So many ids find the others. */
+/** How many ids a log line has: enough to find the others. */
 const IDS_TRACED = 3
 
 /** The first few of the ids that an answer is about. */
@@ -52,7 +52,7 @@ export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, I
 /** The envelope of contract §2.5; per item of a batch too. */
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
 
-/** What an error is to its caller; ours are told in the log. */
+/** The refusal that a caller gets for an error; our own faults go to the log. */
 export function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
   if (error instanceof Refusal) return error
   if (isDatabaseUnavailable(error)) {

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON: JSON.parse knows, but says so only now and then. Pure; one pass, no recursion. */
+/** Finds where a text stops being JSON, because JSON.parse does not always say. Pure; one pass, no recursion. */
 
 const SPACE = /[ \t\n\r]*/y
 const STRING = /"(?:[ !#-[\]-\u{10ffff}]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy

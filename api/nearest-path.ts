@@ -1,4 +1,4 @@
-/** Which path a caller may have meant: for the words of a 404. Pure. Must not repeat what was asked for. */
+/** The path that a caller may have meant, for the message of a 404. Pure. Must not repeat what was asked for. */
 
 /** How many letters may differ. */
 const FURTHEST = 3

@@ -1,7 +1,7 @@
 /**
  * Remembers the last refused calls of each team, for the page of whoever integrates.
  * Promises: no call waits for it, and a storm of refusals costs one statement every two seconds; never a body, a
- * query or a credential. What is lost when a process is killed is lost.
+ * query or a credential. A killed process loses what it has not written yet.
  */
 import { v7 as uuidv7 } from 'uuid'
 import type { Refusal } from '../db/errors.ts'

@@ -1,7 +1,7 @@
 /**
  * The HTTP server around the application: requests in flight, what never reaches the application, the drain.
- * Promises: whatever is no HTTP is answered in the envelope too; a client that hangs up does not end the work that it
- * began; the drain lets requests in flight finish. Must not know routes.
+ * Promises: even bytes that are not HTTP get an answer in the envelope. Work goes on when its client hangs up. The
+ * drain lets requests in flight finish. Must not know routes.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,7 +1,7 @@
 /**
  * Brings a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
  * Promises: each file runs once, in a transaction unless its first line says otherwise; one process migrates at a
- * time, through a pooler too; no file waits long for a lock, since everybody else would wait behind it. A file that
+ * time, through a pooler too; no file waits long for a lock, because everybody else would wait behind it. A file that
  * has landed is never edited. Must not change rows beyond what a migration says.
  */
 import { readFile } from 'node:fs/promises'
@@ -65,7 +65,7 @@ async function applyInTransaction(
   }
 }
 
-/** Statements end with a semicolon at the end of a line. They must bear to be run again. */
+/** Statements end with a semicolon at the end of a line. They must be safe to run again. */
 async function applyOutside(client: Client, text: string, { number, file }: Migration): Promise<void> {
   for (const statement of text.split(/;[ \t]*$/m).filter((each) => each.trim() !== ''))
     await client.query(statement)

@@ -1,6 +1,6 @@
 /**
  * What a database must be for this version: migrated, writable, and set so that it keeps what it has committed.
- * Promises: only a schema that lacks a migration counts as not migrated; a newer one will do, since older code runs
+ * Promises: only a schema that lacks a migration counts as not migrated. A newer one will do, because older code runs
  * on it while a deployment is rolled back. Must not change anything.
  */
 import { readdir } from 'node:fs/promises'

@@ -1,7 +1,7 @@
 /**
- * How a process of ours begins with its database.
- * Promises: a database that this version cannot work with stops the process, in words that say what to do; settings
- * of the server that can lose what was accepted are warned about.
+ * Opens the database for a process that starts.
+ * Promises: a database that this version cannot work with stops the process, with a message that says what to do.
+ * Server settings that can lose accepted mail are warned about.
  */
 import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'

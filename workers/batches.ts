@@ -1,8 +1,8 @@
 /**
  * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
- * Promises: a handler settles its jobs in the transactions of what it does; what it leaves is tried again after the
- * queue's own pause; nothing raw reaches the queue (a NUL in someone's words would keep a job active for ever,
- * reliability §2 D); a job that cannot be read goes to the dead letters at once.
+ * Promises: a handler settles its jobs in the transactions of its own work. A job that it leaves unsettled is tried
+ * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever, reliability
+ * §2 D). A job that cannot be read goes to the dead letters at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Tx } from '../db/postgres/pool.ts'

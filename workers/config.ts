@@ -1,4 +1,4 @@
-/** Settings of a worker process. Together with db/config.ts and api/config.ts the only reader of process.env. */
+/** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import { readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
@@ -99,7 +99,7 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
 
-/** For how long what is kept, as the settings say. */
+/** How long each kind of data is kept, as the settings say. */
 export const retentionOf = (settings: WorkerSettings): Retention => ({
   reports: settings.RETENTION_DAYS_REPORTS,
   events: settings.RETENTION_DAYS_EVENTS,
@@ -116,7 +116,7 @@ export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSetting
   })
 }
 
-/** What is allowed, but rarely meant. */
+/** Warnings about settings that are allowed, but rarely meant. */
 export const settingsWarnings = (settings: WorkerSettings): string[] =>
   settings.EMAIL_PROVIDER === 'smtp' && deliversEmail(settings.WORKER_QUEUES) && !settings.RETURN_PATH_DOMAIN
     ? ['RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there']

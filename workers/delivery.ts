@@ -1,6 +1,6 @@
 /**
  * What a channel brings to the pipeline (pipeline.ts): how its messages are read, sent, judged and recorded.
- * Owns the words that both sides share. Must not know a channel.
+ * Owns the types that both sides share. Must not know a channel.
  */
 import type { Channel, DeliveryJob, DeliveryRef } from '../db/delivery/channel.sql.ts'
 import type { Tx } from '../db/postgres/pool.ts'
@@ -19,7 +19,7 @@ export type Outgoing<A> = {
   held_at: Date | null
   /** Tokens of its sender's pace. */
   cost: number
-  /** For how many seconds its own recipient rests; 0 when it may go. */
+  /** How many seconds its own recipient stays paused; 0 when it may go. */
   resting_seconds: number
   /** Hands it to the provider. Never throws. @param cut ends the wait for an answer: the process has to end. */
   send(cut: AbortSignal): Promise<A>
@@ -30,14 +30,14 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
 
 export type DeliveryChannel<J extends DeliveryJob, A> = {
   channel: Channel<J>
-  /** How long a report may still spare another try after an answer was lost, in seconds. */
+  /** After a lost answer: how long to wait for a report before another try, in seconds. */
   unknown_wait: number
   sender(): Promise<Sender>
-  /** Reads what claimed jobs are to send, in a few statements. One whose row needs nothing more is missing. */
+  /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
-  /** The answer, with each refusal by policy said to be whose it is. */
+  /** The answer, after deciding whose fault each refusal by policy is. */
   judge(answer: A, evidence: Evidence): A
   outcomesOf(answer: A): readonly Judged[]
-  /** Stores what tries have brought, in the caller's transaction; bears being done twice. */
+  /** Stores the results of tries, in the caller's transaction. Safe to repeat. */
   record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
 }

@@ -28,7 +28,7 @@ export type WorkerDeps = {
   /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */
   concurrency: number
   pauses: QueuePauses
-  /** Told of what is done; absent where nobody counts. */
+  /** Counts what is done; absent where nobody counts. */
   figures?: Figures
   readers: Readers
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */

@@ -1,7 +1,7 @@
 /**
  * The DKIM keys that emails are signed with, opened, by team and name of the From domain (decisions: domain removed
- * while mail waits). Promises: read afresh, so that a removed domain signs nothing more and one that was added again
- * signs what has waited; an email that no key fits has an Error, and is never sent unsigned.
+ * while mail waits). Promises: read afresh, so a removed domain signs nothing any more, and one that was added again
+ * signs what has waited. An email without a fitting key gets an Error, and is never sent unsigned.
  */
 import { createPrivateKey } from 'node:crypto'
 import { openKey } from '../db/domains/dkim.ts'

@@ -1,7 +1,7 @@
 /**
- * Gathers what many sends bring, so that one transaction records it for all of them.
- * Promises: what is added is written within a moment, in the order it came, by one writer at a time; nothing that was
- * added is lost while the process lives. Must not know what it gathers.
+ * Gathers the results of many sends, so that one transaction records them all.
+ * Promises: everything added is written soon, in order, by one writer at a time. Nothing added is lost while the
+ * process lives. Must not know what it gathers.
  */
 
 export type Gatherer<T> = {
@@ -32,7 +32,7 @@ export function createGatherer<T>(write: (items: readonly T[]) => Promise<void>)
     timer = null
     writing ??= run().finally(() => {
       writing = null
-      // What came between the last look and the end of the writer.
+      // Something may have been added between the last look and the end of the writer.
       if (pending.length > 0) plan()
     })
     return writing

@@ -1,7 +1,7 @@
 /**
- * Recording what a provider has done, for as long as the database is away.
- * Promises: what was sent is not sent again because the database was away, however long, while this process lives. The
- * work must bear being done twice: a lost connection does not tell whether its commit arrived.
+ * Keeps trying to record what a provider has done, for as long as the database is away.
+ * Promises: while this process lives, a message is not sent again because the database was away, however long. The
+ * work must be safe to repeat: after a lost connection nobody knows whether the commit arrived.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
@@ -12,7 +12,7 @@ const LONGEST_PAUSE = 1_000
 const QUIET = 10_000
 
 /**
- * Does the work, again and again while the database cannot be reached. @throws whatever else it throws.
+ * Does the work, and repeats it while the database cannot be reached. @throws the work's other errors.
  * @param onFault is told of each time that it could not be reached.
  */
 export async function insist<T>(work: () => Promise<T>, log: Log, onFault = () => {}): Promise<T> {

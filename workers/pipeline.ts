@@ -1,8 +1,8 @@
 /**
  * The delivery of one channel in this process: claim as room comes free, send, settle each send as it ends.
- * Promises: nothing is claimed for a sender that rests, so what waits for it is neither tried nor given up; a send
- * begins only on a claim that is surely held, and while what was sent can be recorded; a slow message holds its slot
- * and nothing else; a kill repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
+ * Promises: nothing is claimed for a paused sender, so what waits for it is neither tried nor given up. A send begins
+ * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
+ * and nothing else. A killed process repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
@@ -26,7 +26,7 @@ export type Pipeline = {
 
 /** How far ahead sends are booked, in seconds: what is booked goes at the pace of its booking. */
 const HORIZON = 5
-/** How long a claimed message waits for its turn before it is let go for another worker, in milliseconds. */
+/** How long a claimed message waits for its turn before another worker may have it, in milliseconds. */
 const PATIENCE = 15_000
 /** How often a pipeline that must not claim looks again, in milliseconds: a pause may be lifted early. */
 const LOOK = 500
@@ -132,7 +132,7 @@ export function startPipeline<J extends DeliveryJob, A>(
     if (sent === null) letGo([each], closing.signal.aborted ? 0 : 1)
   }
 
-  /** Begins a send, unless something has come between. @returns null when it has not begun. */
+  /** Begins a send, unless it must not begin any more. @returns null when it has not begun. */
   async function send(each: Job, outgoing: Outgoing<A>, bookedAt: Date): Promise<true | null> {
     const stopped = closing.signal.aborted || recorder.isStuck() || watch.isHalted(bookedAt)
     if (stopped || !claims.isHeld(each)) return null

@@ -1,7 +1,7 @@
 /**
  * Records what a channel's sends have brought: rows, timelines, jobs and senders, in one transaction for many sends.
- * Promises: insists for as long as the database is away, with short waits for locks; one record that cannot be stored
- * holds up no other, and is never sent again for it. Knows when it is stuck: then nothing new must begin.
+ * Promises: keeps trying for as long as the database is away, with short waits for locks. A record that cannot be
+ * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
  */
 import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
 import { insertNotes } from '../db/delivery/requeue.sql.ts'
@@ -33,7 +33,7 @@ export type Recorder<J extends DeliveryJob, A> = {
   restAfter(finding: Finding | null): number
 }
 
-/** Milliseconds. A lock that is held for longer is tried for anew: the wait must not use up the connection. */
+/** Milliseconds. A lock that is held for longer is tried again: the wait must not use up the connection. */
 const WAITS = { lock: 2_000, statement: 10_000 }
 
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */

@@ -1,7 +1,7 @@
 /**
  * What this process sees of a sender between two looks at its row: what was taken last, what was refused in a row.
- * Promises: sends that were let go before a trouble showed and have not begun are stopped at once. Shared by nobody:
- * what other workers must know is in the sender's row (db/senders/trouble.ts).
+ * Promises: when trouble shows, sends that were released but have not begun are stopped at once. Local to this
+ * process: what other workers must know is in the sender's row (db/senders/trouble.ts).
  */
 import type { SenderTrouble } from './providers/provider.ts'
 import type { Judged } from './verdict.ts'

@@ -1,8 +1,8 @@
 /**
- * How a delivery ends, for every channel: outcomes of one try and the message's past → the end of its job. Pure.
- * Promises: what is about the sender is never held against a message, however long it lasts; a message is given up
- * after 24 h of tries, or after three tries without an answer, since each of those may have arrived (decisions:
- * refused for now, lost answers). Must not know a channel or a provider.
+ * Decides how a delivery ends, for every channel: outcomes of one try and the message's past → the end of its job.
+ * Pure. Promises: a sender's trouble never counts against a message, however long it lasts. A message is given up
+ * after 24 h of tries, or after three lost answers, because each of those may have arrived (decisions: refused for
+ * now, lost answers). Must not know a channel or a provider.
  */
 import { DELIVERY_DEADLINE, type End } from '../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from './providers/provider.ts'
@@ -23,9 +23,9 @@ export type Circumstances = {
   now: Date
   /** How long a report may still spare another try after an answer was lost, in seconds. */
   unknown_wait: number
-  /** For how long the sender is known to rest, in seconds: no use to look again before. */
+  /** How long the sender stays paused, in seconds: looking again before that is no use. */
   rest: number
-  /** From 0 to 1: spreads what was put off together. */
+  /** From 0 to 1: spreads out messages that were put off together. */
   spread: number
 }
 
@@ -33,7 +33,7 @@ const FIRST_PAUSE = 2
 const LONGEST_PAUSE = 1_800
 /** After so many tries without an answer a message waits for a person, or for a report. */
 const MOST_UNKNOWNS = 3
-/** What waits for its sender looks again after this long at least, in seconds. */
+/** A message that waits for its sender looks again after this long at least, in seconds. */
 const SNOOZE = 1
 
 /** Growing pauses: 2 to 4 s, doubled with each try, half an hour at most; at least what the provider asks for. */
@@ -70,7 +70,7 @@ export function verdictOf(
   return held ? { end: 'snoozed', seconds: Math.max(SNOOZE, rest) } : { end: 'completed' }
 }
 
-/** What is known when a provider refuses a recipient or an identity by its policy. */
+/** What is known when a provider refuses a recipient or an identity by policy. */
 export type Evidence = {
   /** When this message was held back for it before; null when it never was. */
   held_at: Date | null
@@ -82,8 +82,8 @@ export type Evidence = {
 const IDENTITY_WAIT = 600
 
 /**
- * Says of refusals by policy whose they are. The message's, when others of the same attempt were taken, or when it was
- * held back before and other mail has been taken since; else they stay as they are: our set-up may be at fault.
+ * Decides whose fault a refusal by policy is. It is the message's when others of the same attempt were taken, or when
+ * it was held back before and other mail has been taken since. Otherwise nothing changes: our set-up may be at fault.
  */
 export function judgePolicy(
   outcomes: ReadonlyMap<string, Outcome>,

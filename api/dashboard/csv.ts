@@ -1,6 +1,6 @@
 /**
  * Lists as CSV (RFC 4180), streamed row by row.
- * Promises: a cell that a spreadsheet would take for a formula is told apart by a quote before it.
+ * Promises: a cell that a spreadsheet would read as a formula gets a quote before it.
  */
 import { Readable } from 'node:stream'
 import { type PageAnswer, raw } from './page.ts'

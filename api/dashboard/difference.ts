@@ -1,4 +1,4 @@
-/** What changed between two texts, line by line. Pure. Beyond a bound the one stands whole before the other. */
+/** What changed between two texts, line by line. Pure. Texts beyond a bound are shown whole, one after the other. */
 
 export type DifferenceLine = { sign: '+' | '-' | ' '; text: string }
 

@@ -1,7 +1,7 @@
 /**
  * The dashboard's own dispatcher: asset or page → session → origin and token → rights → handler → HTML.
- * Promises: a page is served to nobody whom its access does not name; a POST counts only from our own pages; every
- * answer carries the safe headers; a fault is a page too, and tells nothing but the request's id.
+ * Promises: only those whom its access names get a page. A POST counts only from our own pages. Every answer
+ * carries the security headers. A fault of ours is a page too, and tells nothing but the request's id.
  */
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../../db/errors.ts'

@@ -1,7 +1,7 @@
 /**
  * Keeps the dashboard's browser safe: whose request it is, cookies, tokens of forms, headers, where one may go on to.
  * Promises: a session's secret is in one HttpOnly cookie that no script, other site or plain connection gets; a form
- * counts only with its session's token and from our own pages; nobody is sent to another site.
+ * counts only with its session's token and from our own pages; it never redirects to another site.
  */
 import type { Context } from 'koa'
 import type { Secrets } from '../../db/process/secrets.ts'

@@ -36,7 +36,7 @@ export function pageOf<R>(
 /** Fields with the values that were given; a select chooses its option. */
 export const filled = (fields: readonly Field[], given: URLSearchParams): Field[] =>
   fields.map((field) => {
-    // A browser takes no file from a page.
+    // Browsers let no page preset a file field.
     if (!given.has(field.name) || field.type === 'file') return field
     const values = given.getAll(field.name)
     const options = field.options?.map((option) => ({ ...option, selected: values.includes(option.value) }))

@@ -1,7 +1,7 @@
 /**
  * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
  * DASHBOARD_FROM is of.
- * Promises: whoever asks learns nothing: known or not, limited or not, the answer and its time are the same. The email
+ * Promises: the answer tells nothing: known or unknown, limited or not, its words and its time are the same. The email
  * carries a tag by which the dashboard and its exports leave its body out, since the body holds the link.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -46,7 +46,7 @@ export const sesHookRoutes: readonly PublicRoute[] = [
     path: '/hooks/ses',
     access: 'public',
     async handle({ bytes, headers, now }, deps) {
-      // Nothing can be proved then, so that nothing is read.
+      // Without topics nothing can be proved, so nothing is read.
       if (!deps.sns.listens) throw notGenuine()
       assertReadable(headers)
       const body = await bytes(LARGEST_POST)

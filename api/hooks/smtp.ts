@@ -1,9 +1,9 @@
 /**
  * POST /hooks/smtp: delivery status notifications and feedback reports, raw, from a mail server of ours (contract §6).
  * Promises: proved genuine by the bearer SMTP_REPORT_TOKEN before the body is read, or 401; without that setting
- * nothing can be proved, so everything is 401. Taken is committed. Mail without a return address that we signed could
- * never move anything: it is counted and dropped, so that nobody fills the database through the bounce domain.
- * Otherwise must not look into the report.
+ * nothing can be proved, so everything is 401. What is taken is committed before the answer. Mail without a return
+ * address that we signed could never move anything. It is counted and dropped, so that nobody fills the database
+ * through the bounce domain. Must not look further into the report.
  */
 import { carriesReturnPath } from '../../db/emails/return-path.ts'
 import { Refusal } from '../../db/errors.ts'

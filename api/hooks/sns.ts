@@ -2,7 +2,8 @@
  * Proves that a post comes from Amazon SNS and from a topic of ours, and confirms subscriptions.
  * Promises: nothing is fetched for a topic that is not on the list, nor from anywhere but SNS's own hosts, over TLS,
  * without redirects, within a time and a size; certificates are kept while they are valid, a bounded number of them.
- * A certificate that cannot be fetched is `unavailable`, which SNS repeats; a refusal it would not. providers.md §2.2.
+ * A certificate that cannot be fetched is `unavailable`: then SNS repeats the post, as it would not after a refusal.
+ * providers.md §2.2.
  */
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { type Agent, get } from 'node:https'

@@ -1,8 +1,8 @@
 /**
  * GET and POST /hooks/whatsapp: the provider's handshake, and its reports (contract §6).
  * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, compared in
- * constant time, or 401; without that setting nothing can be proved, so everything is 401. Taken is committed. Must
- * not look into the report.
+ * constant time, or 401; without that setting nothing can be proved, so everything is 401. What is taken is committed
+ * before the answer. Must not look into the report.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../../db/errors.ts'

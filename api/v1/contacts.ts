@@ -1,6 +1,6 @@
 /**
  * Contacts: create, read, list, change, delete (contract §4.1). Bulk upsert is bulk.ts.
- * Owns the shape of bodies and queries; what may become of a contact is db/contacts/edit.ts.
+ * Owns the shape of bodies and queries; the rules for changing a contact are in db/contacts/edit.ts.
  */
 import { object } from 'yup'
 import { CONTACT_STATUSES, contactByIdentity, contactsOfTeam } from '../../db/contacts/contacts.sql.ts'

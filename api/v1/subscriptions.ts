@@ -1,6 +1,6 @@
 /**
  * Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe (contract §4.1).
- * Owns the shape of the calls; which state follows which is db/contacts/subscription.ts.
+ * Owns the shape of the calls; the rules for states are in db/contacts/subscription.ts.
  */
 import { object } from 'yup'
 import { contactIdentity } from '../../db/contacts/edit.ts'

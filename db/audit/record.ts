@@ -1,5 +1,5 @@
 /**
- * Notes who did what: people on the dashboard and operators at the CLI, in the transaction of the deed itself.
+ * Notes who did what: people on the dashboard and operators at the CLI, in the transaction of the change itself.
  * Promises: an entry holds no secret and no message's content; it is never changed. Must not decide anything.
  */
 import { v7 as uuidv7 } from 'uuid'

@@ -1,8 +1,8 @@
 /**
  * What reports mean for contacts: bounces and complaints suppress them (contract §3.1, decisions: delivery reports).
- * Promises: a contact's state is a function of the set of events, whatever their order, repeats or split over
- * transactions; hence soft bounces are counted over stored events, never by a running counter. Set-based. Contacts
- * must be locked before the events are stored: two transactions that cannot see each other's would both be wrong.
+ * Promises: a contact's state depends on the set of events alone, not on their order, repeats or split over
+ * transactions. So soft bounces are counted over stored events, never by a running counter. Set-based. Contacts must be
+ * locked before the events are stored: else two transactions could each miss the other's events.
  */
 import type { Database, Tx } from '../postgres/pool.ts'
 import { parseAddress } from '../text/address.ts'
@@ -47,7 +47,7 @@ export type ContactOf = (event: Touched) => LockedContact | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
-/** Whose contact an event is about, if it means anything to one. */
+/** The identity whose contact an event is about; none when it means nothing for a contact. */
 function refOf({
   team_id,
   recipient,

@@ -1,7 +1,7 @@
 /**
  * Creates, changes and deletes one contact, in the caller's transaction.
- * Promises: an identity once per team; the contact allowance is exact, since whoever adds or removes a contact
- * locks the team's account first; topics on a contact exist. Contract §4.1, §8; decisions: Contacts.
+ * Promises: an identity exists once per team. The contact allowance is exact, because adding or removing a contact
+ * locks the team's account first. A contact has only topics that exist. Contract §4.1, §8; decisions: Contacts.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'

@@ -1,7 +1,7 @@
 /**
- * How a contact begins whose address was erased before: as it ended, so that marketing never mails somebody who had
- * unsubscribed, bounced or complained. Promises: nothing of an address can be read back without SECRET_KEY; a team
- * that has erased nobody pays one look at an empty index.
+ * Gives a contact whose address was erased before the status that it ended with, so that marketing never mails somebody
+ * who had unsubscribed, bounced or complained. Promises: without SECRET_KEY no address can be read back. A team that
+ * has erased nobody pays one look at an empty index.
  */
 import type { Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'

@@ -41,8 +41,8 @@ export async function renameTopic(
 /** @throws Refusal not_found. */
 export async function removeTopic({ tx, now }: At, teamId: string, id: string): Promise<TopicRow> {
   await teamOrRefusal(tx, teamId)
-  // The account keeps bulk upserts out, which lock many contacts too; the topic waits for whoever is just putting it
-  // on a contact, so that the deletion, a statement of its own, sees that contact.
+  // The account's lock keeps bulk upserts out, which lock many contacts too. The topic's lock waits for whoever is just
+  // putting it on a contact, so that the deletion, a statement of its own, sees that contact.
   await lockAccount(tx, teamId)
   await lockTopic(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)

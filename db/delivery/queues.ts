@@ -32,7 +32,7 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
   }))
 }
 
-/** What a queue's rows are told when their dead letters move back. */
+/** Records in the rows of a queue that their dead letters move back. */
 type Moved = { [J in JobName]?: (at: { tx: Tx; now: Date }, payloads: Payload<J>[]) => Promise<unknown> }
 
 const MOVED: Moved = {

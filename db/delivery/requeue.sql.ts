@@ -1,6 +1,6 @@
 /**
  * The queries behind requeueing and giving up, for every channel: rows that wait without a job, rows that the queue
- * gave up on, and the notes that their timelines get of it.
+ * gave up on, and the timeline entries about both.
  */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
@@ -22,8 +22,8 @@ export const gaveUp = ({ events, message }: Channel) => sql.fragment`
 
 /**
  * Rows accepted before `before` whose delivery is unfinished and that have neither a job nor been given up, oldest
- * first. The limit counts these alone: however many wait or were given up, a lost one is found. What a suspended
- * team has waits on; once it may go on, all of it without a job counts as lost, however young.
+ * first. The limit counts these alone, so a lost one is found however many wait or were given up. A suspended team's
+ * rows stay as they are; once the team is resumed, all of them without a job count as lost, however young.
  */
 export async function lostMessages(
   tx: Tx,
@@ -95,7 +95,7 @@ export async function markRequeued(
     returning team_id, id`)
 }
 
-/** Something that a timeline says of a message, and no provider has said. */
+/** A timeline entry of our own, not of a provider. */
 export type Note = DeliveryRef & {
   event_key: string
   kind: 'requeued' | 'gave_up'

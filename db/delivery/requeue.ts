@@ -1,9 +1,8 @@
 /**
- * Gives messages that are still to be delivered a job again, and tells of those that were given up: for the operator,
- * for dead letters, for the sweep.
- * Promises: a message that the provider has taken is left alone; a row never has two jobs (its job's id is its own);
- * marks, jobs and notes are stored together; giving up is told once for each time that a message was accepted or
- * requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
+ * Gives undelivered messages a new job, and records in timelines which ones were given up. The operator, redriving and
+ * the sweep all use it. Promises: a message that was handed over is left alone. A row never has two jobs (the job's id
+ * is the row's). Rows, jobs and timelines change together. Giving up is recorded once for each time that a message was
+ * accepted or requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
  */
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -45,7 +44,7 @@ export const gaveUpNote = (
   now: Date,
 ): Note => ({ ...ref, event_key: `gave_up:${since}`, kind: 'gave_up', occurred_at: now, detail })
 
-/** Tells of messages whose job became a dead letter without a word, up to `limit`. @returns how many. */
+/** Records in timelines which jobs became dead letters unrecorded, up to `limit`. @returns how many. */
 export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: number): Promise<number> {
   const messages = await givenUpMessages(tx, channel, limit)
   if (messages.length === 0) return 0
@@ -53,7 +52,7 @@ export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: numb
   return insertNotes(tx, channel, notes)
 }
 
-/** Marks those of the messages that were not handed over, and tells their timelines. @returns these. */
+/** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
 async function noteRequeued(
   { tx, now }: At,
   channel: Channel,
@@ -78,7 +77,7 @@ async function noteRequeued(
   return requeued
 }
 
-/** As dead letters move back: their messages are told. */
+/** Runs as dead letters move back: records it in their messages' timelines. */
 export async function noteRedriven<J extends DeliveryJob>(
   at: At,
   channel: Channel<J>,
@@ -122,7 +121,7 @@ export async function requeueOne<J extends DeliveryJob>(
   if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
 }
 
-/** What a requeued message waits for all the same: pauses are not jumped. `reason` null: an operator's. */
+/** A pause that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's. */
 export async function pausesOf(
   { tx, now }: At,
   channel: Channel,

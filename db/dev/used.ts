@@ -1,7 +1,6 @@
 /**
  * Which databases `npm start` of this checkout has used, by the file in `.data` that keeps each one's demo team.
- * The CLI asks: what it seals for one of them opens with `.data/secret-key`, which another database's processes do
- * not have.
+ * The CLI asks before it seals: `.data/secret-key` fits these databases only. Processes of any other have another key.
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'

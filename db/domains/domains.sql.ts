@@ -77,7 +77,7 @@ export async function markDomainVerified(
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 }
 
-/** Puts a key beside the domain's, in place of one that was to follow it. @returns null when the domain is gone. */
+/** Stores the key that is to follow the domain's own, in place of an earlier one. @returns null without the domain. */
 export async function putNextKey(
   tx: Tx,
   teamId: string,
@@ -124,7 +124,7 @@ const dkimKeyRow = object({
 })
 export type DkimKeyRow = InferType<typeof dkimKeyRow>
 
-/** What signing takes, for teams' domains by name, in one statement. Keys are sealed; only verified domains have one. */
+/** What signing takes, by team and domain name, in one statement. Keys are sealed. Only verified domains have one. */
 export async function dkimKeysByName(
   tx: Tx,
   domains: readonly { team_id: string; name: string }[],

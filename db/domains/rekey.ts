@@ -1,7 +1,7 @@
 /**
  * Gives a domain a new DKIM key, and seals stored keys afresh when SECRET_KEY was replaced.
- * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so that no mail goes out
- * that its recipients cannot check; a selector is never used for two keys in a row.
+ * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so recipients can always
+ * check it; a selector is never used for two keys in a row.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'

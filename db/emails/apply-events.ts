@@ -1,5 +1,5 @@
 /**
- * What happened to emails, applied: events stored once, rows moved up the ladder, contacts told.
+ * Applies what happened to emails: stores each event once, moves rows up the ladder, updates contacts.
  * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
  * same few statements for one event or a thousand; only recipients that are on the row count; a provider's id, once
  * stored, stays. Rows are locked in one order, emails before contacts. Given a transaction; must not know a provider's

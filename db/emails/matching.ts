@@ -1,7 +1,7 @@
 /**
  * Requeues or deletes all emails of a team that match a filter, in lots of a transaction each.
- * Promises: no lot holds locks for long; what arrives meanwhile is left alone; never more than `most` at a call, so
- * that a person waits for seconds, not minutes.
+ * Promises: no lot holds locks for long. Emails that arrive meanwhile are left alone. A call takes `most` emails at
+ * most, so that a person waits for seconds, not minutes.
  */
 import { EMAIL } from '../delivery/channel.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'

@@ -1,7 +1,7 @@
 /**
- * Looks for emails as somebody waits: what an index finds is found at once; what has to be looked through is looked
- * through from the newest on, in stretches of time that grow, until a page is full or the patience is over.
- * Promises: answers soon however many emails there are, and says from where to go on; never a row twice.
+ * Searches emails while somebody waits. What an index can find is found at once. Anything else is searched from the
+ * newest email on, in growing stretches of time, until a page is full or the time is up.
+ * Promises: a quick answer however many emails there are, with the place to go on from; never a row twice.
  */
 import type { Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'

@@ -20,7 +20,7 @@ import { SILENCE } from './fleet.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Rows that wait are told by these ages, in seconds. */
+/** Waiting rows are counted by these ages, in seconds. */
 const AGES = [0, 60, 600, 3_600, 86_400]
 const JOB_STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
 
@@ -81,7 +81,7 @@ const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 
 /** By the kind of sender, which its key begins with: the rest of the key may name a host. */
 function senderSamples(senders: readonly SenderState[], processes: readonly ProcessRow[]): Sample[] {
-  // One that was never in trouble has no row.
+  // A sender that never had trouble has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
   const kinds = [...new Set([...used, ...senders.map(({ key }) => key)].map(kindOfSender))].sort()
   return kinds.flatMap((kind) => {
@@ -147,7 +147,7 @@ function histogramLines(name: string, buckets: readonly number[], { labels, valu
   ]
 }
 
-/** A figure without labels is told before it has moved. */
+/** A figure without labels appears with 0 before it has moved. */
 const NOTHING: Labelled = { labels: '', values: [0] }
 
 function counterLines(rows: readonly CounterRow[]): string[] {

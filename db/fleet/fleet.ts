@@ -1,7 +1,7 @@
 /**
  * A process as one of the fleet: every few seconds it tells that it lives, how it fares, and what it has counted.
  * Promises: one statement each time, whatever was counted; a process that ends tells the rest first; without the
- * database the figures wait in memory. Any web process can so answer for all (exposition.ts, scale.ts).
+ * database the figures wait in memory. So any web process can answer for all (exposition.ts, scale.ts).
  */
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
@@ -11,7 +11,7 @@ import type { Log } from '../process/log.ts'
 import type { Metrics } from '../process/metrics.ts'
 import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from './fleet.sql.ts'
 
-/** How often a process tells, in milliseconds. */
+/** How often a process reports, in milliseconds. */
 const INTERVAL = 5_000
 /** A process that has been silent for so many seconds counts no more: it was killed, or it hangs. */
 export const SILENCE = 20
@@ -28,9 +28,9 @@ export type Role = {
 }
 
 export type Member = {
-  /** Tells now. */
+  /** Reports now. */
   flush(): Promise<void>
-  /** Tells the rest, and that the process has ended. */
+  /** Reports the rest, and that the process has ended. */
   leave(): Promise<void>
 }
 
@@ -88,7 +88,7 @@ export function joinFleet(
       throw error
     }
   }
-  // One after the other, so that what was counted is never told twice at once.
+  // One after the other, so that no count is reported twice.
   let last: Promise<void> = Promise.resolve()
   const flush = (): Promise<void> => {
     last = last.catch(() => {}).then(tell)

@@ -1,7 +1,7 @@
 /**
  * The scaling signal: how late the queues are with what more workers could do now, and how many workers that asks for.
- * Promises: one look at the database in five seconds, whoever asks; put-off jobs, paused senders and what a sender's
- * own throttle holds do not count, since no further worker would help there.
+ * Promises: at most one look at the database in five seconds, however many ask. Jobs that are put off, that wait for a
+ * paused sender, or that a sender's own rate holds back do not count, because another worker would not help.
  */
 import type { Database } from '../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
@@ -22,7 +22,7 @@ const TARGET = 5
 /** Fewer workers than this fullness asks for are never recommended. */
 const FULLNESS = 0.75
 
-/** Whether every sender of a queue holds what waits for it. Without a worker there is none to ask. */
+/** Whether every sender of a queue is paused or out of tokens. Without a worker no sender is known. */
 function isHeld(
   queue: string,
   workers: readonly ProcessRow[],
@@ -73,7 +73,7 @@ export function scaleOf(
   }
 }
 
-/** Makes what is asked for the signal. */
+/** Makes the function that answers with the signal. */
 export function createScale(database: Database): () => Promise<Scale> {
   let known: { at: number; scale: Promise<Scale> } | null = null
   const look = async (): Promise<Scale> => {
@@ -90,7 +90,7 @@ export function createScale(database: Database): () => Promise<Scale> {
     if (known && now - known.at < FRESH) return known.scale
     const scale = look()
     known = { at: now, scale }
-    // A fault is no answer that lasts.
+    // A failed answer is not kept.
     scale.catch(() => {
       if (known?.scale === scale) known = null
     })

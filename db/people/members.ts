@@ -1,6 +1,6 @@
 /**
  * The people of a team: who is one, with which role.
- * Promises: a team that has an owner never loses its last one by a person's hand; an ended membership ends the
+ * Promises: nobody can take a team's last owner away; an ended membership ends the
  * person's sessions at once; every change leaves an audit line.
  */
 import { v7 as uuidv7 } from 'uuid'
@@ -79,7 +79,7 @@ export type Login = {
   operator: boolean
 }
 
-/** Who may sign in, made what the call says. @throws Refusal when nobody here has this address. */
+/** The person who may sign in, after the call's changes. @throws Refusal when nobody here has this address. */
 async function personToLogIn(by: By, { email, team, role, operator }: Login): Promise<PersonRow> {
   const { address, identity } = addressOf(email)
   if (role !== null && team === null) throw new Refusal('bad_request', 'a role needs a team')
@@ -110,8 +110,8 @@ export async function linkFor(by: By, login: Login): Promise<{ secret: string; e
 }
 
 /**
- * Makes somebody a member at an owner's wish, with a link to hand on, where that gives away nothing but this team: one
- * who runs the service, or is in other teams too, signs in by a door of their own. @throws Refusal.
+ * Makes somebody a member for an owner, with a link to hand on if it opens nothing but this team. Operators and members
+ * of other teams get no such link: they sign in another way. @throws Refusal.
  */
 export async function invite(
   by: By,

@@ -1,6 +1,6 @@
 /**
  * What a member of a team may do on the dashboard. Pure.
- * A viewer reads; an editor also changes templates, topics and contacts, and requeues; an owner also rules over keys,
+ * A viewer reads; an editor also changes templates, topics and contacts, and requeues; an owner also manages keys,
  * domains and people. An operator, a flag of the person and no role, may do what an owner may in every team.
  */
 

@@ -39,7 +39,7 @@ export async function noteLinkRequest(
   request: { id: string; identity: string; origin: string },
   { now, since }: { now: Date; since: Date },
 ) {
-  // One after the other: of those that come at once each counts the ones before it.
+  // One after the other, so that each of several at once counts those before it.
   await tx.query(sql.unsafe`lock table login_requests in share row exclusive mode`)
   await tx.query(sql.unsafe`
     insert into login_requests (id, identity, origin, created_at)

@@ -98,7 +98,7 @@ export async function signInByLink(
 /** What a provider has proved of somebody. */
 export type Claims = { issuer: string; subject: string; email: string; email_verified: boolean }
 
-/** The person these claims are about, bound to the provider's id at the first time; null when nobody here is. */
+/** The person of these claims, bound to the provider's id the first time; null when nobody here has the address. */
 async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRow | null> {
   const { issuer, subject } = claims
   const identity = claims.email_verified ? parseAddress(claims.email)?.identity : undefined
@@ -106,7 +106,7 @@ async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRo
   const bound = await openidIdentities(tx, issuer, { subject, user_id: named?.id ?? null })
   const known = bound.find((each) => each.subject === subject)
   if (known) return personById(tx, known.user_id)
-  // The address went on to somebody else at the provider: not this person's any more.
+  // The provider has given the address to somebody else since: it is not this person's any more.
   if (!named || bound.length > 0) return null
   await bindOpenidIdentity(tx, { issuer, subject, user_id: named.id }, now)
   return named

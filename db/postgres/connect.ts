@@ -1,7 +1,7 @@
 /**
  * Connections of pg: which server to speak to, and how.
  * Promises: of several servers the first that takes writes is chosen, anew after a failover; sslmode allow and prefer
- * fall back to plain as libpq does; a connection pooler is recognised by what it cannot pass on.
+ * fall back to plain as libpq does; a connection pooler is recognised by the session state that it cannot keep.
  */
 import { Client, type ClientConfig } from 'pg'
 import { type Address, readDatabaseUrl } from './address.ts'
@@ -19,7 +19,7 @@ async function open(config: ClientConfig): Promise<Client> {
     await client.connect()
     return client
   } catch (error) {
-    // Connected or not: whoever failed must not hold a connection.
+    // Connected or not, a failed client must not hold a connection.
     client.end().catch(() => {})
     throw error
   }

@@ -27,15 +27,15 @@ async function subscribe(
     await client.query(`listen ${channel}`)
     return client
   } catch (error) {
-    // Whoever cannot listen must not hold a connection.
+    // A client that cannot listen must not hold a connection.
     client.end().catch(() => {})
     throw error
   }
 }
 
 /**
- * Where a process can listen: over the direct URL if it has one, else over its own, but for a pooler, behind which
- * nobody is listened to. Null: it has to poll.
+ * The URL to listen at: the direct one if there is one, else the process's own unless a pooler stands there, since
+ * LISTEN does not work behind one. Null: the process has to poll.
  */
 export async function listeningUrl(url: string, directUrl?: string): Promise<string | null> {
   if (directUrl !== undefined) return directUrl
@@ -44,7 +44,7 @@ export async function listeningUrl(url: string, directUrl?: string): Promise<str
 
 /**
  * Listens until closed. `onReconnect` runs after each (re)connection: read once what may have been missed.
- * @param url null: hears nothing, since there is nobody to listen to.
+ * @param url null: hears nothing, and the caller polls.
  * @param channel an SQL identifier, a constant of ours.
  */
 export function listen(

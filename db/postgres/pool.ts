@@ -1,7 +1,7 @@
 /**
  * The connection pool: slonik over pg.
  * Promises: every row is validated by the yup schema its query names; timestamps are RFC 3339 strings in UTC;
- * `isDatabaseUnavailable` knows a lost database whoever asks, also one whose connections died without a word.
+ * `isDatabaseUnavailable` recognises every error that means a lost database, silently dead connections included.
  * Must not hold SQL of any table.
  */
 import {
@@ -121,7 +121,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return false
 }
 
-/** Whether a statement was cancelled since it took too long, and the database is otherwise well. */
+/** Whether a statement was cancelled because it took too long, while the database is otherwise well. */
 export function isTooSlow(error: unknown): boolean {
   for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
     if (fault instanceof StatementCancelledError || fault instanceof StatementTimeoutError) return true
@@ -141,7 +141,7 @@ export function isLockTimeout(error: unknown): boolean {
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 
-/** What becomes of a TLS handshake whose end is ours to decide; null for any other error. */
+/** Why a TLS handshake failed, where a setting can mend it; null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `its certificate is for another name: connect by that name, or use sslmode=verify-ca (${message})`
@@ -153,7 +153,7 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 
 /**
  * Why the server and DATABASE_URL do not fit, in one sentence: whoever set it has to act. Null for any other error.
- * @param place where the server is, for who should read it.
+ * @param place where the server is, where the reader may know.
  */
 export function databaseRefusal(error: unknown, place = ''): string | null {
   for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {

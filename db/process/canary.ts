@@ -1,7 +1,7 @@
 /**
- * Opens what SECRET_KEY protects, once it is certain that this database was used with it.
- * Promises: a process with another key stops at its start, instead of failing at each email; the first process that
- * uses a database decides. Must not be needed by processes that neither seal nor sign.
+ * Checks that SECRET_KEY is the key that this database was used with, then opens what it protects.
+ * Promises: a process with another key stops at its start, instead of failing at each email. The first process that
+ * uses a database decides which key counts. Processes that neither seal nor sign must not need it.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { canaryOf, insertCanary, replaceCanary } from './canary.sql.ts'

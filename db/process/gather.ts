@@ -1,8 +1,8 @@
 /**
  * Group commit: calls that arrive while work is under way go into the next lot together.
- * Promises: nobody waits for company, only for work under way; each call keeps its own end, in order of arrival within
- * its key; calls of a key that somebody else holds never hold up the others; when a lot fails, each of its calls is
- * tried alone; a call that could not begin in time never begins. Must not know what the calls are about.
+ * Promises: a call waits only for work under way, never for more calls to come. Each call keeps its own result, in
+ * order of arrival within its key. A key that somebody else holds never holds up the others. When a lot fails, each of
+ * its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are about.
  */
 import { Refusal } from '../errors.ts'
 
@@ -62,7 +62,7 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
     return lot
   }
 
-  /** Ends what can be ended. @returns the calls that have to be done alone. */
+  /** Ends the calls that can be ended. @returns those that have to be done alone. */
   async function attempt(lot: Lot, alone: boolean): Promise<Lot> {
     try {
       const ends = await work(
@@ -113,7 +113,7 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
   return (call) => {
     const waiting = { call, key: keyOf(call), since: performance.now(), ...Promise.withResolvers<O>() }
     pending.push(waiting)
-    // After what else has arrived in this turn of the event loop.
+    // Later in this turn of the event loop, so that calls that arrive together share a lot.
     if (!scheduled) setImmediate(start)
     scheduled = true
     return waiting.promise

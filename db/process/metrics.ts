@@ -1,7 +1,7 @@
 /**
  * What a process counts: the figures of the service with their names, labels and buckets, and what was added to each
  * since it was last asked.
- * Promises: nothing is written per message, an addition costs a few additions in memory; labels have few values
+ * Promises: counting costs a few additions in memory, and writes nothing per message; labels have few values
  * (route patterns, codes, queue names), never ids or addresses. No state at import.
  */
 

@@ -1,8 +1,8 @@
 /**
  * The end of a process, ordered and time-limited, and the start that fails, in one place.
- * Promises: SIGTERM, SIGINT and the loss of the parent that asked for word (`npm start`) stop a process once; it
- * exits 0 when its work is finished, or when the grace is over: whatever is cut off then, a job's heartbeat finds.
- * A second signal ends it at once.
+ * Promises: SIGTERM, SIGINT and the loss of a listening parent (`npm start`) stop a process once. It exits 0 when its
+ * work is finished, or when the grace is over: heartbeats find the jobs that are cut off then. A second signal ends it
+ * at once.
  */
 
 import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
@@ -11,12 +11,12 @@ import type { Log } from './log.ts'
 
 /** How long a process may take to end, in milliseconds (design §8). */
 const GRACE = 25_000
-/** What of it work in flight may take to finish; the rest is for its records and for the connections. */
+/** How much of the grace work in flight may take; the rest is for recording it and closing connections. */
 export const DRAIN = 23_500
 
 /** One Ctrl-C may reach a process twice, through the terminal and through npm: so soon it counts once. Milliseconds. */
 const ECHO = 1_000
-/** The exit code of a process that was told twice. */
+/** The exit code after a second signal. */
 const CUT_OFF = 1
 
 /** What a process tells its parent once it is up: the port it listens on, if any. */

@@ -1,6 +1,6 @@
 /**
- * Taking turns within a process: so many of a kind at once, the others wait, first come, first served.
- * Promises: whoever gets no turn within its patience, or once the turns are closed, never begins.
+ * A semaphore within a process: so many of a kind run at once, the others wait, first come, first served.
+ * Promises: work that gets no turn within its patience, or after the turns are closed, never begins.
  */
 
 export type Turns = {
@@ -14,7 +14,7 @@ export type Turns = {
   close(): void
 }
 
-/** One kind: how many are at it, and who waits. */
+/** One kind: how many are running, and who waits. */
 type Line = { busy: number; waiting: Set<(given: boolean) => void> }
 
 /** @param limit how many of each kind at once. */
@@ -28,7 +28,7 @@ export function createTurns(limit: number): Turns {
       line.busy += 1
       return true
     }
-    // Whoever makes room counts the one it lets in.
+    // Whoever leaves counts the one that it lets in.
     return new Promise((resolve) => {
       const end = (given: boolean): void => {
         clearTimeout(late)

@@ -1,6 +1,6 @@
 /**
- * Tells a secret that can be guessed: whoever holds one signed address can try keys without end and without us.
- * Promises to let random strings of 16 characters pass, and to refuse what is typed for want of one. Pure.
+ * Recognises a secret that can be guessed: whoever has one signed address can try any number of keys offline.
+ * Promises: random strings of 16 characters pass; keys that people type in a hurry are refused. Pure.
  */
 
 // As people type them; what is left when they are taken out has to be random.

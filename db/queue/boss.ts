@@ -1,7 +1,7 @@
 /**
  * The job queue: pg-boss behind `enqueue(tx, job, payloads)` and the claims that workers fetch and settle (claims.ts).
  * Promises: a job is stored by the caller's transaction or not at all; a job's id is its row's id, so a row never
- * has two jobs; jobs of dead workers are found, but never those of living ones after an absence of the database. The
+ * has two jobs; jobs of dead workers are found, but never those of living ones after the database was away. The
  * only module that imports pg-boss.
  */
 import { PgBoss } from 'pg-boss'
@@ -63,7 +63,7 @@ export type Consumer = Omit<Producer, 'stop'> & {
   schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>
   /** Fetches now instead of at the next poll; a hint that costs one fetch when it was wrong. */
   wake(job: string): void
-  /** No claim from now on: for the start of a drain. */
+  /** Claims nothing from now on: for the start of a drain. */
   close(): void
   /** Ends the heartbeats and waits for what runs by the clock, at most `timeout` milliseconds. */
   stop(timeout: number): Promise<void>
@@ -143,7 +143,7 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
   redrive: (database, job, moved) => redrive(queues, database, job, moved),
 })
 
-/** How long the same fault is not told again, in milliseconds: every poll of a lost database says it. */
+/** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */
 const QUIET = 10_000
 
 /** What pg-boss adds to a fault's words: each of its loops would be told of by itself. */

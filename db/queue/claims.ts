@@ -21,7 +21,7 @@ export type Claims<J extends JobName> = {
   isHeld(job: FetchedJob<J>): boolean
   /** Ends jobs in the caller's transaction: those whose attempt is still ours. */
   settle(tx: Tx, ends: Ends<J>): Promise<void>
-  /** To call after that transaction: these need no heartbeats any more. */
+  /** Call it after that transaction: these jobs need no heartbeats any more. */
   release(jobs: Iterable<FetchedJob<J>>): void
   /** Resolves when there may be work: after a wake-up, when the next poll is due, or at once when closed. */
   idle(): Promise<void>

@@ -1,6 +1,7 @@
 /**
- * pg-boss's rows, as far as we read, delete or put them back ourselves: what needs no pg-boss, so that the CLI need not
- * load it, and what it has no words for. Must not insert or complete jobs: that is pg-boss's own business (boss.ts).
+ * The queries over pg-boss's rows that we run ourselves: to read, delete or put jobs back. They spare the CLI from
+ * loading pg-boss, or do what it has no call for. Must not insert or complete jobs: that is pg-boss's own business
+ * (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'

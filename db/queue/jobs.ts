@@ -4,15 +4,23 @@
  * Must not import a handler.
  *
  * The words that the queue and the workers use:
- * - job: one row's work. Its id is the row's, so a row never has two.
+ * - job: the work for one row. Its id is the row's, so a row never has two.
  * - claim: a job that this process has fetched. Heartbeats keep it; without them another worker gets the job.
- * - attempt: one claim of a job. Its number is never used again, so that ending it late ends nobody else's.
- * - end: what becomes of a claimed job (End). To settle is to write it, in the transaction of what the work has done.
+ * - attempt: one claim of a job. Its number is never used again, so a late end of one attempt cannot end another.
  * - try: an attempt that counts, because the provider was asked about the message itself.
- * - snoozed: put back for a while without a try, since only time or someone else is in the way.
- * - given up: moved to the dead letters, where it waits for a person.
- * - paused: a sender, a recipient or a queue that rests; what waits for it is neither tried nor given up.
+ * - sender: what messages go out through: a relay, an SES account, a WhatsApp number.
  * - handed over: taken by the provider. From then on a message is not sent again.
+ * - end: what becomes of a claimed job (End).
+ * - settle: write a job's end, in the transaction that records what the work has done.
+ * - put off: due later, because it was refused for now (a try, `deferred` in timelines) or snoozed.
+ * - snoozed: put off without a try, because only time or somebody else is in the way.
+ * - paused: said of a sender, a recipient or a queue. What waits for it is neither tried nor given up.
+ * - lost answer: a try whose outcome is unknown. The message may have arrived.
+ * - given up: moved to the dead letters, where it waits for a person.
+ * - requeue: begin anew with a message that was not handed over: a fresh job, tries counted from zero.
+ * - redrive: move all dead letters of a queue back, so that they are tried again.
+ * - sweep: the scheduled job that gives rows a new job when the queue has lost theirs.
+ * - parked: said of a report that cannot be read or matched. It waits for a person.
  */
 import { type InferType, object, string } from 'yup'
 

@@ -1,6 +1,6 @@
 /**
  * Whether a queue is paused, for loops that ask before each claim.
- * Promises: one read a second at most for all of them; what it says is at most a second old.
+ * Promises: at most one read a second for all of them; the answer is at most a second old.
  */
 import type { Database } from '../postgres/pool.ts'
 import type { JobName } from './jobs.ts'

@@ -1,8 +1,8 @@
 /** What became of one reported event. Pure; the words that channels and the ingestion share. */
 
 /**
- * - applied: stored, or stored before: a repeat ends in the same state. `again`: the WhatsApp message that has to be
- *   sent once more, since the provider gave it back for a fault of the sender's.
+ * - applied: stored, now or before; a repeat ends in the same state. `again`: the WhatsApp message to send once more,
+ *   because the provider gave it back for a fault of the sender's.
  * - unknown: its message is not there, or not there yet: worth another try.
  * - ignored: it can never move anything, with the reason for people.
  */

@@ -1,5 +1,5 @@
 /**
- * Reports for an operator's eyes, and what becomes of those that were parked: a second try, or the end.
+ * Reports for an operator: to look at, and parked ones to be tried again or dropped.
  * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a
  * reader.
  */
@@ -28,7 +28,7 @@ export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body
   return { ...row, body: body.toString('utf8') }
 }
 
-/** Makes a report pending again, with a job and an hour's patience. @throws Refusal not_found. */
+/** Makes a report pending again, with a job that tries for an hour. @throws Refusal not_found. */
 export async function replayReport(
   { tx, now }: { tx: Tx; now: Date },
   queue: Pick<Producer, 'reenqueue'>,

@@ -1,7 +1,7 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row.
- * Promises: small lots with a breath between them, each a statement of its own, so that nobody waits; never what still
- * has to be delivered, nor a row of the team's current period, whose count is the quota.
+ * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
+ * what still has to be delivered, nor a row of the team's current period, whose count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../postgres/pool.ts'
@@ -34,7 +34,7 @@ const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
 const LOT = 1_000
 const BREATH = 20
-/** Bodies that could not be emptied at their time (just held, still waiting) are looked for again so long. */
+/** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
 const SECOND_LOOK = 7 * DAY
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 

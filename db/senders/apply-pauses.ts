@@ -1,8 +1,8 @@
 /**
- * Pauses of senders as reports tell them, applied: the provider has stopped a number or an account.
- * Promises: each lasts from when it happened, so that an old or repeated report pauses nothing anew; a longer pause
- * that stands stays; only senders of ours are paused. Given a transaction, in which it comes last: sends wait for
- * these rows. Must not know a provider's words.
+ * Pauses senders when a report says that the provider has stopped a number or an account.
+ * Promises: a pause counts from when it happened, so an old or repeated report pauses nothing anew. A longer pause
+ * stays. Only our own senders are paused. Runs last in the caller's transaction, because sends wait for these
+ * rows. Must not know a provider's words.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { APPLIED, type Fate, ignored } from '../reports/fate.ts'

@@ -88,10 +88,10 @@ export function book(
   }
 }
 
-/** For so long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
+/** How long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
 const PROBE = 30
 
-/** One send after a pause tells whether the sender is mended; the others wait for what becomes of it. */
+/** After a pause one send probes whether the sender is mended; the others wait for its outcome. */
 function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; booking: Booking } {
   const paused_until = new Date(now.getTime() + PROBE * 1_000)
   const reason = pace.pause_reason ?? 'the sender is probed'

@@ -1,7 +1,7 @@
 /**
  * Senders for an operator's eyes, and the end of a pause at an operator's wish (decisions: requeue).
- * Promises: a list tells what stops each sender and what happened to it lately; resuming sends at once, whatever the
- * provider said before.
+ * Promises: a list tells what stops each sender and what happened to it lately; after resuming, sends begin at once,
+ * whatever the provider said before.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'

@@ -1,8 +1,9 @@
 /**
- * What a sender's sends tell of the sender itself: nothing can be sent through it, or it can again.
- * Promises: what was let go before the trouble, or its end, was known says nothing new; the pauses grow with each failed probe and
- * never pass half a minute; a send that was begun after the trouble and was taken ends it, at once for everyone; the
- * sender's own timeline tells of both, once. Given a transaction, in which it comes last: sends wait for these rows.
+ * Trouble of a sender, found by what is sent through it: nothing can be sent, or it works again.
+ * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
+ * probe, to half a minute at most. The first send that began after the trouble and was taken ends it, at once for
+ * every worker. The sender's timeline records both, once. Runs last in the caller's transaction, because other sends
+ * wait for these rows.
  */
 import { v7 as uuidv7 } from 'uuid'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -17,13 +18,13 @@ export type Trouble = {
   kind: keyof typeof PAUSES
   /** The provider's words. */
   words: string
-  /** For how long the provider is known to refuse all. */
+  /** How long the provider says that it will refuse everything, in seconds. */
   wait_seconds?: number | undefined
-  /** When the send began that found out. */
+  /** When the send that met the trouble began. */
   began_at: Date
 }
 
-/** How long a sender rests after so many troubles in a row, in seconds. Pure. */
+/** How long a sender is paused after so many troubles in a row, in seconds. Pure. */
 export const pauseAfter = (kind: Trouble['kind'], troubles: number): number =>
   PAUSES[kind][Math.min(Math.max(troubles, 1), PAUSES[kind].length) - 1] ?? 1
 
@@ -76,14 +77,14 @@ export async function noteRecovery({ tx, now }: At, sender: Sender, began_at: Da
   return true
 }
 
-/** A sender that nothing is known against. */
+/** A sender that has no trouble. */
 export const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
 
 /** How a sender stands, as its workers look at it before they claim anything. */
 export type Standing = {
   /** Seconds until the next look; 0 when it may send. */
   wait_seconds: number
-  /** Whether one message at a time has to find out that it is mended. */
+  /** Whether it is only probed: one message at a time, until one is taken. */
   probing: boolean
   /** When the provider took a message again after the last trouble. */
   accepted_at: Date | null

@@ -1,8 +1,8 @@
 /**
  * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
- * Promises: whoever charges locks first and saves before the commit, so no count is ever one over, under any
- * concurrency; the time is the database's, read with the lock; no COUNT(*) on any request path.
- * Contract §8; decisions: Plans, quotas, rate.
+ * Promises: whoever charges locks the account first and saves before the commit, so no count is ever one over, under
+ * any concurrency; the time is the database's, read with the lock; no COUNT(*) on any request path. Contract §8;
+ * decisions: Plans, quotas, rate.
  */
 import { type Bucket, refill, untilToken } from '../bucket.ts'
 import { Refusal } from '../errors.ts'

@@ -1,7 +1,7 @@
 /**
  * Rows of teams, subscriptions and allowances, and the queries over them.
- * Promises: an allowance row is written whole, and only by who has locked it. Must not know what a figure that
- * nobody has set means (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
+ * Promises: an allowance row is written whole, and only under its lock. Must not know what an unset figure means
+ * (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'

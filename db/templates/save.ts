@@ -74,7 +74,10 @@ export async function saveTemplate(
   return { id, name, version_id: versionId, slots, list_unsubscribe }
 }
 
-/** A new version; without `text` or `list_unsubscribe` it keeps that of the one before. @throws Refusal not_found, bad_request. */
+/**
+ * A new version. Without `text` or `list_unsubscribe` it keeps those of the one before.
+ * @throws Refusal not_found, bad_request
+ */
 export async function updateTemplate(
   { tx, now }: At,
   teamId: string,

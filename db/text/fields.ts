@@ -1,7 +1,7 @@
 /**
  * Validates JSON objects from outside, field by field, by yup schema, or `bad_request`.
  * Promises: types are never coerced, null means absent, unknown fields are left alone, and the message names the
- * field with its path (decisions: Input). Here and not in api/ since workers validate the items of bulk calls.
+ * field with its path (decisions: Input). It is here and not in api/ because workers validate items of bulk calls.
  * Must not know any resource.
  */
 import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } from 'yup'
@@ -61,7 +61,7 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
   }
 }
 
-/** What a building block says of itself to the API's description (api/v1/openapi.ts), as a JSON schema. */
+/** What a building block says of itself to the API's description (api/docs/json-schema.ts), as a JSON schema. */
 export type Described = { jsonSchema: Readonly<Record<string, unknown>> }
 
 const described = (jsonSchema: Described['jsonSchema']): Described => ({ jsonSchema })

@@ -1,4 +1,7 @@
-/** The transactional counter behind the quota equals a recount, whatever happened (contract §8; no COUNT(*) on a request). */
+/**
+ * The transactional counter behind the quota equals a recount, whatever happened (contract §8; no COUNT(*) on a
+ * request).
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { emailsFound } from '../../db/emails/find.sql.ts'

@@ -1,4 +1,7 @@
-/** What the API takes and how it says no: names, keys, what it does not support, where a body broke (decisions: Input). */
+/**
+ * What the API takes and how it says no: names, keys, what it does not support, where a body broke (decisions:
+ * Input).
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { jsonFault } from '../../api/json-fault.ts'

@@ -10,7 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
 /** A reply as it is sent, or what happens in its place. */
 export type Answer = 'drop' | 'reset' | 'hang' | (string & {})
-/** What a step is answered; undefined: as a proper relay would. `line` is the command, or the message's id at the dot. */
+/**
+ * What a step is answered; undefined: as a proper relay would. `line` is the command, or the message's id at the dot.
+ */
 export type Manners = (step: Step, line: string) => Answer | undefined | Promise<Answer | undefined>
 
 export type Copy = { at: number; answered: boolean }

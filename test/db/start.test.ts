@@ -1,4 +1,6 @@
-/** What a process does about its database at start, and `GET /ready` later: it works, or says why not and what to do. */
+/**
+ * What a process does about its database at start, and `GET /ready` later: it works, or says why not and what to do.
+ */
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { sql } from 'slonik'

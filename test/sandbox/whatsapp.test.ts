@@ -1,4 +1,5 @@
-// The sandbox's Cloud API: its magic numbers, all the way through our API, worker and hook, and what the inbox lists of them.
+// The sandbox's Cloud API: its magic numbers, all the way through our API, worker and hook, and what the inbox lists
+// of them.
 
 import t from 'tap'
 import { startCloud } from '../support/cloud.ts'

@@ -70,7 +70,10 @@ export const rowsOf = async ({ database }: Place, teamId: string) =>
 
 const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
 
-/** The row's delivery job: its state, the seconds until it is due, and how many attempts were counted; null without one. */
+/**
+ * The row's delivery job: its state, the seconds until it is due, and how many attempts were counted; null without
+ * one.
+ */
 export const jobOf = async ({ database }: Place, id: string) =>
   await database.maybeOne(sql.type(jobRow)`
     select state::text, extract(epoch from start_after - now())::float8 as wait, retry_count as attempts

@@ -71,7 +71,10 @@ export async function startWorker(
   return { stop }
 }
 
-/** A process of ours, and what it said when it was up. `exited` resolves with its exit code, or the signal that ended it. */
+/**
+ * A process of ours, and what it said when it was up. `exited` resolves with its exit code, or the signal that ended
+ * it.
+ */
 export type OurProcess = {
   child: ChildProcess
   up: Up

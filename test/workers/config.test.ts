@@ -1,4 +1,5 @@
-// Settings of a worker (design §3, §5): what it needs for its queues it must have; every fault is named, nothing else is asked for.
+// Settings of a worker (design §3, §5): what it needs for its queues it must have; every fault is named, nothing else
+// is asked for.
 
 import t from 'tap'
 import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'

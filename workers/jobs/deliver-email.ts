@@ -23,7 +23,7 @@ import { judgePolicy } from '../verdict.ts'
 /** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
 type Attempt = { row: OutgoingRow; html: string | null; delivery: EmailDelivery }
 
-/** What the timeline says of an outcome; null: it is about the sender, whose own timeline tells. */
+/** The timeline's event for an outcome; null when it is about the sender, whose own timeline has it. */
 const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   accepted: 'sent',
   refused: 'bounced',
@@ -32,7 +32,7 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   sender: null,
   unknown: 'unknown',
 }
-/** For so long a report may still tell that an unanswered email has arrived (decisions: lost answers), in seconds. */
+/** After a lost answer a report may still come: another try waits this long (decisions: lost answers), in seconds. */
 const UNKNOWN_WAIT = 600
 
 /** The channel of a worker that delivers email. */
@@ -106,7 +106,7 @@ async function composer(
   }
 }
 
-/** One try. What cannot be rendered is put off like what the provider puts off: mended, it still goes. */
+/** One try. An email that cannot be rendered is put off, as if the provider had: once mended, it still goes. */
 async function attempt(
   row: OutgoingRow,
   {
@@ -160,7 +160,7 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<Attempt>): EmailE
 /** Whether a recipient's fate is decided. */
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
-/** What a try leaves: who is still to be tried is stored where someone else's fate is already decided. */
+/** What a try leaves. Once the fate of some recipients is decided, the row stores who is still to be tried. */
 function recordOf({ row, html, delivery }: Attempt): AttemptRecord {
   const pending = [...delivery.outcomes].flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
   const isPartial = row.pending_recipients !== null || pending.length < delivery.outcomes.size

@@ -18,7 +18,7 @@ import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from '../pro
 
 type Attempt = { row: OutgoingRow; outcome: WhatsappOutcome }
 
-/** What the timeline says of an outcome; null: it is about the number or the account, whose own timeline tells. */
+/** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
   accepted: 'accepted',
   refused: 'failed',
@@ -142,7 +142,7 @@ function findingsOf(delivered: readonly Delivered<Attempt>[]): TemplateFinding[]
   return [...findings.values()].sort((one, other) => (one.template_id < other.template_id ? -1 : 1))
 }
 
-/** A recipient that the provider has put off rests for as long as its message. */
+/** A recipient that the provider has put off is paused for as long as its message. */
 function pausesOf(
   sender: string,
   { answer: { row, outcome }, end, at }: Delivered<Attempt>,

@@ -1,8 +1,8 @@
 /**
- * Turns raw reports into what happened to messages: a batch is read one by one and applied in one transaction.
- * Promises: the same few statements for one report or a hundred; a report that cannot be read is parked with the
- * reason and holds up no other; one whose message is not there is tried again for an hour, then parked; nothing is
- * lost, whenever the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
+ * Turns raw reports into events of messages. Reads a batch one by one, and applies it in one transaction.
+ * Promises: the same few statements for one report or a hundred. A report that cannot be read is parked with the
+ * reason and holds up no other. One whose message is not there yet is tried again for an hour, then parked. Nothing is
+ * lost when the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
  */
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
@@ -32,7 +32,7 @@ type Verdict = { id: string } & (
   | { state: 'waiting'; wait: number }
 )
 
-/** How many bytes of reports are in memory at a time; one beyond it is read alone. */
+/** How many bytes of reports are in memory at a time; a larger report is read alone. */
 const LOT_BYTES = 16 * 1024 * 1024
 /** Seconds between tries, by the seconds since the report came: most are only a moment early. */
 const PAUSES: readonly [age: number, wait: number][] = [
@@ -41,7 +41,7 @@ const PAUSES: readonly [age: number, wait: number][] = [
   [Number.POSITIVE_INFINITY, 300],
 ]
 
-/** Works on one batch: together, or one by one where a report spoils it. */
+/** Works on one batch: together, or one by one when a report makes the batch fail. */
 export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const { jobs, settle } = batch
   try {
@@ -91,7 +91,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
 const givenBack = (fates: ReadonlyMap<ReportedEvent, Fate>) =>
   [...fates.values()].flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
 
-/** A job is over with its report; one whose report is early looks again. */
+/** Ends the jobs of reports that are done; a job whose report came too early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
   const byId = new Map(verdicts.map((verdict) => [verdict.id, verdict]))
   return new Map(
@@ -103,7 +103,7 @@ function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<I
   )
 }
 
-/** What an operator has to know at once, as deliver-email and deliver-whatsapp tell it; once for each sender. */
+/** Logs what an operator has to know at once, as the delivery jobs do; once for each sender. */
 function tellPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps): void {
   const pauses = [...fates].flatMap(([event, { kind }]) =>
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
@@ -154,7 +154,7 @@ async function readOne(report: PendingReport, body: Buffer | undefined, deps: Wo
   }
 }
 
-/** What suppresses a contact is to be found again. */
+/** Keeps the report's id, so that people can find what suppressed a contact. */
 const ofReport = (event: ReportedEvent, { id }: PendingReport): ReportedEvent =>
   event.channel === 'email' ? { ...event, report_id: id } : event
 

@@ -1,7 +1,7 @@
 /**
- * The sweep: what the queue has lost gets a job again, and what it has given up is told.
- * Promises: the queue may lose a job, a row or a report may not be lost (design §7). What was given up waits for a
- * person, however long. One sweep's fault stops no other.
+ * The sweep: rows and reports that the queue has lost get a new job, and timelines say what it has given up.
+ * Promises: the queue may lose a job, but no row and no report is lost (design §7). What was given up waits for a
+ * person, however long. A fault in one sweep stops no other.
  */
 import { type Channel, type DeliveryJob, EMAIL, WHATSAPP } from '../../db/delivery/channel.sql.ts'
 import { lostMessages } from '../../db/delivery/requeue.sql.ts'

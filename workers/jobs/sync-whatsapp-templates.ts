@@ -1,8 +1,8 @@
 /**
  * Brings teams' WhatsApp templates up to what the provider lists.
- * Promises: one listing for a whole batch, which counts from when it was asked for; the provider is asked outside any
- * transaction. A failure is told to whoever
- * waits (db/whatsapp/templates/sync.ts) and tried again a few times. Must not know a provider's words.
+ * Promises: one listing serves a whole batch and is dated from when it was asked for; the provider is asked outside any
+ * transaction. Whoever waits (db/whatsapp/sync-templates.ts) is told of a failure, and the job is tried again a few
+ * times. Must not know a provider's words.
  */
 import { applyListing } from '../../db/whatsapp/sync-templates.ts'
 import type { Batch } from '../batches.ts'
@@ -13,7 +13,7 @@ export async function syncWhatsappTemplates(
   { whatsapp, database, clock }: WorkerDeps,
 ): Promise<void> {
   if (!whatsapp) throw new Error('there is no WhatsApp provider here')
-  // What the provider tells meanwhile is newer than its list.
+  // News that the provider sends meanwhile is newer than its list.
   const asked_at = clock()
   const contents = await whatsapp.provider.listTemplates()
   for (const job of jobs) {

@@ -32,7 +32,7 @@ async function carryOut(
     await settle(tx, ended)
     return true
   })
-  // A hint: whoever waits looks by itself too.
+  // Only a hint: whoever waits also polls.
   if (done) await announce(database, [upsert_id]).catch(() => {})
 }
 

@@ -1,7 +1,7 @@
 /**
  * What a provider adapter takes and gives back.
- * Owns the neutral words for a message on its way out and for what became of it.
- * Promises: whatever a provider says is turned into one of six outcomes before it leaves an adapter;
+ * Owns the neutral types for a message on its way out and for what became of it.
+ * Promises: an adapter turns whatever its provider says into one of six outcomes;
  * nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
 import type { KeyObject } from 'node:crypto'

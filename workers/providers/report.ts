@@ -1,6 +1,6 @@
 /**
- * What a provider adapter makes of a raw report: neutral events, in the words of what applies them (db/).
- * Nothing outside workers/providers knows a provider's own. Must not import an adapter.
+ * What a provider adapter makes of a raw report: neutral events, as the code in db/ that applies them takes them.
+ * Nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
 import type { ReportedEmail } from '../../db/emails/apply-events.ts'
 import type { ReportedPause } from '../../db/senders/apply-pauses.ts'

@@ -1,6 +1,6 @@
 /**
  * How many recipients a second the SES account may send to, as GetAccount tells it.
- * Promises: asked once every few minutes at most, never while a send waits but for the first; a lost or forbidden
+ * Promises: asked once every few minutes at most; only the first send waits for the answer. A lost or forbidden
  * answer leaves the last figure in force. Must not pace: that is db/senders/pace.ts.
  */
 import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'

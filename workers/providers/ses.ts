@@ -72,7 +72,7 @@ function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeout
   })
 }
 
-/** How SES is asked for one send. */
+/** The request for one send. */
 type Asking = {
   configuration_set: string | undefined
   timeouts: SesTimeouts

@@ -27,7 +27,7 @@ const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
-/** What is about the message, wherever it is said: its size, its content. */
+/** Codes about the message (size, content), at whatever command they come. */
 const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
 /** The recipient's address, and nobody else's: 5.1.7 and 5.1.8 are about the sender. */
 const DEAD_ADDRESS: ReadonlySet<string> = new Set(['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10'])
@@ -91,7 +91,7 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
   if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {
-    // It was reached, and does not want us.
+    // The server was reached, but refuses us.
     return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
   }
   return { kind: 'deferred', detail }
@@ -115,9 +115,9 @@ function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOf(code, enhanced) : 'none' }
 }
 
-/** Whose a refusal is that may be about our set-up; null for one that cannot. */
+/** Whose fault a refusal may be when our set-up is in question; null when it is not. */
 function blameOf(reply: string, enhanced: string, stage: Stage): 'recipient' | 'identity' | null {
-  // To MAIL a server knows nothing but the sender.
+  // At MAIL the server knows only the sender.
   if (stage === 'MAIL') return reply.startsWith('552') ? null : 'identity'
   if (SEND_AS_DENIED.has(enhanced)) return 'identity'
   if (stage === 'DATA') return SES_SET_UP.test(reply) ? 'identity' : null

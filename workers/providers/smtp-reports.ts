@@ -1,8 +1,8 @@
 /**
  * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
- * Promises: only a report that carries our signed return address says anything; other mail to such an address, such as
- * an out-of-office answer, says nothing; whatever else comes is an error with a clear reason; hostile input costs
- * bounded time and memory. Must not look anything up. decisions: DSN classes.
+ * Promises: only a report that carries our signed return address gives events. Other mail to such an address, such as
+ * an out-of-office answer, gives none. Anything else is an error with a clear reason. Hostile input costs bounded time
+ * and memory. Must not look anything up. decisions: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { ContactEffect } from '../../db/contacts/effect.ts'
@@ -60,8 +60,8 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
 }
 
 /**
- * RFC 6522: a report, though of a kind that we do not know, or broken. Answers of people and their programs are
- * none.
+ * Whether it is a report (RFC 6522) at all, even of an unknown kind or a broken one. Answers of people and their
+ * programs are not.
  */
 const claimsToReport = ({ headers }: Email): boolean =>
   headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
@@ -178,7 +178,7 @@ function meaningOf(action: string, status: string): Meaning {
     case 'expanded':
       return { kind: 'delivered', effect: 'delivered' }
     case 'relayed':
-      // To a server that reports no more: it left, which is no proof that it arrived.
+      // The next server sends no reports: the mail left, which is no proof that it arrived.
       return { kind: 'sent', effect: 'none' }
     default:
       throw new Error(`the delivery status has an unknown action: ${action}`)

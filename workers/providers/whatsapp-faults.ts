@@ -37,7 +37,7 @@ const isAccount = ({ code, subcode }: CloudError): boolean =>
   ACCOUNT.has(code) || (code >= 200 && code <= 299) || (code === 100 && subcode === UNKNOWN_OBJECT)
 const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 132999
 
-/** An outcome for an error that the API has named; null for a code that nobody told us of. */
+/** An outcome for an error that the API has named; null for a code that we do not know. */
 export function judgeError(error: CloudError): WhatsappOutcome | null {
   const { code, words: detail } = error
   if (isAccount(error)) return { kind: 'sender', detail, trouble: 'setup' }

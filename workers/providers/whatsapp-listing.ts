@@ -12,7 +12,7 @@ import { templateStateOf } from './whatsapp-reports.ts'
 const PAGE = 100
 const MOST_PAGES = 200
 const PAGE_TIMEOUT = 20_000
-/** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/jobs.ts). */
+/** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/queue/jobs.ts). */
 const LIST_TIMEOUT = 120_000
 
 type Options = {
@@ -48,7 +48,7 @@ async function page(
   return { items: Array.isArray(answer.data) ? (answer.data as unknown[]) : [], next }
 }
 
-/** A template of the list, kept as it is; a state that we have no word for is not sendable. */
+/** A template of the list, kept as it is; an unknown state is not sendable. */
 function contentOf(item: unknown): TemplateContent[] {
   if (!isObject(item)) return []
   try {

@@ -1,7 +1,7 @@
 /**
  * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral events.
- * Promises: pure; one that cannot be read holds up no other of its body; what says nothing about our messages or
- * templates is left out; a fault means what it means in the answer to a send. providers.md §1.2, §1.3, §1.5.
+ * Promises: pure. An entry that cannot be read holds up no other of its body. Entries about neither our messages nor
+ * our templates are left out. A fault code means the same as in the answer to a send. providers.md §1.2, §1.3, §1.5.
  */
 
 import type { MessageRef } from '../../db/reports/ref.ts'
@@ -85,7 +85,7 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
 }
 
-/** Whether only the account or the number is at fault, and nothing of the message (decisions: our own set-up refused). */
+/** Whether the account or the number alone is at fault, not the message (decisions: our own set-up refused). */
 const isOurSetUp = (faults: readonly CloudError[]): boolean =>
   faults.length > 0 &&
   faults.map(judgeError).every((outcome) => outcome?.kind === 'sender' && outcome.trouble === 'setup')
@@ -98,10 +98,10 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
   return found.find(({ status }) => status !== null) ?? found[0]
 }
 
-/** How long a number or an account that a report finds fault with rests, in seconds. */
+/** How long a report of a fault pauses a number or an account, in seconds. */
 const REPORTED_PAUSE = 300
 
-/** The pauses that an answer to a send would have begun. Too fast is not told: that was the pace of then. */
+/** The pauses that an answer to a send would have begun. Too-fast errors begin none: the pace has moved on. */
 const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
     if (outcome?.kind !== 'sender' || outcome.trouble === 'slow') return []
@@ -109,7 +109,7 @@ const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Da
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 
-/** A lock is told with its reason, and its end as a lock, too. */
+/** Meta sends a lock with its reason, and sends the end of a lock as a lock, too. */
 const isUnlocked = ({ event, other_info }: Json): boolean =>
   event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
 

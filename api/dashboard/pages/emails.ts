@@ -224,7 +224,7 @@ const all: TeamPage = {
   },
 }
 
-/** One of the two, done. */
+/** Requeues or deletes all that match. */
 const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
   method: 'POST',
   path: `/teams/:team/emails/all/${verb}`,

@@ -1,7 +1,7 @@
 /**
- * The doors: a one-time link (from the CLI, from an owner, by mail) and an OpenID provider; and the way out.
- * Promises: following a link changes nothing, since scanners follow links too: its button does. A session is always a
- * new one. What a stranger is told does not depend on whether we know their address.
+ * Signing in, by a one-time link (from the CLI, from an owner, by mail) or an OpenID provider; and signing out.
+ * Promises: following a link changes nothing, since scanners follow links too; only its button does. Each sign-in makes
+ * a new session. A stranger gets the same words whether or not we know the address.
  */
 import { ownerOfLink, signInByClaims, signInByLink, signOut } from '../../../db/people/sign-in.ts'
 import { localPath, seal, unseal } from '../guard.ts'

@@ -1,7 +1,7 @@
 /**
- * The dashboard in a real browser: journeys from end to end, every page at two widths in light and dark, axe, and what a
- * stranger's HTML may do. Left out, and said so, where there is no chromium. With DASHBOARD_PICTURE set to a file, the
- * picture of README is made there.
+ * The dashboard in a real browser: journeys from end to end, every page at two widths in light and dark, axe, and what
+ * a stranger's HTML may do. Left out, and said so, where there is no chromium. With DASHBOARD_PICTURE set to a file,
+ * the picture of README is made there.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,4 +1,7 @@
-/** Who may open which page, for every page there is: made from the list of pages, so that a new one cannot be left out. */
+/**
+ * Who may open which page, for every page there is: made from the list of pages, so that a new one cannot be left
+ * out.
+ */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import type { Page } from '../../../api/dashboard/page.ts'

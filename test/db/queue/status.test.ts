@@ -1,4 +1,6 @@
-/** A look at the queues: by the index that fetching uses, within a limit of its own, and one for all who ask at once. */
+/**
+ * A look at the queues: by the index that fetching uses, within a limit of its own, and one for all who ask at once.
+ */
 import { sql } from 'slonik'
 import t from 'tap'
 import { openDatabase } from '../../../db/postgres/pool.ts'

@@ -1,4 +1,5 @@
-// Delivery of WhatsApp messages: design §7 (Deliver), §8; decisions: WhatsApp; providers.md §1.2. Real workers, a stand-in Cloud API.
+// Delivery of WhatsApp messages: design §7 (Deliver), §8; decisions: WhatsApp; providers.md §1.2. Real workers, a
+// stand-in Cloud API.
 
 import t, { type Test } from 'tap'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'

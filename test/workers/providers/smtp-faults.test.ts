@@ -1,6 +1,6 @@
 /**
- * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's own
- * limit.
+ * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's
+ * own limit.
  */
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'

@@ -1,4 +1,5 @@
-// The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class. providers.md §1.1, §1.2.
+// The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class. providers.md
+// §1.1, §1.2.
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
