@@ -145,6 +145,7 @@ const requestOf = async (
   ctx: Context,
   { body, now }: { body: Body; now: Date },
 ): Promise<Request<unknown, unknown>> => ({
+  id: ctx.state.id,
   params: pathParams(route.path, ctx.captures ?? []),
   search: ctx.querystring,
   query: route.query?.read(ctx.req.url ?? ''),

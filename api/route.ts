@@ -81,6 +81,8 @@ export type Deps = {
 
 /** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
 export type Request<B = undefined, Q = undefined> = {
+  /** X-Request-Id: the client's, or one of ours. */
+  id: string
   params: Readonly<Record<string, string>>
   /** The query as it came. */
   search: string

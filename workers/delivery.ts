@@ -12,6 +12,8 @@ import type { Evidence, Judged, Tried } from './verdict.ts'
 /** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */
 export type Outgoing<A> = {
   ref: DeliveryRef
+  /** The X-Request-Id of the call that sent it, if any. */
+  http_request_id: string | null
   /** When it was accepted, or requeued last. */
   since: string
   tried: Tried

@@ -17,6 +17,7 @@ import type { DeliveryChannel, Outgoing } from './delivery.ts'
 import type { WorkerDeps } from './deps.ts'
 import { insist } from './insist.ts'
 import type { Finding } from './sender-watch.ts'
+import type { Judged } from './verdict.ts'
 
 /** A job and its end; `sent` when the provider was asked. */
 export type Recording<J extends DeliveryJob, A> = {
@@ -38,6 +39,43 @@ const WAITS = { lock: 2_000, statement: 10_000 }
 
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */
 const LONGEST_REST = 31
+
+/** How many ids a line names. */
+const NAMED = 5
+
+const few = (values: readonly (string | null)[]): string[] =>
+  [...new Set(values.filter((value) => value !== null))].slice(0, NAMED)
+
+/** What was said most often, without the addresses and numbers in it; undefined when nothing was refused or put off. */
+function commonReason(judged: readonly Judged[]): string | undefined {
+  const words = judged
+    .filter(({ kind }) => kind !== 'accepted')
+    .map(({ detail }) => detail.replaceAll(/[^\s<>]+@[^\s<>]+|\+?\d{8,}/g, '…'))
+  const counts = [...Map.groupBy(words, (each) => each)].sort((one, other) => other[1].length - one[1].length)
+  return counts[0]?.[0]
+}
+
+/** One line for what was recorded together: what became of how many, and the first ids to trace it by. */
+function tellOf<J extends DeliveryJob, A>(
+  recordings: readonly Recording<J, A>[],
+  { outcomesOf }: DeliveryChannel<J, A>,
+  log: WorkerDeps['log'],
+): void {
+  const sent = recordings.flatMap((recording) => recording.sent ?? [])
+  if (sent.length === 0) return
+  const judged = sent.flatMap(({ answer }) => outcomesOf(answer))
+  const kinds = Map.groupBy(judged, ({ kind }) => kind)
+  log.info(
+    {
+      messages: sent.length,
+      ...Object.fromEntries([...kinds].map(([kind, own]) => [kind, own.length])),
+      reason: commonReason(judged),
+      ids: few(sent.map(({ outgoing }) => outgoing.ref.id)),
+      request_ids: few(sent.map(({ outgoing }) => outgoing.http_request_id)),
+    },
+    'sent',
+  )
+}
 
 export function createRecorder<J extends DeliveryJob, A>(
   delivery: DeliveryChannel<J, A>,
@@ -121,6 +159,7 @@ export function createRecorder<J extends DeliveryJob, A>(
     async write(recordings) {
       try {
         await commit(recordings)
+        tellOf(recordings, delivery, log)
       } catch (error) {
         const [only, ...others] = recordings
         if (only && others.length === 0) await abandon(only, error)

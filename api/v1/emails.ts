@@ -4,7 +4,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
-import type { EmailItem } from '../../db/emails/call.ts'
+import type { EmailItem, EmailSender } from '../../db/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import { RateLimited } from '../../db/teams/limits.ts'
@@ -118,11 +118,17 @@ function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutc
   return outcomes
 }
 
+const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => ({
+  team_id,
+  domain,
+  http_request_id,
+})
+
 /** Accepts a batch in a transaction of its own. */
-async function acceptBatch(deps: Deps, principal: Principal, items: readonly EmailItem[]) {
+async function acceptBatch(deps: Deps, sender: EmailSender, items: readonly EmailItem[]) {
   const { database, queue, versions, links } = deps
   const outcomes = await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions, links }, principal, items),
+    acceptEmails({ tx, queue, versions, links }, sender, items),
   )
   return committed(deps, outcomes)
 }
@@ -160,11 +166,14 @@ export const emailRoutes: readonly TeamRoute[] = [
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
     body: jsonAs(sendSchema, toEmailItem),
-    async handle({ body, headers, principal }, deps) {
+    async handle({ id, body, headers, principal }, deps) {
       const item = underKey(body, headers)
       const refusal = reservedRefusal(deps, item)
       if (refusal) throw refusal
-      const [outcome] = committed(deps, await deps.accepts.email({ sender: principal, items: [item] }))
+      const [outcome] = committed(
+        deps,
+        await deps.accepts.email({ sender: senderOf(principal, id), items: [item] }),
+      )
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return {
@@ -181,13 +190,13 @@ export const emailRoutes: readonly TeamRoute[] = [
     about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
-    async handle({ body, principal }, deps) {
+    async handle({ id, body, principal }, deps) {
       const checked = body.map((item) =>
         item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),
       )
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
-        const outcomes = await acceptBatch(deps, principal, valid)
+        const outcomes = await acceptBatch(deps, senderOf(principal, id), valid)
         headers = rateOf(outcomes)
         return outcomes
       }

@@ -6,7 +6,12 @@ import { array, type InferType, object } from 'yup'
 import { Refusal } from '../../db/errors.ts'
 import { idempotencyKey, parse, stringMap, text, unsupported, uuid } from '../../db/text/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
-import { acceptWhatsapp, type WhatsappItem, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
+import {
+  acceptWhatsapp,
+  type WhatsappCall,
+  type WhatsappItem,
+  type WhatsappOutcome,
+} from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
@@ -70,9 +75,9 @@ function committed({ wake, metrics }: Deps, outcomes: WhatsappOutcome[]): Whatsa
 }
 
 /** Accepts a batch in a transaction of its own. */
-async function acceptBatch(deps: Deps, { team_id }: Principal, items: readonly WhatsappItem[]) {
+async function acceptBatch(deps: Deps, call: WhatsappCall) {
   const { database, queue } = deps
-  return committed(deps, await database.transaction((tx) => acceptWhatsapp({ tx, queue }, team_id, items)))
+  return committed(deps, await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call)))
 }
 
 async function rowsOf(
@@ -95,10 +100,10 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     about: ABOUT.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, toWhatsappItem),
-    async handle({ body, headers, principal }, deps) {
+    async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
       const items = [underKey(body, headers)]
-      const [outcome] = committed(deps, await deps.accepts.whatsapp({ team_id, items }))
+      const [outcome] = committed(deps, await deps.accepts.whatsapp({ team_id, items, http_request_id: id }))
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       const trace = tracing(rows.map(({ id }) => id))
@@ -111,8 +116,10 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     about: ABOUT.sendWhatsapps,
     access: keyOnly('whatsapp:send'),
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
-    async handle({ body, principal }, deps) {
-      const items = await acceptEach(body, (valid) => acceptBatch(deps, principal, valid), batchItemOf)
+    async handle({ id, body, principal: { team_id } }, deps) {
+      const accept = (items: readonly WhatsappItem[]) =>
+        acceptBatch(deps, { team_id, items, http_request_id: id })
+      const items = await acceptEach(body, accept, batchItemOf)
       return batchAnswer(items, deps.metrics)
     },
   }),

@@ -96,6 +96,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     body_text: item.text,
     headers: item.headers,
     reply_to: item.reply_to,
+    http_request_id: sender.http_request_id ?? null,
     pending_recipients: null,
   }
 }

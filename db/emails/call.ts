@@ -1,8 +1,8 @@
 /** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
 import type { Mailbox } from '../text/address.ts'
 
-/** Who sends: the team, and the domain its key is bound to (null when it is not). */
-export type EmailSender = { team_id: string; domain: string | null }
+/** Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if any. */
+export type EmailSender = { team_id: string; domain: string | null; http_request_id?: string }
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
 export type EmailItem = {

@@ -31,6 +31,7 @@ export const emailRow = object({
   body_text: string().defined().nullable(),
   headers: stringMap.defined().nullable(),
   reply_to: string().defined(),
+  http_request_id: string().defined().nullable(),
   pending_recipients: array(string().defined()).defined().nullable(),
 })
 export type EmailRow = InferType<typeof emailRow>
@@ -38,7 +39,7 @@ export type EmailRow = InferType<typeof emailRow>
 const emailColumns = sql.fragment`
   team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html, size_kb,
   tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, body_text,
-  headers, reply_to, pending_recipients`
+  headers, reply_to, http_request_id, pending_recipients`
 
 type Scalar = string | number | null
 
@@ -65,6 +66,7 @@ const NEW_COLUMNS = {
   body_text: 'text',
   headers: 'json',
   reply_to: 'text',
+  http_request_id: 'text',
 } as const satisfies Partial<Record<keyof EmailRow, string>>
 
 const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]

@@ -24,6 +24,8 @@ export type ShownEvent = { time: string; kind: string; recipient: string | null;
 export type ShownEmail = EmailView & {
   /** Null without a token, or without the public URL. */
   unsubscribe_url: string | null
+  /** The X-Request-Id of the call that sent it, if any. */
+  http_request_id: string | null
   events: ShownEvent[]
   /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
   waiting?: Waiting & { recipients: string[] }
@@ -56,6 +58,7 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
   const shown = {
     ...view,
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
+    http_request_id: row.http_request_id,
     events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
       time,
       kind,

@@ -27,6 +27,8 @@ create table emails (
   -- json keeps the order and spelling of the names exactly as accepted.
   headers json,
   reply_to text not null,
+  -- The X-Request-Id of the call that sent it; null for what we send ourselves.
+  http_request_id text,
   -- Recipients that the provider put off while it took others; null when the whole email stands or falls.
   pending_recipients text[],
   -- Whether an email still has something to deliver. The sweep's index is over this and not over the status, which

@@ -33,6 +33,8 @@ create table whatsapp_requests (
   template_id uuid not null,
   parameters json not null,
   idempotency_key text,
+  -- The X-Request-Id of the call.
+  http_request_id text,
   created_at timestamptz not null,
   primary key (team_id, id)
 );

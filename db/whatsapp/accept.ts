@@ -44,7 +44,12 @@ export type WhatsappOutcome =
 type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
 
 /** One call: a single send has one item, a batch up to a hundred. */
-export type WhatsappCall = { team_id: string; items: readonly WhatsappItem[] }
+export type WhatsappCall = {
+  team_id: string
+  items: readonly WhatsappItem[]
+  /** The id of the HTTP request, if any. */
+  http_request_id?: string
+}
 
 /** What accepting works with. */
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reached'> }
@@ -106,9 +111,21 @@ async function openDesks(
 /** Where and when rows are stored. */
 type Place = { team_id: string; created_at: string; nextId: () => string }
 
-function build({ team_id, created_at, nextId }: Place, item: WhatsappItem): Stored {
+function build(
+  { team_id, created_at, nextId }: Place,
+  item: WhatsappItem,
+  http_request_id: string | null,
+): Stored {
   const { template_id, parameters, idempotency_key } = item
-  const request = { team_id, id: nextId(), template_id, parameters, idempotency_key, created_at }
+  const request = {
+    team_id,
+    id: nextId(),
+    template_id,
+    parameters,
+    idempotency_key,
+    http_request_id,
+    created_at,
+  }
   const messages = item.to.map(({ e164, country }, position) => ({
     team_id,
     id: nextId(),
@@ -139,7 +156,7 @@ function fateOf(item: WhatsappItem, { stored, templates }: Desk): WhatsappOutcom
 }
 
 /** Gives each new item its rows, in order; a key met again gets those it has just made. Nothing is charged yet. */
-function buildAll(items: readonly WhatsappItem[], desk: Desk) {
+function buildAll({ items, http_request_id }: WhatsappCall, desk: Desk) {
   const made: Stored[] = []
   const keys = new Map<string, Stored>()
   const outcomes = items.map((item): WhatsappOutcome => {
@@ -148,7 +165,7 @@ function buildAll(items: readonly WhatsappItem[], desk: Desk) {
     const fate = fateOf(item, desk)
     if (fate) return fate
     if (twin) return { kind: 'replayed', first_id: firstOf(twin), request_id: twin.request.id }
-    const built = build(desk.place, item)
+    const built = build(desk.place, item, http_request_id ?? null)
     made.push(built)
     if (key !== null) keys.set(key, built)
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
@@ -163,9 +180,9 @@ function firstOf({ messages }: Stored): string {
 }
 
 /** Takes a call's items in order. The refusal is of the whole call: its rows don't all fit the allowance. */
-function take({ items }: WhatsappCall, desk: Desk): Taken | Refusal {
+function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
   const { limits, used } = desk.account
-  const { made, outcomes } = buildAll(items, desk)
+  const { made, outcomes } = buildAll(call, desk)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
     const told = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
@@ -225,12 +242,8 @@ export async function acceptWhatsappCalls(
 }
 
 /** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
-export async function acceptWhatsapp(
-  deps: AcceptDeps,
-  teamId: string,
-  items: readonly WhatsappItem[],
-): Promise<WhatsappOutcome[]> {
-  const [end] = await acceptWhatsappCalls(deps, [{ team_id: teamId, items }], 'wait')
+export async function acceptWhatsapp(deps: AcceptDeps, call: WhatsappCall): Promise<WhatsappOutcome[]> {
+  const [end] = await acceptWhatsappCalls(deps, [call], 'wait')
   if (!end) throw new Error('a call that waits is not passed over')
   if (end instanceof Refusal) throw end
   return end

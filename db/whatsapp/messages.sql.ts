@@ -14,6 +14,8 @@ export type NewRequest = {
   template_id: string
   parameters: Readonly<Record<string, string>>
   idempotency_key: string | null
+  /** The id of the HTTP request, if any. */
+  http_request_id: string | null
   created_at: string
 }
 
@@ -40,6 +42,7 @@ export async function insertRequests(
     request.template_id,
     JSON.stringify(request.parameters),
     request.idempotency_key,
+    request.http_request_id,
     request.created_at,
   ])
   const tuples = messages.map((message) => [
@@ -53,8 +56,9 @@ export async function insertRequests(
   ])
   await tx.query(sql.prepared('insert_whatsapp_requests', object())`
     with charged as (${charge}), asked as (
-      insert into whatsapp_requests (team_id, id, template_id, parameters, idempotency_key, created_at)
-      select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'timestamptz'])} as request
+      insert into whatsapp_requests (
+        team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
+      select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'text', 'timestamptz'])} as request
     )
     insert into whatsapp_messages (
       team_id, id, request_id, position, recipient, country, created_at, status)
@@ -106,6 +110,7 @@ export const messageRow = object({
   status: status(),
   parameters: stringMap.defined(),
   idempotency_key: string().defined().nullable(),
+  http_request_id: string().defined().nullable(),
   created_at: string().defined(),
   requeued_at: string().defined().nullable(),
   accepted_at: string().defined().nullable(),
@@ -115,7 +120,7 @@ export type WhatsappRow = InferType<typeof messageRow>
 
 export const messageColumns = sql.fragment`
   m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
-  m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id`
+  r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id`
 
 export const messageTables = sql.fragment`
   whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id`
@@ -157,6 +162,7 @@ const outgoingRow = object({
   deferrals: number().defined(),
   unknowns: number().defined(),
   tried_since: string().defined().nullable(),
+  http_request_id: string().defined().nullable(),
   parameters: stringMap.defined(),
   template_id: string().defined(),
   name: string().defined(),
@@ -172,8 +178,8 @@ export async function messagesToDeliver(
   refs: readonly MessageRef[],
 ): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
-    select m.team_id, m.id as message_id, m.recipient, m.created_at, m.requeued_at, r.parameters, r.template_id,
-      t.name, t.language, t.slots, t.url_buttons, past.*
+    select m.team_id, m.id as message_id, m.recipient, m.created_at, m.requeued_at, r.http_request_id, r.parameters,
+      r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
     from ${messageTables} join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
       cross join lateral (
         select count(*) filter (where kind = 'deferred') as deferrals,

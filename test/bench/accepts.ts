@@ -22,6 +22,7 @@ const rowOf = ({ id, domain_id }: TestTeam): EmailRow => ({
   ...{ html: HTML, size_kb: 2, tags: [], status: 'queued' as const, idempotency_key: null },
   ...{ created_at: new Date().toISOString(), requeued_at: null, provider_message_id: null },
   ...{ broadcast_id: null, contact_id: null, body_text: null, headers: null, reply_to: '' },
+  http_request_id: null,
   pending_recipients: null,
 })
 

@@ -75,6 +75,7 @@ function outgoingOf(
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   return {
     ref: { team_id, id },
+    http_request_id: row.http_request_id,
     since: row.requeued_at ?? row.created_at,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: held_at === null ? null : new Date(held_at),

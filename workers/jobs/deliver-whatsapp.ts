@@ -72,6 +72,7 @@ function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number):
   const { team_id, message_id: id, deferrals, unknowns, tried_since } = row
   return {
     ref: { team_id, id },
+    http_request_id: row.http_request_id,
     since: row.requeued_at ?? row.created_at,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: null,

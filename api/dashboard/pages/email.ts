@@ -48,6 +48,7 @@ function facts(email: ShownEmail, { team, now }: TeamRequest): Section {
         : []),
       { label: 'Tags', cell: text(email.tags.join(', ')) },
       { label: 'Id', cell: text(email.id, { code: true, copy: true }) },
+      { label: 'Request id', cell: text(email.http_request_id, { code: email.http_request_id !== null }) },
       { label: 'Your key', cell: text(email.idempotency_key, { code: email.idempotency_key !== null }) },
       {
         label: 'Provider’s id',

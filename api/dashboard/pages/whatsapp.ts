@@ -126,6 +126,7 @@ const message: TeamPage = {
           { label: 'Accepted', cell: time(row.created_at, now) },
           ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
           { label: 'Id', cell: text(row.id, { code: true, copy: true }) },
+          { label: 'Request id', cell: text(row.http_request_id) },
           { label: 'Your key', cell: text(row.idempotency_key) },
           { label: 'Provider’s id', cell: text(row.provider_message_id) },
         ],
