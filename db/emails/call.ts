@@ -1,7 +1,10 @@
 /** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
 import type { Mailbox } from '../text/address.ts'
 
-/** Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if any. */
+/**
+ * Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if
+ * any.
+ */
 export type EmailSender = { team_id: string; domain: string | null; http_request_id?: string }
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
