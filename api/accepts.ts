@@ -5,10 +5,13 @@
  */
 import { acceptEmailCalls, type EmailOutcome } from '../db/emails/accept.ts'
 import type { EmailCall } from '../db/emails/call.ts'
+import type { UnsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
+import type { Database } from '../db/postgres/pool.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '../db/postgres/pool.ts'
 import { createGather, type Gather } from '../db/process/gather.ts'
+import type { Producer } from '../db/queue/boss.ts'
+import type { Versions } from '../db/templates/versions.ts'
 import { acceptWhatsappCalls, type WhatsappCall, type WhatsappOutcome } from '../db/whatsapp/accept.ts'
-import type { Deps } from './route.ts'
 
 /** One call at a time for each, as the handlers see it. */
 export type Accepts = {
@@ -21,13 +24,15 @@ const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isL
 
 const lengthOf = (text: string | null): number => text?.length ?? 0
 
+type AcceptsDeps = {
+  database: Database
+  queue: Producer
+  versions: Versions
+  links: UnsubscribeLinks | null
+}
+
 /** @param database the whole one: a lot belongs to many teams, so it takes no team's turn. */
-export const createAccepts = ({
-  database,
-  queue,
-  versions,
-  links,
-}: Pick<Deps, 'database' | 'queue' | 'versions' | 'links'>): Accepts => ({
+export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps): Accepts => ({
   email: createGather({
     work: (calls, alone) =>
       database.transaction((tx) =>

@@ -8,9 +8,8 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
 import { createTurns, type Turns } from '../db/process/turns.ts'
-import { parseBody, readBytes, readJsonBytes } from './input.ts'
+import { type BodyShape, parseBody, readBytes, readJsonBytes } from './input.ts'
 import type { Parser } from './parser.ts'
-import type { Route } from './route.ts'
 
 /** What a process holds of one owner's bodies, and of all together, in bytes. */
 const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
@@ -25,12 +24,15 @@ const SMALL_AT_ONCE = 4
 /** How long a body waits for its turn, in milliseconds. */
 const PATIENCE = 10_000
 
+/** A route, as far as it says what it takes. */
+export type Taking = { method: string; path: string; body?: BodyShape<unknown> }
+
 /** The body of one request. What is read of it counts until the request's work has ended. */
 export type Body = {
   /** As it came. @throws Refusal unavailable, and as `readBytes` does */
   bytes(limit?: number): Promise<Buffer>
   /** By the shape that the route declares; undefined when it declares none. @throws Refusal */
-  parsed(route: Route): Promise<unknown>
+  parsed(route: Taking): Promise<unknown>
 }
 
 export type Bodies = {
@@ -79,7 +81,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const parsingHere = createTurns(SMALL_AT_ONCE)
   const parsingThere = createTurns(1)
 
-  const parse = (owner: string, route: Route, bytes: Buffer): Promise<unknown> => {
+  const parse = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
     if (bytes.length > SMALL) return inTurn(parsingThere, owner, () => parser.parse(route, bytes))
     return inTurn(parsingHere, owner, async () => {
       // Let others work before this owner's next body.
@@ -94,7 +96,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
         budget.take(owner, bytes)
         held += bytes
       }
-      const read = async (route: Route) => parse(owner, route, await readJsonBytes(request, hold))
+      const read = async (route: Taking) => parse(owner, route, await readJsonBytes(request, hold))
       try {
         return await work({
           bytes: (limit) => readBytes(request, { hold, limit }),

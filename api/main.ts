@@ -32,8 +32,8 @@ import {
   snsTopics,
   switchesOf,
 } from './config.ts'
+import type { DashboardDeps } from './dashboard/deps.ts'
 import { createOpenId } from './dashboard/openid.ts'
-import type { DashboardDeps } from './dashboard/page.ts'
 import { createDocs } from './docs/routes.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'

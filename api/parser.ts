@@ -5,11 +5,10 @@
  */
 import { Worker } from 'node:worker_threads'
 import { type Code, Refusal } from '../db/errors.ts'
-import type { Route } from './route.ts'
 
 export type Parser = {
   /** @throws Refusal as `parseBody` does; unavailable when the thread ended over it. */
-  parse(route: Pick<Route, 'method' | 'path'>, bytes: Buffer): Promise<unknown>
+  parse(route: { method: string; path: string }, bytes: Buffer): Promise<unknown>
   close(): Promise<void>
 }
 

@@ -3,6 +3,7 @@
  * Promises: only those whom its access names get a page. A POST counts only from our own pages. Every answer
  * carries the security headers. A fault of ours is a page too, and tells nothing but the request's id.
  */
+
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../../db/errors.ts'
 import { reaches } from '../../db/people/roles.ts'
@@ -11,6 +12,8 @@ import { teamById } from '../../db/teams/teams.sql.ts'
 import { readBytes } from '../input.ts'
 import type { Deps } from '../route.ts'
 import { type Assets, readAssets } from './assets.ts'
+import { BASE } from './base.ts'
+import type { DashboardDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './faults.ts'
 import { createFinder, type Finder, type Found } from './find.ts'
 import {
@@ -26,16 +29,7 @@ import {
   writeCookie,
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
-import {
-  BASE,
-  type DashboardDeps,
-  type Page,
-  type PageAnswer,
-  type PageDeps,
-  type PageRequest,
-  redirect,
-  type Seat,
-} from './page.ts'
+import { type Page, type PageAnswer, type PageDeps, type PageRequest, redirect, type Seat } from './page.ts'
 import { PAGES } from './routes.ts'
 import { compileViews } from './views.ts'
 

@@ -3,9 +3,11 @@
  * Promises: a session's secret is in one HttpOnly cookie that no script, other site or plain connection gets; a form
  * counts only with its session's token and from our own pages; it never redirects to another site.
  */
+
 import type { Context } from 'koa'
 import type { Secrets } from '../../db/process/secrets.ts'
-import { BASE, type Cookie, type CookieName, type Notice } from './page.ts'
+import { BASE } from './base.ts'
+import type { Cookie, CookieName, Notice } from './page.ts'
 
 const NAMES: Record<CookieName, string> = {
   session: 'heliograph',

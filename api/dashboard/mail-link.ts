@@ -4,6 +4,7 @@
  * Promises: the answer tells nothing: known or unknown, limited or not, its words and its time are the same. The email
  * carries a tag by which the dashboard and its exports leave its body out, since the body holds the link.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../db/domains/domains.sql.ts'
 import { acceptEmails } from '../../db/emails/accept.ts'
@@ -11,7 +12,8 @@ import type { EmailItem } from '../../db/emails/call.ts'
 import { requestLink } from '../../db/people/sign-in.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { escapeHtml } from '../../db/text/slots.ts'
-import { BASE, type PageDeps, type PageRequest } from './page.ts'
+import { BASE } from './base.ts'
+import type { PageDeps, PageRequest } from './page.ts'
 
 /** How long any answer takes at least, in milliseconds: longer than the work behind it. */
 const PACE = 400

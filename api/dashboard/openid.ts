@@ -3,6 +3,7 @@
  * Promises: what the provider says of itself is read when it is first needed, and again after a failure; what one
  * attempt needs travels sealed in the browser's own cookie, so that nobody else can finish it.
  */
+
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
@@ -15,7 +16,7 @@ import {
   randomState,
 } from 'openid-client'
 import type { Claims } from '../../db/people/sign-in.ts'
-import { BASE } from './page.ts'
+import { BASE } from './base.ts'
 
 export type OpenIdSettings = { issuer: string; clientId: string; clientSecret: string; only: boolean }
 

@@ -22,30 +22,11 @@
  *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and chromium.test.ts.
  */
 import type { Readable } from 'node:stream'
-import type { TxtLookup } from '../../db/domains/verify.ts'
 import type { Role } from '../../db/people/roles.ts'
 import type { Person } from '../../db/people/sign-in.ts'
-import type { Database } from '../../db/postgres/pool.ts'
 import type { Deps } from '../route.ts'
-import type { OpenId } from './openid.ts'
+import type { DashboardDeps } from './deps.ts'
 import type { View } from './section.ts'
-
-/** Where the dashboard lies. */
-export const BASE = '/dashboard'
-
-/** What the dashboard has of its own; made by main.ts. */
-export type DashboardDeps = {
-  /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
-  database: Database
-  lookupTxt: TxtLookup
-  /** The address that people reach the service at; null: the one that they asked for. */
-  publicUrl: string | null
-  /** Who sign-in links by mail come from; null: there are none. */
-  from: string | null
-  openid: OpenId | null
-  /** Which optional settings this process has; never their values. */
-  switches: readonly { name: string; isSet: boolean }[]
-}
 
 export type PageDeps = Omit<Deps, 'database' | 'dashboard'> & DashboardDeps
 

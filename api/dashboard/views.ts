@@ -3,10 +3,11 @@
  * Promises: all values are escaped (a house test forbids the ways around); views reach own properties alone, no
  * prototypes and no helpers but Handlebars' own.
  */
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Handlebars from 'handlebars'
-import { BASE } from './page.ts'
+import { BASE } from './base.ts'
 
 const VIEWS = join(import.meta.dirname, 'views')
 

@@ -3,12 +3,13 @@
  * Promises: following a link changes nothing, since scanners follow links too; only its button does. Each sign-in makes
  * a new session. A stranger gets the same words whether or not we know the address.
  */
+
 import { ownerOfLink, signInByClaims, signInByLink, signOut } from '../../../db/people/sign-in.ts'
+import { BASE } from '../base.ts'
 import { localPath, seal, unseal } from '../guard.ts'
 import { mailLink } from '../mail-link.ts'
 import type { Flow } from '../openid.ts'
 import {
-  BASE,
   type Cookie,
   type OpenPage,
   type PageDeps,

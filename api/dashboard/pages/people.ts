@@ -1,12 +1,14 @@
 /** The people of a team: who they are, what they may do, when they were here; invited by a link, removed. */
+
 import { Refusal } from '../../../db/errors.ts'
 import { addMember, invite, removeMember } from '../../../db/people/members.ts'
 import { type MemberRow, membersOfTeam } from '../../../db/people/people.sql.ts'
 import { ROLES, type Role } from '../../../db/people/roles.ts'
 import { deleteSessionsOf } from '../../../db/people/sessions.sql.ts'
 import { act, inTeam } from '../act.ts'
+import { BASE } from '../base.ts'
 import { type Cell, plural, status, text, time } from '../cell.ts'
-import { BASE, type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Form } from '../section.ts'
 
 const SAYS: Record<Role, string> = {

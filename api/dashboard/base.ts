@@ -1,0 +1,2 @@
+/** Where the dashboard lies: every path of it begins so. */
+export const BASE = '/dashboard'
