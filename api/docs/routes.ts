@@ -5,16 +5,12 @@
 import { createHash } from 'node:crypto'
 import type { Answer } from '../errors.ts'
 import { type PublicRoute, publicRoute, type Request, type Route } from '../route.ts'
+import type { Docs, Drawn } from './drawn.ts'
 import { openApi } from './openapi.ts'
 import { documentation, policy } from './page.ts'
 
 /** In seconds. */
 const FRESH_FOR = 300
-
-type Drawn = { body: string; headers: Record<string, string> }
-
-/** The descriptions as a process keeps them. */
-export type Docs = { openapi(): Drawn; page(): Drawn }
 
 /** Draws at the first call. */
 function once(draw: () => string, headers: Record<string, string>): () => Drawn {

@@ -13,7 +13,6 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['B1', 0.1],
   ['B2', 1],
   ['C/reset', 0.1],
-  ['C/lost', 0.15],
 ]
 
 const { url } = await testDatabase(t)
