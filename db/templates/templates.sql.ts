@@ -96,7 +96,8 @@ const shownRow = listedRow.shape({ html: string().defined(), text: string().defi
 /** A template with the parts of its current version; null when the team has none of this id. */
 export async function templateById(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.type(shownRow)`
-    select t.id, t.name, t.version_id, v.slots, v.html, v.body_text as text, t.created_at, t.updated_at
+    select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, t.created_at,
+      t.updated_at
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id}`)
 }
