@@ -33,7 +33,7 @@ async function deliver({ database }: Service, id: string, recipients: string[]):
   )
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
-    select e.team_id, e.id, md5(r), 'delivered', r, now(), 'taken for ' || r
+    select e.team_id, e.id, decode(md5(r), 'hex'), 'delivered', r, now(), 'taken for ' || r
     from emails e, unnest(${sql.array(recipients, 'text')}) r where e.id = ${id}`)
 }
 

@@ -23,7 +23,7 @@ async function delivered(store: Store, teamId: string, days: number, events = 1)
 const addEvents = (store: Store, teamId: string, id: string, count: number) =>
   store.database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
-    select ${teamId}, ${id}, md5(n::text), 'delivered', now(), ''
+    select ${teamId}, ${id}, decode(md5(n::text), 'hex'), 'delivered', now(), ''
     from generate_series(1, ${count}::int) n`)
 
 const leftRow = object({ emails: array(string().defined()).defined(), events: number().defined() })
