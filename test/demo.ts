@@ -3,10 +3,10 @@
  * once for a database. Its key is kept in a file of the database's own, since the database has only the key's digest.
  */
 import { readFile, writeFile } from 'node:fs/promises'
-import { v7 as uuidv7 } from 'uuid'
 import { createTopic } from '../db/contacts/topics.ts'
-import { insertKey, principalByKeyHash, SCOPES } from '../db/credentials/credentials.sql.ts'
-import { credentialHash, displayPrefix, makeCredential } from '../db/credentials/token.ts'
+import { principalByKeyHash, SCOPES } from '../db/credentials/credentials.sql.ts'
+import { issueKey } from '../db/credentials/issue.ts'
+import { credentialHash } from '../db/credentials/token.ts'
 import { addDomain } from '../db/domains/add.ts'
 import { linkFor } from '../db/people/members.ts'
 import { type Database, openDatabase } from '../db/postgres/pool.ts'
@@ -35,25 +35,12 @@ const WHATSAPP = {
 
 async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const now = new Date()
-  const key = makeCredential('key')
   return database.transaction(async (tx) => {
     const team = await createTeam({ tx }, { name: 'Demo', plan: 'pro' })
     const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
     await addDomain({ tx, secrets, now }, team.id, { name: 'demo.test', verified: true })
-    await insertKey(
-      tx,
-      team.id,
-      {
-        id: uuidv7(),
-        name: 'demo',
-        prefix: displayPrefix(key),
-        hash: credentialHash(key),
-        scopes: SCOPES,
-        domain: null,
-        expires_at: null,
-      },
-      now,
-    )
+    const request = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
+    const { key } = await issueKey({ tx, now }, team.id, request)
     await saveTemplate({ tx, now }, team.id, {
       name: 'Welcome',
       html: '<h1>Welcome, {{name}}</h1><p>Good to have you here.</p>',

@@ -130,8 +130,13 @@ t.test(
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
   // The entry points that mount hooks, the guide to them, the list of who reports, and the contract's reserved header.
   const naming = [
-    ...['api/app.ts', 'api/main.ts', 'api/route.ts', 'api/docs/guides.ts'],
-    ...['db/reports/reports.sql.ts', 'db/text/headers.ts', 'workers/registry.ts'],
+    'api/app.ts',
+    'api/main.ts',
+    'api/route.ts',
+    'api/docs/guides.ts',
+    'db/reports/reports.sql.ts',
+    'db/text/headers.ts',
+    'workers/registry.ts',
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
   const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')

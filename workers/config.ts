@@ -1,6 +1,6 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
@@ -12,14 +12,8 @@ const GRAPH_API = 'https://graph.facebook.com/v23.0'
 /** Only a worker that is set up for WhatsApp works on these. */
 const WHATSAPP_QUEUES: readonly string[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
 
-const namedQueues = (setting: string | undefined): string[] =>
-  (setting ?? '')
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '')
-
 const deliversEmail = (setting: string | undefined): boolean => {
-  const named = namedQueues(setting)
+  const named = commaList(setting)
   return named.length === 0 || named.includes('deliver-email')
 }
 
@@ -60,14 +54,14 @@ const workerSettings = object({
     (value) => value === undefined || domainToAscii(value) !== null,
   ),
   WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
-    namedQueues(value).every((name) => QUEUES.includes(name)),
+    commaList(value).every((name) => QUEUES.includes(name)),
   ),
   WHATSAPP_API_URL: string()
     .matches(/^https?:\/\//, '${path} must be the http(s) URL of the Graph API, with its version')
     .default(GRAPH_API),
   /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
   WHATSAPP_ACCESS_TOKEN: string().when('WORKER_QUEUES', ([queues], schema) =>
-    namedQueues(queues).some((name) => WHATSAPP_QUEUES.includes(name))
+    commaList(queues).some((name) => WHATSAPP_QUEUES.includes(name))
       ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
       : schema,
   ),
@@ -109,7 +103,7 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
 
 /** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */
 export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSettings): JobName[] => {
-  const named = namedQueues(WORKER_QUEUES)
+  const named = commaList(WORKER_QUEUES)
   return (Object.keys(JOBS) as JobName[]).filter((job) => {
     if (WHATSAPP_QUEUES.includes(job) && !WHATSAPP_ACCESS_TOKEN) return false
     return named.length === 0 || named.includes(job)

@@ -37,7 +37,15 @@ export async function insertRefusedCalls(
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
     select c.* from ${sql.unnest(tuples, [
-      ...['uuid', 'uuid', 'text', 'text', 'text', 'text', 'text', 'text', 'timestamptz'],
+      'uuid',
+      'uuid',
+      'text',
+      'text',
+      'text',
+      'text',
+      'text',
+      'text',
+      'timestamptz',
     ])} as c (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
     join teams t on t.id = c.team_id`)
   const teams = sql.array([...new Set(calls.map(({ team_id }) => team_id))], 'uuid')

@@ -136,7 +136,10 @@ export async function recordReportedFindings(
   now: Date,
 ): Promise<void> {
   const tuples = findings.map(({ team_id, message_id, status, fault, occurred_at }) => [
-    ...[team_id, message_id, status, fault],
+    team_id,
+    message_id,
+    status,
+    fault,
     occurred_at.toISOString(),
   ])
   const states = sql.array(TEMPLATE_STATES, 'text')

@@ -67,8 +67,14 @@ t.test('an item has either id or error, and a failing item never aborts the othe
   t.equal(reply.status, 200)
   t.same(codesOf(reply), [
     undefined,
-    ...['invalid_phone', 'not_found', 'template_disabled', 'template_unsupported', 'invalid_params'],
-    ...['bad_request', 'bad_request', undefined],
+    'invalid_phone',
+    'not_found',
+    'template_disabled',
+    'template_unsupported',
+    'invalid_params',
+    'bad_request',
+    'bad_request',
+    undefined,
   ])
   for (const [index, item] of reply.body.data.entries()) {
     t.equal(item.index, index)

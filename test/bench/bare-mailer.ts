@@ -4,7 +4,8 @@ import { createTransport } from 'nodemailer'
 const [port, count] = process.argv.slice(2).map(Number)
 const transport = createTransport({
   ...{ host: '127.0.0.1', port: port ?? 25, ignoreTLS: true, pool: true },
-  ...{ maxConnections: 20, maxMessages: Number.POSITIVE_INFINITY },
+  maxConnections: 20,
+  maxMessages: Number.POSITIVE_INFINITY,
 })
 const message = {
   from: 'Acme <hello@example.com>',

@@ -177,8 +177,13 @@ async function startOpenDkim(home: string): Promise<{ port: number; stop(): Prom
   await run('openssl', ['genrsa', '-out', join(home, 'dkim.pem'), '2048'])
   await chmod(join(home, 'dkim.pem'), 0o600)
   const settings = {
-    ...{ Socket: `inet:${port}@127.0.0.1`, Domain: 'example.com', Selector: 'bench', Mode: 's' },
-    ...{ KeyFile: join(home, 'dkim.pem'), Canonicalization: 'relaxed/relaxed', RequireSafeKeys: 'no' },
+    Socket: `inet:${port}@127.0.0.1`,
+    Domain: 'example.com',
+    Selector: 'bench',
+    Mode: 's',
+    KeyFile: join(home, 'dkim.pem'),
+    Canonicalization: 'relaxed/relaxed',
+    RequireSafeKeys: 'no',
   }
   const lines = Object.entries(settings).map(([name, value]) => `${name} ${value}\n`)
   await writeFile(join(home, 'opendkim.conf'), lines.join(''))

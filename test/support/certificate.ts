@@ -39,7 +39,10 @@ export function makeCertificate(
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
-    ...[SHA256_WITH_RSA, name, sequence(utcTime(begins), utcTime(expires)), name],
+    SHA256_WITH_RSA,
+    name,
+    sequence(utcTime(begins), utcTime(expires)),
+    name,
     publicKey.export({ type: 'spki', format: 'der' }),
     altNames(hosts),
   )

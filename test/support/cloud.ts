@@ -29,8 +29,12 @@ export async function startCloud(
   t.teardown(() => sandbox.close())
   const { url } = sandbox
   const settings = {
-    ...{ url, access_token: ACCESS_TOKEN, phone_number_id: PHONE_NUMBER_ID },
-    ...{ business_account_id: BUSINESS_ACCOUNT_ID, messages_per_second: 1_000, ...provider },
+    url,
+    access_token: ACCESS_TOKEN,
+    phone_number_id: PHONE_NUMBER_ID,
+    business_account_id: BUSINESS_ACCOUNT_ID,
+    messages_per_second: 1_000,
+    ...provider,
   }
   return {
     ...sandbox,

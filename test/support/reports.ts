@@ -82,10 +82,23 @@ export async function storeEmails(
 ): Promise<string[]> {
   const rows = recipients.map(
     (to): EmailRow => ({
-      ...{ team_id: teamId, id: uuidv7(), domain_id: uuidv7(), template_id: null, template_version_id: null },
-      ...{ variables: null, from_address: 'hello@example.com', to_emails: [...to], subject: 'Hello' },
-      ...{ html: '<p>Hello</p>', size_kb: 0.01, tags: [], status: 'queued', idempotency_key: null },
-      ...{ created_at: new Date().toISOString(), requeued_at: null, provider_message_id: null },
+      team_id: teamId,
+      id: uuidv7(),
+      domain_id: uuidv7(),
+      template_id: null,
+      template_version_id: null,
+      variables: null,
+      from_address: 'hello@example.com',
+      to_emails: [...to],
+      subject: 'Hello',
+      html: '<p>Hello</p>',
+      size_kb: 0.01,
+      tags: [],
+      status: 'queued',
+      idempotency_key: null,
+      created_at: new Date().toISOString(),
+      requeued_at: null,
+      provider_message_id: null,
       ...{
         broadcast_id: null,
         contact_id: null,

@@ -24,8 +24,15 @@ export type ScriptedSmtp = {
 }
 
 const REPLIES: Record<Step, string> = {
-  ...{ banner: '220 scripted ESMTP', ehlo: '250 scripted', auth: '235 OK', mail: '250 OK', rcpt: '250 OK' },
-  ...{ data: '354 go on', dot: '250 2.0.0 taken', rset: '250 OK', quit: '221 bye' },
+  banner: '220 scripted ESMTP',
+  ehlo: '250 scripted',
+  auth: '235 OK',
+  mail: '250 OK',
+  rcpt: '250 OK',
+  data: '354 go on',
+  dot: '250 2.0.0 taken',
+  rset: '250 OK',
+  quit: '221 bye',
 }
 
 /** `faultAt` says what happens at a step of the nth connection (from 1); undefined is the proper reply. */

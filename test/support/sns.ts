@@ -54,7 +54,8 @@ export async function startSns(
       const known = options.host === SNS_HOST && Number(options.port) === 443
       return connect({
         ...{ host: '127.0.0.1', port: known ? port : 1 },
-        ...{ servername: options.host, ca: tls.pem },
+        servername: options.host,
+        ca: tls.pem,
       })
     },
   })
@@ -64,7 +65,10 @@ export async function startSns(
     server.close()
   })
   return {
-    ...{ agent, connections, requests, certificate },
+    agent,
+    connections,
+    requests,
+    certificate,
     onRequest: (given) => {
       act = given
     },

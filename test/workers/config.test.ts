@@ -79,9 +79,14 @@ t.test(
     t.match(faults({ ...BARE, EMAIL_PROVIDER: 'ses' }), [/^AWS_REGION is missing/])
     t.same(faults({ ...BARE, EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
     const wrong = {
-      ...{ EMAIL_PROVIDER: 'pigeon', SMTP_URL: 'localhost:25', AWS_REGION: 'Ireland' },
-      ...{ SES_ENDPOINT: 'aws', SES_CONFIGURATION_SET: 'a b', RETURN_PATH_DOMAIN: 'not a domain' },
-      ...{ WORKER_QUEUES: 'deliver-mail', WORKER_CONCURRENCY: '0' },
+      EMAIL_PROVIDER: 'pigeon',
+      SMTP_URL: 'localhost:25',
+      AWS_REGION: 'Ireland',
+      SES_ENDPOINT: 'aws',
+      SES_CONFIGURATION_SET: 'a b',
+      RETURN_PATH_DOMAIN: 'not a domain',
+      WORKER_QUEUES: 'deliver-mail',
+      WORKER_CONCURRENCY: '0',
     }
     t.same(
       faults({ ...BASE, ...wrong })

@@ -23,8 +23,17 @@ const SIGNED_HEADERS = [
     'mime-version',
     'content-type',
   ],
-  ...['content-transfer-encoding', 'in-reply-to', 'references', 'list-id', 'list-help', 'list-unsubscribe'],
-  ...['list-unsubscribe-post', 'list-subscribe', 'list-post', 'list-owner', 'list-archive'],
+  'content-transfer-encoding',
+  'in-reply-to',
+  'references',
+  'list-id',
+  'list-help',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'list-subscribe',
+  'list-post',
+  'list-owner',
+  'list-archive',
 ]
 
 const NAMES_A_LINE = 4

@@ -26,17 +26,30 @@ type Verdict =
 
 /** By the SDK's names and, for what fails before it reaches SES, those of AWS's front door. */
 const VERDICTS: Record<string, Verdict> = {
-  ...{ TooManyRequestsException: 'slow', ThrottlingException: 'slow', Throttling: 'slow' },
-  ...{ LimitExceededException: 'pause', SendingPausedException: 'pause', AccountSuspendedException: 'pause' },
+  TooManyRequestsException: 'slow',
+  ThrottlingException: 'slow',
+  Throttling: 'slow',
+  LimitExceededException: 'pause',
+  SendingPausedException: 'pause',
+  AccountSuspendedException: 'pause',
   // The configuration set of SES_CONFIGURATION_SET, which every message names.
-  ...{ NotFoundException: 'pause' },
-  ...{ CredentialsProviderError: 'login', UnrecognizedClientException: 'login' },
-  ...{ InvalidClientTokenId: 'login', ExpiredTokenException: 'login', ExpiredToken: 'login' },
-  ...{ InvalidSignatureException: 'login', SignatureDoesNotMatch: 'login', RequestExpired: 'login' },
-  ...{ MissingAuthenticationTokenException: 'login', IncompleteSignature: 'login' },
-  ...{ MailFromDomainNotVerifiedException: 'identity', AccessDeniedException: 'identity' },
-  ...{ AccessDenied: 'identity' },
-  ...{ MessageRejected: 'refuse', BadRequestException: 'refuse', ValidationException: 'refuse' },
+  NotFoundException: 'pause',
+  CredentialsProviderError: 'login',
+  UnrecognizedClientException: 'login',
+  InvalidClientTokenId: 'login',
+  ExpiredTokenException: 'login',
+  ExpiredToken: 'login',
+  InvalidSignatureException: 'login',
+  SignatureDoesNotMatch: 'login',
+  RequestExpired: 'login',
+  MissingAuthenticationTokenException: 'login',
+  IncompleteSignature: 'login',
+  MailFromDomainNotVerifiedException: 'identity',
+  AccessDeniedException: 'identity',
+  AccessDenied: 'identity',
+  MessageRejected: 'refuse',
+  BadRequestException: 'refuse',
+  ValidationException: 'refuse',
 }
 
 /** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */

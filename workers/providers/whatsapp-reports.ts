@@ -24,10 +24,18 @@ const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'rea
 
 /** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */
 const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
-  ...{ APPROVED: 'approved', REINSTATED: 'approved', UNARCHIVED: 'approved' },
-  ...{ PENDING: 'pending', IN_APPEAL: 'pending', REJECTED: 'rejected', PAUSED: 'paused' },
-  ...{ DISABLED: 'disabled', LOCKED: 'disabled', ARCHIVED: 'disabled' },
-  ...{ DELETED: 'disabled', PENDING_DELETION: 'disabled' },
+  APPROVED: 'approved',
+  REINSTATED: 'approved',
+  UNARCHIVED: 'approved',
+  PENDING: 'pending',
+  IN_APPEAL: 'pending',
+  REJECTED: 'rejected',
+  PAUSED: 'paused',
+  DISABLED: 'disabled',
+  LOCKED: 'disabled',
+  ARCHIVED: 'disabled',
+  DELETED: 'disabled',
+  PENDING_DELETION: 'disabled',
 }
 
 /** The state that a word of the provider's means; null when it means none. */

@@ -105,8 +105,13 @@ t.test(
     t.same(await cli.json(['whatsapp', 'list', team.id, '--status', 'read']), [])
     const show = () => cli.json(['whatsapp', 'show', team.id, first])
     t.match(await show(), {
-      ...{ id: first, team_id: team.id, to: numbers(1)[0], parameters: { 'body:1': 'Ana' } },
-      ...{ provider_message_id: null, events: [], waiting: { attempts: 0, last_refusal: null } },
+      id: first,
+      team_id: team.id,
+      to: numbers(1)[0],
+      parameters: { 'body:1': 'Ana' },
+      provider_message_id: null,
+      events: [],
+      waiting: { attempts: 0, last_refusal: null },
     })
     const cloud = await startCloud(t, {
       script: { onMessage: () => ({ status: 400, body: cloudError(131026, 'No') }) },

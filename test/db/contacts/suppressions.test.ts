@@ -24,7 +24,12 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const email = async () => (await storeEmails(service, team, [['ana@example.org']], { contact_id }))[0] ?? ''
   const happen = async (email_id: string, kind: EmailEventKind, effect: ContactEffect, at: Date) => {
     const event: EmailEvent = {
-      ...{ team_id: team, email_id, kind, effect, recipient: 'ana@example.org', occurred_at: at },
+      team_id: team,
+      email_id,
+      kind,
+      effect,
+      recipient: 'ana@example.org',
+      occurred_at: at,
       ...{
         event_key: `${kind}:${at.toISOString()}`,
         detail: `what the server said of ${kind}`,
@@ -63,7 +68,10 @@ t.test('a suppression tells its cause: what, when, which email, which report, wh
   t.match(await shown(), { suppression: null, suppression_cause: null, suppression_lifted_at: null })
   await happen(first, 'bounced', 'hard', hour(1))
   const bounce = {
-    ...{ what: 'permanent bounce', at: hour(1).toISOString(), email_id: first, report_id: REPORT },
+    what: 'permanent bounce',
+    at: hour(1).toISOString(),
+    email_id: first,
+    report_id: REPORT,
     detail: 'what the server said of bounced',
   }
   t.strictSame((await shown()).suppression_cause, bounce)

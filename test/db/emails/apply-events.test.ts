@@ -145,7 +145,8 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
       )
       const toEvent = (draft: Draft): EmailEvent => ({
         ...{ team_id: team, email_id: ids[draft.email] ?? '', event_key: keyOf(draft), ...draft.what },
-        ...{ recipient: draft.to && `${draft.to}@example.ORG`, detail: '' },
+        recipient: draft.to && `${draft.to}@example.ORG`,
+        detail: '',
         occurred_at: new Date(START + draft.second * 1_000),
       })
       const inLanes = [0, 1, 2, 3].map((lane) => sequence.filter((_, index) => lanes[index] === lane))
@@ -173,12 +174,20 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
 })
 
 const soft = (team: string, email: string, second: number): EmailEvent => ({
-  ...{ team_id: team, email_id: email, event_key: `soft:${second}`, kind: 'bounced', effect: 'soft' },
-  ...{ recipient: 'a@example.org', occurred_at: new Date(START + second * 1_000), detail: '' },
+  team_id: team,
+  email_id: email,
+  event_key: `soft:${second}`,
+  kind: 'bounced',
+  effect: 'soft',
+  recipient: 'a@example.org',
+  occurred_at: new Date(START + second * 1_000),
+  detail: '',
 })
 const delivery = (team: string, email: string, second: number): EmailEvent => ({
   ...soft(team, email, second),
-  ...{ event_key: `delivered:${second}`, kind: 'delivered', effect: 'delivered' },
+  event_key: `delivered:${second}`,
+  kind: 'delivered',
+  effect: 'delivered',
 })
 
 t.test('a fifth soft bounce and a delivery before it, ingested side by side, see each other', async (t) => {
@@ -250,8 +259,14 @@ t.test('a report brings the provider’s id to a row that lost it; one that is s
   await setProviderId(service, known, 'p-known')
   await setPending(service, partial, ['b@example.org'])
   const told = (id: string, provider_message_id: string | null, kind: ReportedEmail['kind'] = 'delayed') => ({
-    ...{ ref: { team_id: team, id }, kind, recipient: null, occurred_at: NOW, detail: '' },
-    ...{ event_key: `${kind}:${provider_message_id}`, effect: 'none' as const, provider_message_id },
+    ref: { team_id: team, id },
+    kind,
+    recipient: null,
+    occurred_at: NOW,
+    detail: '',
+    event_key: `${kind}:${provider_message_id}`,
+    effect: 'none' as const,
+    provider_message_id,
   })
   const apply = async (...events: ReportedEmail[]) =>
     await service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))

@@ -8,7 +8,10 @@ import { startService } from '../../support/service.ts'
 const NOW = new Date('2026-03-01T12:00:00Z')
 const later = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1_000)
 const pause = (sender: string, occurred: number, seconds = 300) => ({
-  ...{ sender, seconds, reason: `since ${occurred}`, occurred_at: later(occurred) },
+  sender,
+  seconds,
+  reason: `since ${occurred}`,
+  occurred_at: later(occurred),
 })
 
 const { database } = await startService(t)

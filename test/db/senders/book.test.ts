@@ -11,8 +11,14 @@ const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_
 
 const AT_EASE = { troubles: 0, troubled_at: null, accepted_at: null }
 const pace = (changes: Partial<Pace> = {}): Pace => ({
-  ...{ rate: 10, slowed_at: null, tokens: 1, refilled_at: START },
-  ...{ paused_until: null, pause_reason: null, ...AT_EASE, ...changes },
+  rate: 10,
+  slowed_at: null,
+  tokens: 1,
+  refilled_at: START,
+  paused_until: null,
+  pause_reason: null,
+  ...AT_EASE,
+  ...changes,
 })
 
 t.test('the first goes at once, the others a tenth of a second apart', async (t) => {

@@ -208,7 +208,9 @@ t.test(
       await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))
     const now = Date.now()
     const news = (status: 'paused' | 'approved' | 'disabled', seconds: number, name = 'shared') => ({
-      ...{ name, language: 'en-US', status },
+      name,
+      language: 'en-US',
+      status,
       occurred_at: new Date(Math.floor(now / 1_000) * 1_000 + seconds * 1_000),
     })
     const tell = async (...all: ReturnType<typeof news>[]) =>

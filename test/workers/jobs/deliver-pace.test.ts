@@ -151,8 +151,13 @@ t.test('an SMTP relay is not paced until it asks for it; then all that goes thro
 t.test('a worker process sends through SES when EMAIL_PROVIDER says so', async (t) => {
   const { service, api, team } = await begin(t, {})
   await startProcess(t, 'workers/main.ts', {
-    ...{ DATABASE_URL: service.url, EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1', SES_ENDPOINT: api.url },
-    ...{ SES_CONFIGURATION_SET: 'main', AWS_ACCESS_KEY_ID: 'AKIATEST', AWS_SECRET_ACCESS_KEY: 'test' },
+    DATABASE_URL: service.url,
+    EMAIL_PROVIDER: 'ses',
+    AWS_REGION: 'eu-west-1',
+    SES_ENDPOINT: api.url,
+    SES_CONFIGURATION_SET: 'main',
+    AWS_ACCESS_KEY_ID: 'AKIATEST',
+    AWS_SECRET_ACCESS_KEY: 'test',
   })
   const [id = ''] = await post(service, team, 1)
   await until('it is sent', async () => (await sentCount(service, team.id)) === 1)

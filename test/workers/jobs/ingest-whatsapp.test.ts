@@ -24,7 +24,9 @@ t.test(
     const fail = async (id: string, code: number, seconds_ago: number): Promise<void> => {
       const told = statusWebhook('100', [
         {
-          ...{ id, status: 'failed', recipient_id: '15555550101' },
+          id,
+          status: 'failed',
+          recipient_id: '15555550101',
           biz_opaque_callback_data: `${team}:${data[0].id}`,
           timestamp: String(Math.floor(Date.now() / 1_000) - seconds_ago),
           errors: [{ code, title: 'Words' }],
@@ -46,7 +48,11 @@ t.test(
     await database.transaction((tx) =>
       applyWhatsappEvents(tx, [
         {
-          ...{ ...ref, event_key: 'taken', kind: 'accepted', occurred_at: new Date(), detail: '' },
+          ...ref,
+          event_key: 'taken',
+          kind: 'accepted',
+          occurred_at: new Date(),
+          detail: '',
           provider_message_id: 'wamid.2',
         },
       ]),

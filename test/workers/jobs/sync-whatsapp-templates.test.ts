@@ -20,7 +20,10 @@ async function startList(t: Test, onPage: (response: ServerResponse) => unknown,
   })
   const { port } = server.address() as AddressInfo
   return createWhatsappProvider({
-    ...{ url: `http://127.0.0.1:${port}`, access_token: 'x', phone_number_id: '1', business_account_id: '2' },
+    url: `http://127.0.0.1:${port}`,
+    access_token: 'x',
+    phone_number_id: '1',
+    business_account_id: '2',
     ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }),
     messages_per_second: 80,
   })

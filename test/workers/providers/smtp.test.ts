@@ -220,7 +220,8 @@ t.test('a server that asks for a login gets the one of the URL, over TLS where i
     t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, secure ? 'smtps' : 'STARTTLS')
     const strict = provide(t, { url: with_login })
     t.match(only(await strict.send(outgoingEmail())), {
-      ...{ kind: 'sender', trouble: 'connection' },
+      kind: 'sender',
+      trouble: 'connection',
       detail: /certificate.*: name its authority .* SMTP_URL tls\.rejectUnauthorized=false/,
     })
   }
