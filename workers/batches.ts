@@ -22,6 +22,10 @@ export type Batch<J extends JobName> = {
 /** Works on one batch; settles its jobs in the transactions of what it does. */
 export type Handler<J extends JobName> = (batch: Batch<J>, deps: WorkerDeps) => Promise<void>
 
+/** Whether a job's payload is what its queue declares. */
+export const isReadable = (job: JobName, data: unknown): boolean =>
+  JOBS[job].payload.isValidSync(data, { strict: true })
+
 /** How long a loop waits after a fault before it claims again, in milliseconds. */
 const BRAKE = 1_000
 
@@ -47,7 +51,7 @@ async function runBatch<J extends JobName>(
 ): Promise<void> {
   const started = performance.now()
   const log = deps.log.child({ job })
-  const readable = jobs.filter(({ data }) => JOBS[job].payload.isValidSync(data, { strict: true }))
+  const readable = jobs.filter(({ data }) => isReadable(job, data))
   const ends = new Map<FetchedJob<J>, End>()
   const settle: Batch<J>['settle'] = async (tx, given) => {
     await claims.settle(tx, given)
@@ -89,5 +93,7 @@ async function runBatch<J extends JobName>(
   )
 }
 
-const endOf = (readable: boolean, reason: string): End =>
-  readable ? { end: 'failed', reason } : { end: 'given_up', reason: 'malformed payload' }
+/** How a job ends whose payload cannot be read: no other try would read it. */
+export const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
+
+const endOf = (readable: boolean, reason: string): End => (readable ? { end: 'failed', reason } : UNREADABLE)

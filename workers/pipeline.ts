@@ -4,6 +4,7 @@
  * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
  * and nothing else. A killed process repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
@@ -12,6 +13,7 @@ import type { FetchedJob } from '../db/queue/claims.ts'
 import type { End } from '../db/queue/jobs.ts'
 import { bookSends } from '../db/senders/pace.ts'
 import { type Standing, standingOf } from '../db/senders/trouble.ts'
+import { isReadable, UNREADABLE } from './batches.ts'
 import type { DeliveryChannel, Outgoing } from './delivery.ts'
 import type { WorkerDeps } from './deps.ts'
 import { createGatherer } from './gatherer.ts'
@@ -68,11 +70,15 @@ export function startPipeline<J extends DeliveryJob, A>(
 
   /** Claims, reads and books a lot. @returns for how many milliseconds there is nothing more to claim. */
   async function claim(limit: number): Promise<number> {
-    const jobs = await claims.fetch(limit)
-    if (jobs.length === 0) {
+    const claimed = await claims.fetch(limit)
+    if (claimed.length === 0) {
       await claims.idle()
       return 0
     }
+    // One payload that cannot be read must not hold up the others of its lot.
+    const jobs = claimed.filter(({ data }) => isReadable(job, data))
+    settleUnsent(claimed.filter((each) => !jobs.includes(each)).map((each) => [each, UNREADABLE]))
+    if (jobs.length === 0) return 0
     const lot = await delivery.read(jobs).catch((error: unknown) => {
       letGo(jobs, 1)
       throw error

@@ -1,9 +1,13 @@
 /** What a worker does around its handlers: a job that cannot be read, a fault in words that no database takes. */
 import { sql } from 'slonik'
 import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
 import { mixed, object, string } from 'yup'
+import { openConsumer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
-import type { EmailProvider } from '../../workers/providers/provider.ts'
+import { createQueuePauses } from '../../db/queue/pauses.ts'
+import { runBatches } from '../../workers/batches.ts'
+import type { WorkerDeps } from '../../workers/deps.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
@@ -18,7 +22,8 @@ t.test(
     const emails = Array.from({ length: 3 }, () => anEmail())
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
     await service.database.query(sql.unsafe`
-    update pgboss.job set data = '{"email_id": 5}' where id = (select min(id::text)::uuid from pgboss.job)`)
+    update pgboss.job set data = '{"email_id": 5}' where id = (
+      select min(id::text)::uuid from pgboss.job where name = 'deliver-email')`)
     await startWorker(t, service, { smtp_url })
     await until('the others are sent', async () => (await sentCount(service, team.id)) === 2)
     await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
@@ -29,17 +34,22 @@ const jobRow = object({ state: string().defined(), output: mixed<{ reason: strin
 
 t.test('a fault in words that jsonb refuses is tried again like any other', async (t) => {
   const service = await startService(t)
+  const { database, deps } = service
   const team = await makeTeam(service)
+  const ref = { team_id: team.id, upsert_id: uuidv7() }
+  await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [ref]))
   const words = `NUL \0, a lone \ud83d, and a pair at the end ${'x'.repeat(460)}`
-  const email = {
-    sender: () => Promise.reject(new Error(`${words}😀`)),
-    close: async () => {},
-  } as unknown as EmailProvider
-  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-  await startWorker(t, service, { email })
-  const job = async () =>
-    await service.database.one(sql.type(jobRow)`
-      select state::text, output from pgboss.job where name = 'deliver-email'`)
+  const handle = () => Promise.reject(new Error(`${words}😀`))
+  const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
+  const claims = queue.claims('upsert-contacts')
+  const own = { ...deps, queue, pauses: createQueuePauses(database) } as unknown as WorkerDeps
+  const loop = runBatches('upsert-contacts', { handle, batchSize: 1 }, claims, own)
+  const job = () =>
+    database.one(sql.type(jobRow)`
+      select state::text, output from pgboss.job where name = 'upsert-contacts'`)
   await until('it is to be tried again', async () => (await job()).state === 'retry')
   t.match((await job()).output?.reason, /^NUL {2}, a lone \ufffd, and a pair at the end x+$/)
+  queue.close()
+  await loop
+  await queue.stop(1_000)
 })
