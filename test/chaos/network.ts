@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { reset } from '../support/reset.ts'
 
 /** `freeze` holds bytes back and answers nothing; `refuse` resets whoever comes; `drip` passes a byte at a time. */
 export type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
@@ -47,7 +48,7 @@ export async function startNetwork(target: number): Promise<Network> {
   const ways = new Set<Way>()
   let weather: Weather = 'calm'
   const server = createServer({ allowHalfOpen: true }, (client) => {
-    if (weather === 'refuse') return void client.resetAndDestroy()
+    if (weather === 'refuse') return reset(client)
     const way = { client, server: connect({ port: target, host: '127.0.0.1', allowHalfOpen: true }) }
     ways.add(way)
     relay(way.client, way.server, () => weather)
@@ -57,7 +58,7 @@ export async function startNetwork(target: number): Promise<Network> {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const cut = (): void => {
     for (const way of ways) {
-      way.client.resetAndDestroy()
+      reset(way.client)
       way.server.destroy()
     }
   }

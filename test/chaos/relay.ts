@@ -6,6 +6,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { reset } from '../support/reset.ts'
 
 export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
 /** A reply as it is sent, or what happens in its place. */
@@ -82,7 +83,7 @@ type Desk = { answer: Manners; taken(message: string): { id: string; copy: Copy;
 async function say(socket: Socket, reply: Answer): Promise<boolean> {
   if (reply === 'hang') await sleep(3_600_000, undefined, { ref: false })
   if (reply === 'drop') socket.end()
-  else if (reply === 'reset') socket.resetAndDestroy()
+  else if (reply === 'reset') reset(socket)
   else if (socket.writable) {
     socket.write(`${reply}\r\n`)
     return !/^[45]/.test(reply)

@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { reset } from './reset.ts'
 import type { Teardown } from './smtp-sink.ts'
 
 export type Step = 'banner' | 'ehlo' | 'auth' | 'mail' | 'rcpt' | 'data' | 'dot' | 'rset' | 'quit'
@@ -89,7 +90,7 @@ function converse(socket: Socket, reach: (step: Step, line: string) => boolean):
 function act(socket: Socket, fault: Fault): void {
   if (fault === 'hang') return
   if (fault === 'drop') socket.end()
-  else if (fault === 'reset') socket.resetAndDestroy()
+  else if (fault === 'reset') reset(socket)
   else if (fault === 'drip') drip(socket)
   else socket.write(`${fault}\r\n`)
 }

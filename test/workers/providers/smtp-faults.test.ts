@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
 import { createSmtpProvider, type SmtpTimeouts } from '../../../workers/providers/smtp.ts'
 import { outgoingEmail } from '../../support/outgoing-email.ts'
+import { reset } from '../../support/reset.ts'
 import { type Fault, type Step, startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 
@@ -92,7 +93,7 @@ t.test('a message that breaks off in its middle is deferred', async (t) => {
       if (!/^DATA/m.test(chunk.toString())) return socket.write('250 OK\r\n')
       socket.pause()
       socket.write('354 go\r\n')
-      setTimeout(() => socket.resetAndDestroy(), 300)
+      setTimeout(() => reset(socket), 300)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
