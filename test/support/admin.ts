@@ -1,11 +1,17 @@
-/** The CLI as a test runs it: the real process, on a database of the test's own. */
-import { type ExecFileException, execFile } from 'node:child_process'
+/**
+ * The CLI as a test runs it, on a database of the test's own. Calls that come one after the other share a process;
+ * one that comes while another runs has a process of its own, as every call has outside of tests (`process: true`
+ * asks for that).
+ */
+import { type ChildProcess, type ExecFileException, execFile, fork } from 'node:child_process'
 import { join } from 'node:path'
+import type { HostAnswer, HostCall } from './admin-host.ts'
 import { SECRET_KEY } from './service.ts'
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin', 'main.ts')
+const HOST = join(import.meta.dirname, 'admin-host.ts')
 
-export type Call = { code: number; stdout: string; stderr: string }
+export type Call = HostAnswer
 export type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
 
 export type Cli = {
@@ -18,21 +24,48 @@ export type Cli = {
   fault(args: readonly string[], options?: CallOptions): Promise<string>
 }
 
+/** Runs one call in a process of its own. */
+const runAlone = ({ args, env, input }: HostCall): Promise<Call> =>
+  new Promise((resolve) => {
+    const done = (error: ExecFileException | null, stdout: string, stderr: string) =>
+      resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
+    const child = execFile(process.execPath, [ENTRY, ...args], { env, maxBuffer: 2 ** 26 }, done)
+    child.stdin?.end(input)
+  })
+
+let host: ChildProcess | undefined
+/** The call that the process that stays is at. */
+let current: PromiseWithResolvers<Call> | undefined
+
+function startHost(): ChildProcess {
+  const child = fork(HOST, { execArgv: [], env: { PATH: process.env.PATH }, serialization: 'advanced' })
+  child.on('message', (answer: HostAnswer) => current?.resolve(answer))
+  child.once('exit', (code) => current?.reject(new Error(`the process of the CLI ended with ${code}`)))
+  return child
+}
+
+/** Runs one call in the process that stays, which keeps no test from ending while it has nothing to do. */
+async function runHosted(call: HostCall): Promise<Call> {
+  current = Promise.withResolvers()
+  host ??= startHost()
+  try {
+    host.ref()
+    host.channel?.ref()
+    host.send(call)
+    return await current.promise
+  } finally {
+    current = undefined
+    host.unref()
+    host.channel?.unref()
+  }
+}
+
 /** The CLI with only these settings in its environment, besides SECRET_KEY. */
-export function adminCli(settings: Record<string, string>): Cli {
-  const run: Cli['run'] = async (args, { env = {}, input } = {}) =>
-    await new Promise((resolve) => {
-      const environment = { PATH: process.env.PATH, SECRET_KEY, ...settings, ...env }
-      const done = (error: ExecFileException | null, stdout: string, stderr: string) =>
-        resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr })
-      const child = execFile(
-        process.execPath,
-        [ENTRY, ...args],
-        { env: environment, maxBuffer: 2 ** 26 },
-        done,
-      )
-      child.stdin?.end(input ?? '')
-    })
+export function adminCli(settings: Record<string, string>, { process: alone = false } = {}): Cli {
+  const run: Cli['run'] = async (args, { env = {}, input = '' } = {}) => {
+    const call = { args, env: { PATH: process.env.PATH, SECRET_KEY, ...settings, ...env }, input }
+    return alone || current ? await runAlone(call) : await runHosted(call)
+  }
   return {
     run,
     async json(args, options) {

@@ -5,6 +5,8 @@ import t from 'tap'
 import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, testDatabase, testServer } from '../../support/database.ts'
 
+// Each call here is a process, as an operator's is.
+const OWN = { process: true }
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 
 const VERBS: Record<string, string[]> = {
@@ -22,7 +24,7 @@ const VERBS: Record<string, string[]> = {
 }
 
 t.test('--help describes every noun and every verb, without a database', async (t) => {
-  const cli = adminCli({})
+  const cli = adminCli({}, OWN)
   const { code, stdout } = await cli.run(['--help'])
   t.equal(code, 0)
   for (const [noun, verbs] of Object.entries(VERBS)) {
@@ -37,7 +39,7 @@ t.test('--help describes every noun and every verb, without a database', async (
 })
 
 t.test('a call that cannot be understood is one clear line and exit code 1', async (t) => {
-  const cli = adminCli({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
+  const cli = adminCli({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, OWN)
   t.match(await cli.fault([]), /a noun and a verb are needed/)
   t.match(await cli.fault(['team']), /a noun and a verb are needed/)
   t.match(await cli.fault(['tema']), /unknown command 'tema' \(Did you mean team\?\)/)
@@ -50,7 +52,7 @@ t.test('a call that cannot be understood is one clear line and exit code 1', asy
 })
 
 t.test('a database that cannot be reached is named by host and port, never by its password', async (t) => {
-  const cli = adminCli({ DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/none' })
+  const cli = adminCli({ DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/none' }, OWN)
   const line = await cli.fault(['team', 'show', NOBODY])
   t.match(
     line,
@@ -63,14 +65,14 @@ t.test('a database that cannot be reached is named by host and port, never by it
 })
 
 t.test('a malformed setting is named, and its value is not shown', async (t) => {
-  const line = await adminCli({ DATABASE_URL: 'mysql://someone:hunter2@host/x' }).fault([
+  const line = await adminCli({ DATABASE_URL: 'mysql://someone:hunter2@host/x' }, OWN).fault([
     'team',
     'show',
     NOBODY,
   ])
   t.match(line, /DATABASE_URL must be a postgres:\/\/ URL/)
   t.notMatch(line, /hunter2/)
-  const odd = await adminCli({ DATABASE_URL: 'postgres://someone:hun:ter2@[host/x' }).fault([
+  const odd = await adminCli({ DATABASE_URL: 'postgres://someone:hun:ter2@[host/x' }, OWN).fault([
     'team',
     'show',
     NOBODY,
@@ -81,7 +83,7 @@ t.test('a malformed setting is named, and its value is not shown', async (t) => 
 
 t.test('a database that is missing or not migrated is told so', async (t) => {
   const { url, prefix } = testServer()
-  const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) })
+  const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) }, OWN)
   t.match(await missing.fault(['plan', 'list']), /database ".*_missing" does not exist/)
 
   const { url: empty } = await testDatabase(t)
@@ -89,7 +91,7 @@ t.test('a database that is missing or not migrated is told so', async (t) => {
   await client.connect()
   await client.query('drop schema public cascade; create schema public')
   await client.end()
-  t.match(await adminCli({ DATABASE_URL: empty }).fault(['plan', 'list']), /has not been migrated/)
+  t.match(await adminCli({ DATABASE_URL: empty }, OWN).fault(['plan', 'list']), /has not been migrated/)
 })
 
 t.test('every verb about a team faults on an unknown one', async (t) => {

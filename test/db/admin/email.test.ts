@@ -67,7 +67,7 @@ t.test(
     const headers = { 'X-B': '1', 'X-A': '2' }
     const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
     const fresh = await cli.json(['email', 'show', id, row.id])
-    t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'events', 'waiting'])
+    t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'http_request_id', 'events', 'waiting'])
     t.match(fresh, {
       id: row.id,
       team_id: id,
@@ -166,7 +166,13 @@ t.test('email list tells of each what email show tells, and renders none whose s
   const shown = []
   for (const row of rows.toReversed()) {
     const { html: _html, body_text: _text, ...rest } = await cli.json(['email', 'show', id, row.id])
-    const { unsubscribe_url: _url, events: _events, waiting: _waiting, ...fields } = rest
+    const {
+      unsubscribe_url: _url,
+      http_request_id: _id,
+      events: _events,
+      waiting: _waiting,
+      ...fields
+    } = rest
     shown.push(fields)
   }
   t.strictSame(await cli.json(['email', 'list', id]), shown)

@@ -1,0 +1,37 @@
+/**
+ * The CLI's `main` in a process that stays, so that a call costs milliseconds and not a start of Node.
+ * Takes one call at a time from its parent, answers with what the call printed, ends with its parent.
+ */
+import { Readable } from 'node:stream'
+import { main } from '../../db/admin/main.ts'
+
+export type HostCall = {
+  args: readonly string[]
+  env: Record<string, string | undefined>
+  input: string | Buffer
+}
+export type HostAnswer = { code: number; stdout: string; stderr: string }
+
+/** Keeps what is written to a stream, instead of writing it. @returns a look at what was kept, and the end of it. */
+function keep(stream: NodeJS.WriteStream) {
+  const write = stream.write
+  let text = ''
+  stream.write = (chunk: string | Uint8Array) => {
+    text += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString()
+    return true
+  }
+  return () => {
+    stream.write = write
+    return text
+  }
+}
+
+process.on('disconnect', () => process.exit())
+process.on('message', async ({ args, env, input }: HostCall) => {
+  process.env = { ...env }
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true })
+  const [out, err] = [keep(process.stdout), keep(process.stderr)]
+  const code = await main(args)
+  const answer: HostAnswer = { code, stdout: out(), stderr: err() }
+  process.send?.(answer)
+})
