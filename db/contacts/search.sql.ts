@@ -1,4 +1,4 @@
-/** The queries behind the dashboard's contacts: stretches of a filtered list, what was sent to one, subscribers of topics. */
+/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one, subscribers of topics. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

@@ -39,7 +39,7 @@ async function inLots(
   return done
 }
 
-/** Requeues those that no provider has taken, with `force` those too that were refused. @returns how many these were. */
+/** Requeues those that no provider has taken; with `force` those too that were refused. @returns how many. */
 export const requeueMatching = async (
   deps: { database: Database; queue: Pick<Producer, 'reenqueue'>; now: Date },
   teamId: string,
