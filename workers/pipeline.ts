@@ -1,8 +1,9 @@
 /**
  * The delivery of one channel in this process: claim as room comes free, send, settle each send as it ends.
  * Promises: nothing is claimed for a paused sender, so what waits for it is neither tried nor given up. A send begins
- * only on a claim that is surely held, and only while earlier sends can be recorded. When it began is told by the database's clock. A slow message holds its own slot
- * and nothing else. A killed process repeats only what had no answer yet. Design §7 (Deliver), §8; decisions: Email.
+ * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
+ * and nothing else. A killed process repeats only what had no answer yet. Times are the database's, not the machine's.
+ * Design §7 (Deliver), §8; decisions: Email.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
