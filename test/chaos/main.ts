@@ -26,7 +26,11 @@ async function versionOf(url: string): Promise<string> {
 }
 
 /** Runs one of them over a database of its own; null when this machine lacks what it takes. */
-async function run(server: TestServer, fault: Fault, scale: number): Promise<Line | null> {
+async function run(
+  server: TestServer,
+  fault: Fault,
+  options: { scale: number; stop: AbortSignal },
+): Promise<Line | null> {
   const missing = await fault.missing?.()
   if (missing) {
     print(`${fault.id} is left out: ${missing}`)
@@ -34,7 +38,7 @@ async function run(server: TestServer, fault: Fault, scale: number): Promise<Lin
   }
   const { url, drop } = await cloneDatabase(server)
   try {
-    const line = await runAlone(url, fault, scale)
+    const line = await runAlone(url, fault, options)
     print(rowOf(line))
     return line
   } finally {
@@ -46,6 +50,9 @@ async function main(): Promise<void> {
   const wanted = process.argv.slice(2)
   const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => id.startsWith(name)))
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  const { signal: stop } = stopping
   const scratch = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-chaos-')))
   await chmod(scratch, 0o711)
   // PostgreSQL's own durability settings; few connections, so that they can be used up.
@@ -59,12 +66,13 @@ async function main(): Promise<void> {
     for (const line of HEAD) print(line)
     const lines: Line[] = []
     for (const fault of faults) {
-      const line = await run(server, fault, scale)
+      const line = stop.aborted ? null : await run(server, fault, { scale, stop })
       if (line) lines.push(line)
     }
     const broken = lines.filter(({ held }) => !held)
     print(`\n${lines.length - broken.length} held, ${broken.length} did not`)
-    if (wanted.length === 0 && scale === 1) await writeResults(lines, await versionOf(postgres.url))
+    if (wanted.length === 0 && scale === 1 && !stop.aborted)
+      await writeResults(lines, await versionOf(postgres.url))
     process.exitCode = broken.length === 0 ? 0 : 1
   } finally {
     await postgres.stop()

@@ -37,11 +37,20 @@ const unfinished = (error: unknown): Outcome => ({
   note: `it did not come to an end: ${error instanceof Error ? error.message : error}`,
 })
 
-/** Runs a fault in a world of its own, over a migrated database. What it throws is a promise that did not hold. */
-export async function runAlone(url: string, fault: Fault, scale: number): Promise<Line> {
+/**
+ * Runs a fault in a world of its own, over a migrated database. What it throws is a promise that did not hold.
+ * @param stop ends it early.
+ */
+export async function runAlone(
+  url: string,
+  fault: Fault,
+  { scale, stop }: { scale: number; stop: AbortSignal },
+): Promise<Line> {
   const world = await openWorld(url, fault.world)
+  const stopped = Promise.withResolvers<never>()
+  stop.addEventListener('abort', () => stopped.reject(new Error('told to stop')))
   try {
-    return await runIn(world, fault, scale)
+    return await Promise.race([runIn(world, fault, scale), stopped.promise])
   } catch (error) {
     return { fault, outcome: unfinished(error), held: false }
   } finally {

@@ -110,9 +110,9 @@ export const limitFaults: readonly Fault[] = [
   {
     id: 'B5',
     words: 'emails deleted while others are sent, at a quota that is full',
-    load: 'quota 300, 8 clients for 10 s',
+    load: 'quota 30, 8 clients for 10 s',
     async run(world) {
-      const team = await world.team({ email_limit: 300 })
+      const team = await world.team({ email_limit: 30 })
       const begun = performance.now()
       let [accepted, most] = [0, 0]
       const work = many(8, async () => {
@@ -124,12 +124,12 @@ export const limitFaults: readonly Fault[] = [
       let deleted = 0
       await meanwhile(work, 100, async () => {
         most = Math.max(most, await emailsOf(world, team))
-        const wanted = { filter: { status: 'sent' as const }, most: 20 }
+        const wanted = { filter: { status: 'sent' as const }, most: 5 }
         deleted += await deleteMatching({ database: world.database, now: new Date() }, team.id, wanted)
       })
       const count = await emailsOf(world, team)
       const over =
-        Math.max(0, most - 300) + Math.abs(accepted - deleted - count) + (await contradictions(world))
+        Math.max(0, most - 30) + Math.abs(accepted - deleted - count) + (await contradictions(world))
       return counted(accepted, over, `${deleted} deleted, at most ${most} stored`)
     },
   },
