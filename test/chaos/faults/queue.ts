@@ -12,7 +12,7 @@ import { largest } from '../measure.ts'
 import { type Start, type World, within } from '../world.ts'
 
 /** A worker with room for its work, and for nothing else. */
-const SMALL: Start = { argv: ['--max-old-space-size=160'] }
+const SMALL: Start = { argv: ['--max-old-space-size=128'] }
 
 /** Stops the workers, and starts others at the end. */
 async function withoutWorkers<T>(world: World, work: () => Promise<T>, own: Start = {}): Promise<T> {
@@ -167,7 +167,8 @@ export const queueFaults: readonly Fault[] = [
         world,
         async () => {
           await insist(world, team, `memory-${team.id}`, poison)
-          await world.sql(`update emails set html = repeat('x', 250000000) where team_id = $1`, [team.id])
+          const much = `('[' || repeat('[],', 6000000) || '[]]')::jsonb`
+          await world.sql(`update emails set tags = ${much} where team_id = $1`, [team.id])
           return send(world, [team], 300 * scale)
         },
         SMALL,
