@@ -1,6 +1,7 @@
 /** Processes whose clocks are wrong while the database's is right: reliability B6, F. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { subscribeTeam } from '../../../db/teams/subscribe.ts'
 import { anEmail } from '../../support/service.ts'
 import { counted, emailsOf, settle } from '../account.ts'
 import type { Fault } from '../fault.ts'
@@ -79,11 +80,16 @@ const edge: Fault = {
   world: { apis: [withClock(10), withClock(-10)] },
   async run(world) {
     const team = await world.team({ email_limit: 200 })
-    // The period ends in 8 s by the database's clock, and rolls on by its own length.
-    const [period] = await world.sql<{ edge: Date }>(
-      `update subscriptions set period_start = clock_timestamp() - interval '1 hour',
-        period_end = clock_timestamp() + interval '8 seconds' where team_id = $1 returning period_end as edge`,
-      [team.id],
+    // It ends in 8 s by the database's clock, and rolls on by its own length.
+    const [{ now } = { now: new Date() }] = await world.sql<{ now: Date }>('select clock_timestamp() as now')
+    const period = { start: new Date(now.getTime() - 3_600_000), end: new Date(now.getTime() + 8_000) }
+    await world.database.transaction((tx) =>
+      subscribeTeam({ tx }, team.id, {
+        plan: 'pro',
+        email_limit: 200,
+        period,
+        send_rate_per_second: 100_000,
+      }),
     )
     const begun = performance.now()
     const client = async (): Promise<void> => {
@@ -93,7 +99,7 @@ const edge: Fault = {
     const [row] = await world.sql<{ before: string; after: string }>(
       `select count(*) filter (where created_at < $2) as before, count(*) filter (where created_at >= $2) as after
         from emails where team_id = $1`,
-      [team.id, period?.edge],
+      [team.id, period.end],
     )
     const [before, after] = [Number(row?.before), Number(row?.after)]
     const over = Math.abs(before - 200) + Math.abs(after - 200)
