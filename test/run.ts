@@ -125,7 +125,13 @@ async function stopStrays(directory: string): Promise<void> {
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
   const argv = ['tap', '--reporter=tap', ...process.argv.slice(2)]
-  const env = { TMPDIR: run.scratch, DATABASE_URL: server.url, TEST_DATABASE_PREFIX: server.prefix }
+  const env = {
+    TMPDIR: run.scratch,
+    DATABASE_URL: server.url,
+    TEST_DATABASE_PREFIX: server.prefix,
+    // Hundreds of processes load the same modules.
+    NODE_COMPILE_CACHE: join(run.scratch, 'compile-cache'),
+  }
   const code = await program(run, argv, report.line, print, env)
   const { passed, failed } = report.finish() ?? { passed: 0, failed: 0 }
   return { passed, failed: code !== 0 && failed === 0 ? 1 : failed }

@@ -12,6 +12,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { runningPostgres } from '../db/dev/postgres.ts'
 import { databaseUrl, testDatabase, testServer } from './support/database.ts'
+import { bareEnvironment } from './support/environment.ts'
 import { until } from './support/worker.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -31,7 +32,7 @@ await chmod(checkout, 0o711)
 const DATA = join(checkout, '.data')
 for (const name of SOURCES) await cp(join(ROOT, name), join(checkout, name), { recursive: true })
 await symlink(join(ROOT, 'node_modules'), join(checkout, 'node_modules'))
-const ENVIRONMENT = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR }
+const ENVIRONMENT = { ...bareEnvironment(), HOME: process.env.HOME, TMPDIR: process.env.TMPDIR }
 const started = new Set<Started>()
 t.teardown(async () => {
   for (const each of started) each.kill('SIGTERM')

@@ -1,7 +1,8 @@
 /**
- * The DKIM keys that emails are signed with, opened, by team and name of the From domain (decisions: domain removed
- * while mail waits). Promises: read afresh, so a removed domain signs nothing any more, and one that was added again
- * signs what has waited. An email without a fitting key gets an Error, and is never sent unsigned.
+ * What emails are signed with, by team and name of the From domain (decisions: domain removed while mail waits): our
+ * own DKIM keys, opened, or none where the provider signs by itself.
+ * Promises: read afresh, so nothing goes out any more in the name of a removed domain, and one that was added again
+ * signs what has waited. An email without a verified domain, or whose key does not open, gets an Error: it waits.
  */
 import { createPrivateKey } from 'node:crypto'
 import { openKey } from '../db/domains/dkim.ts'
@@ -28,14 +29,15 @@ type Signed = { team_id: string; domain_id: string; from_address: string }
 const keyName = ({ team_id, name }: { team_id: string; name: string }): string => `${team_id}/${name}`
 
 /**
- * Keys by the domain id of the rows, in one query for all; an Error where there is none, or none that can be opened,
- * which harms no other.
+ * Keys by the domain id of the rows, in one query for all; an Error where the domain is not verified, or its key
+ * cannot be opened, which harms no other.
+ * @param ours whether our keys sign; else null says that the domain is there, and its key is not opened.
  */
 export async function dkimKeysOf(
   tx: Tx,
-  secrets: Secrets,
+  { secrets, ours }: { secrets: Secrets; ours: boolean },
   rows: readonly Signed[],
-): Promise<ReadonlyMap<string, DkimKey | Error>> {
+): Promise<ReadonlyMap<string, DkimKey | Error | null>> {
   const domains = new Map(
     rows.map(({ team_id, domain_id, from_address }) => {
       const name = parseMailbox(from_address)?.domain ?? ''
@@ -43,9 +45,12 @@ export async function dkimKeysOf(
     }),
   )
   const stored = domains.size === 0 ? [] : await dkimKeysByName(tx, [...domains.values()])
-  const opened = new Map(stored.map((key) => [keyName(key), open(secrets, key)]))
+  const opened = new Map(stored.map((key) => [keyName(key), ours ? open(secrets, key) : null]))
   const missing = (name: string) => new Error(`the team has no verified domain ${name} any more`)
   return new Map(
-    [...domains].map(([id, domain]) => [id, opened.get(keyName(domain)) ?? missing(domain.name)]),
+    [...domains].map(([id, domain]) => {
+      const key = opened.get(keyName(domain))
+      return [id, key === undefined ? missing(domain.name) : key]
+    }),
   )
 }

@@ -9,6 +9,7 @@ import { emailsPages } from './pages/emails.ts'
 import { importPages } from './pages/import.ts'
 import { integrationPages } from './pages/integration.ts'
 import { keysPages } from './pages/keys.ts'
+import { locatePages } from './pages/locate.ts'
 import { loginPages } from './pages/login.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
@@ -28,6 +29,7 @@ import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 export const PAGES: readonly Page[] = [
   ...loginPages,
   ...accountPages,
+  ...locatePages,
   ...overviewPages,
   ...emailsPages,
   ...emailPages,

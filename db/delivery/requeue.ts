@@ -19,6 +19,7 @@ import {
   type Note,
   type Picked,
   requeueableMessages,
+  requeueWays,
 } from './requeue.sql.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
@@ -119,6 +120,19 @@ export async function requeueOne<J extends DeliveryJob>(
 ): Promise<void> {
   const requeued = await requeueMessages(at, channel, [ref], force)
   if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
+}
+
+/**
+ * How a message can be requeued: as it is, `forced` when it was refused and never taken, or not at all. For whoever
+ * offers it; requeueing looks again by itself.
+ */
+export async function requeueWay(
+  tx: Tx,
+  channel: Channel,
+  ref: DeliveryRef,
+): Promise<'plain' | 'forced' | null> {
+  const ways = await requeueWays(tx, channel, ref)
+  return ways?.unfinished ? 'plain' : ways?.refused ? 'forced' : null
 }
 
 /** A pause that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's. */

@@ -39,15 +39,15 @@ async function inLots(
   return done
 }
 
-/** Requeues those that no provider has taken. @returns how many these were. */
+/** Requeues those that no provider has taken; with `force` those too that were refused. @returns how many. */
 export const requeueMatching = async (
   deps: { database: Database; queue: Pick<Producer, 'reenqueue'>; now: Date },
   teamId: string,
-  wanted: { filter: Filter; most: number },
+  { force, ...wanted }: { filter: Filter; most: number; force: boolean },
 ): Promise<number> =>
   inLots(deps, teamId, wanted, async (at, ids) => {
     const refs = ids.map((id) => ({ team_id: teamId, id }))
-    return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs)).length
+    return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs, force)).length
   })
 
 /** Deletes them with their events; those of this period free their places in the allowance. @returns how many. */

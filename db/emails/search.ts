@@ -44,13 +44,17 @@ export async function searchEmails(
   const last = wanted.to?.getTime() ?? now.getTime() + FIRST_STRETCH
   let end = before === undefined ? last : Math.min(last, timeOf(before) + 1)
   const emails: ListedEmail[] = []
-  for (let width = FIRST_STRETCH; emails.length < limit && end > first; width *= 2) {
+  for (let width = FIRST_STRETCH; emails.length < limit && end > first; ) {
+    const began = performance.now()
     const from = Math.max(first, end - width)
     const stretch = { ...wanted, from: new Date(from), to: new Date(end) }
     const page = { before: emails.at(-1)?.id ?? before, limit: limit - emails.length }
     emails.push(...(await findEmails(deps, stretch, page)))
     end = from
-    if (performance.now() - started > patience) break
+    const ended = performance.now()
+    if (ended - started > patience) break
+    // A stretch twice as long takes about twice as long: it is begun only if that ends in time, or nearly.
+    width *= Math.min(2, Math.max(1, (started + patience - ended) / (ended - began)))
   }
   const isDone = emails.length >= limit || end <= first
   return { emails, reached: isDone ? null : firstIdAt(new Date(end)) }

@@ -39,6 +39,10 @@ create index contacts_newest on contacts (team_id, created_at desc, id desc) inc
 -- Rare substrings, without regard to case.
 create extension if not exists pg_trgm;
 create index contacts_email_substring on contacts using gin (email gin_trgm_ops);
+-- The list by a topic that few have. Contacts without topics are in no entry: a bulk call's new ones cost it nothing.
+create index contacts_topics on contacts using gin (topic_ids) where topic_ids <> '{}';
+-- The list by any other status than the one nearly all have.
+create index contacts_set_apart on contacts (team_id, status, created_at desc, id desc) where status <> 'subscribed';
 -- Few at any time: those that a mail which stays undisputed may bring back.
 create index contacts_suppressed_softly on contacts (team_id, id) where suppressed_softly;
 

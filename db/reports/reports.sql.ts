@@ -151,14 +151,21 @@ function parked({ ids, provider, reason, before }: ParkedFilter) {
   return sql.join(conditions, sql.fragment` and `)
 }
 
-/** A page of parked reports without their bodies, newest first, after the report `after`. */
+/**
+ * A page of parked reports without their bodies, newest first, after the report `after`. In the order of the index of
+ * unsettled ones: by id, the planner would walk through all that are done.
+ */
 export async function parkedReports(
   tx: Tx,
   { after, limit, ...filter }: ParkedFilter & { after?: string | undefined; limit: number },
 ): Promise<readonly ReportRow[]> {
-  const older = after === undefined ? sql.fragment`true` : sql.fragment`id < ${after}`
+  const older =
+    after === undefined
+      ? sql.fragment`true`
+      : sql.fragment`(received_at, id) < (select received_at, id from reports where id = ${after})`
   return tx.any(sql.type(reportRow)`
-    select ${reportColumns} from reports where ${parked(filter)} and ${older} order by id desc limit ${limit}`)
+    select ${reportColumns} from reports where ${parked(filter)} and ${older}
+    order by received_at desc, id desc limit ${limit}`)
 }
 
 const reasonRow = object({ reason: string().defined(), reports: number().defined() })
@@ -178,11 +185,16 @@ const heardRow = object({
   heard_at: string().defined().nullable(),
 })
 
-/** When each provider last reported anything that was kept. */
+/**
+ * When each provider last reported anything that was kept. Whether it ever did is told by the index of events: only
+ * then are reports looked through from the newest on, whose ids ascend with time.
+ */
 export async function lastHeard(tx: Tx): Promise<readonly InferType<typeof heardRow>[]> {
   return tx.any(sql.type(heardRow)`
-    select p.provider, (
-      select received_at from reports r where r.provider = p.provider order by received_at desc limit 1) as heard_at
+    select p.provider, case
+      when (select r.provider from reports r where r.provider = p.provider order by r.event_key limit 1) is not null
+      then (select received_at from reports r where r.provider = p.provider order by r.id desc limit 1)
+    end as heard_at
     from unnest(${sql.array([...PROVIDERS], 'text')}) as p (provider) order by 1`)
 }
 

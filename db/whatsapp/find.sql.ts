@@ -23,10 +23,15 @@ export type MessageFilter = {
   to?: Date | undefined
 }
 
-const anyIdIs = (id: string) => {
-  const own = isUuid(id) ? sql.fragment`m.id = ${id.toLowerCase()} or` : sql.fragment``
-  return sql.fragment`(${own} r.idempotency_key = ${id} or m.provider_message_id = ${id})`
-}
+// Each a look-up by an index of its own: as one condition over both tables, every message would be looked at.
+const anyIdIs = (teamId: string, id: string) => sql.fragment`
+  m.id in (
+    ${isUuid(id) ? sql.fragment`select ${id.toLowerCase()}::uuid union all` : sql.fragment``}
+    select id from whatsapp_messages where team_id = ${teamId} and provider_message_id = ${id}
+    union all
+    select one.id from whatsapp_requests asked
+    join whatsapp_messages one on one.team_id = asked.team_id and one.request_id = asked.id
+    where asked.team_id = ${teamId} and asked.idempotency_key = ${id})`
 
 /** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
 export async function messagesFound(
@@ -38,7 +43,7 @@ export async function messagesFound(
   const parts = [
     sql.fragment`m.team_id = ${teamId}`,
     recipient !== undefined && sql.fragment`m.recipient = ${recipient}`,
-    id !== undefined && anyIdIs(id),
+    id !== undefined && anyIdIs(teamId, id),
     status !== undefined && sql.fragment`m.status = ${status}`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,
     from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,

@@ -26,10 +26,10 @@ export async function fillQueue(
     from emails e, pgboss.queue q where e.team_id = $1 and q.name = 'deliver-email'`,
     [id, due === 'now' ? '0' : '1 hour'],
   )
-  await sql(`update allowances set email_place = $2, emails_used = emails_used + $2 where team_id = $1`, [
-    id,
-    count,
-  ])
+  await sql(
+    `update allowances set email_place = $2::int, emails_used = emails_used + $2::int where team_id = $1`,
+    [id, count],
+  )
   await sql('analyze')
 }
 

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
+import { bareEnvironment } from '../support/environment.ts'
 import {
   makeTeam,
   SECRET_KEY,
@@ -85,7 +86,7 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
     starts += 1
     ended = Promise.withResolvers()
     child = fork(join(ROOT, entry), {
-      env: { PATH: process.env.PATH, SECRET_KEY, LOG_LEVEL: 'fatal', PORT: '0', ...env },
+      env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'fatal', PORT: '0', ...env },
       execArgv: argv,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })

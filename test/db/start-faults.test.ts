@@ -6,6 +6,7 @@ import { openDatabase } from '../../db/postgres/pool.ts'
 import { openSecrets } from '../../db/process/canary.ts'
 import { adminCli } from '../support/admin.ts'
 import { databaseUrl, testDatabase, testServer } from '../support/database.ts'
+import { bareEnvironment } from '../support/environment.ts'
 import { SECRET_KEY } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -14,7 +15,7 @@ const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']
 /** Runs an entry that must fail. @returns what it said. */
 const failing = async (entry: string, settings: Record<string, string>): Promise<string> =>
   await new Promise((resolve, reject) => {
-    const env = { PATH: process.env.PATH, SECRET_KEY, SMTP_URL: 'smtp://127.0.0.1:9', PORT: '0', ...settings }
+    const env = { ...bareEnvironment(), SECRET_KEY, SMTP_URL: 'smtp://127.0.0.1:9', PORT: '0', ...settings }
     execFile(process.execPath, [join(ROOT, entry)], { env, timeout: 20_000 }, (error, stdout, stderr) =>
       error?.code === 1 && stdout === ''
         ? resolve(stderr)

@@ -6,6 +6,7 @@
 import { type ChildProcess, type ExecFileException, execFile, fork } from 'node:child_process'
 import { join } from 'node:path'
 import type { HostAnswer, HostCall } from './admin-host.ts'
+import { bareEnvironment } from './environment.ts'
 import { SECRET_KEY } from './service.ts'
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin', 'main.ts')
@@ -38,7 +39,7 @@ let host: ChildProcess | undefined
 let current: PromiseWithResolvers<Call> | undefined
 
 function startHost(): ChildProcess {
-  const child = fork(HOST, { execArgv: [], env: { PATH: process.env.PATH }, serialization: 'advanced' })
+  const child = fork(HOST, { execArgv: [], env: bareEnvironment(), serialization: 'advanced' })
   child.on('message', (answer: HostAnswer) => current?.resolve(answer))
   child.once('exit', (code) => current?.reject(new Error(`the process of the CLI ended with ${code}`)))
   return child
@@ -63,7 +64,7 @@ async function runHosted(call: HostCall): Promise<Call> {
 /** The CLI with only these settings in its environment, besides SECRET_KEY. */
 export function adminCli(settings: Record<string, string>, { process: alone = false } = {}): Cli {
   const run: Cli['run'] = async (args, { env = {}, input = '' } = {}) => {
-    const call = { args, env: { PATH: process.env.PATH, SECRET_KEY, ...settings, ...env }, input }
+    const call = { args, env: { ...bareEnvironment(), SECRET_KEY, ...settings, ...env }, input }
     return alone || current ? await runAlone(call) : await runHosted(call)
   }
   return {

@@ -16,6 +16,7 @@ import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
+import { bareEnvironment } from './environment.ts'
 import { SECRET_KEY, type Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -89,7 +90,7 @@ export async function startProcess(
   env: Record<string, string>,
 ): Promise<OurProcess> {
   const child = fork(join(ROOT, file), {
-    env: { PATH: process.env.PATH, SECRET_KEY, LOG_LEVEL: 'error', ...env },
+    env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'error', ...env },
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

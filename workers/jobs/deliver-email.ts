@@ -87,18 +87,18 @@ function outgoingOf(
 
 /**
  * Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys.
- * @param signed whether our keys are to sign it.
+ * @param ours whether our keys are to sign it.
  */
 async function composer(
   rows: readonly OutgoingRow[],
-  signed: boolean,
+  ours: boolean,
   { database, versions, secrets, return_domain }: WorkerDeps,
 ): Promise<Compose> {
   const compiled = await versions(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
-  const keys = await dkimKeysOf(database, secrets, signed ? rows : [])
+  const keys = await dkimKeysOf(database, { secrets, ours }, rows)
   return (row) => {
     const dkim = keys.get(row.domain_id) ?? null
     if (dkim instanceof Error) throw dkim

@@ -58,9 +58,8 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
   return lines.join(`${glue}\r\n  `)
 }
 
-/** The message with its signature before it. @throws Error when the key cannot sign. */
-export async function signMessage(message: Buffer, key: DkimKey): Promise<Buffer> {
-  const text = message.toString('latin1')
+/** A message of 7-bit text with its signature before it. @throws Error when the key cannot sign. */
+export async function signMessage(text: string, key: DkimKey): Promise<string> {
   const cut = text.indexOf('\r\n\r\n')
   const fields = new Map<string, string>()
   // Of several fields of one name the last one is signed (§5.4.2).
@@ -80,5 +79,5 @@ export async function signMessage(message: Buffer, key: DkimKey): Promise<Buffer
     throw new Error(`the DKIM key of ${key.domain} cannot sign`)
   })
   const base64 = inLines(signature.toString('base64').match(/.{1,72}/g) ?? [], 1, '')
-  return Buffer.concat([Buffer.from(`${unsigned}${base64}\r\n`, 'latin1'), message])
+  return `${unsigned}${base64}\r\n${text}`
 }

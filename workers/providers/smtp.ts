@@ -4,7 +4,7 @@
  * server does; the envelope is exactly the return path and the recipients given, one address each.
  * Must not judge what a server says (smtp-replies.ts) nor compose the message (message.ts).
  */
-import { pipeline, Transform } from 'node:stream'
+import { Readable } from 'node:stream'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
 import { storableWords } from '../../db/text/words.ts'
 import { createInFlight } from './in-flight.ts'
@@ -43,9 +43,9 @@ const SLICE = 16 * 1024
 const NOMINAL_RATE = 200
 
 type Transport = ReturnType<typeof createPool>
-/** What travels with a message through nodemailer, so that its plugin can note how far it came. */
+/** What travels with a message through nodemailer: the message, and how far it came. */
 type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
-type TrackedAttempt = Attempt & { onHandedOver: () => void }
+type TrackedAttempt = Attempt & { message: Buffer; onHandedOver: () => void }
 /** How a send is judged and bounded. */
 type Sending = { timeouts: SmtpTimeouts; describe: Describe; cut: AbortSignal | undefined }
 
@@ -93,30 +93,36 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
   return transport.use('stream', watchAttempt)
 }
 
-/** Refuses an envelope that nodemailer has read as something else, and notes the moment of the final dot. */
+/**
+ * Refuses an envelope that nodemailer has read as something else, and notes the moment of the final dot. The message
+ * is whole already: it goes to the connection as it is, not through the streams that nodemailer composes with
+ * (measured: a quarter of the processor time of an unsigned mail).
+ */
 function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   const { attempt } = mail.data as TrackedMail
   const envelope = mail.message.getEnvelope()
   // nodemailer notes the server's refusals here, also when the message as a whole fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
   attempt.isBegun = () => envelope.rejectedErrors !== undefined
-  mail.message.processFunc((input) =>
-    pipeline(input, createSlicer(), () => undefined).once('end', () => {
+  mail.message.createReadStream = () =>
+    inSlices(attempt.message).once('end', () => {
       attempt.handed_over = true
       attempt.onHandedOver()
-    }),
-  )
+    })
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
 }
 
-/** Passes a message on in slices: as one piece it would count as handed over while most of it still waits here. */
-const createSlicer = (): Transform =>
-  new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      for (let at = 0; at < chunk.length; at += SLICE) this.push(chunk.subarray(at, at + SLICE))
-      done()
+/** A message in slices: as one piece it would count as handed over while most of it still waits here. */
+function inSlices(message: Buffer): Readable {
+  let at = 0
+  return new Readable({
+    highWaterMark: SLICE,
+    read() {
+      this.push(at < message.length ? message.subarray(at, at + SLICE) : null)
+      at += SLICE
     },
   })
+}
 
 async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
   const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
@@ -137,6 +143,7 @@ async function attemptTo(
   const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
   let timer = until(total_ms)
   const attempt: TrackedAttempt = {
+    message: Buffer.alloc(0),
     to,
     handed_over: false,
     isBegun: () => false,
@@ -150,9 +157,11 @@ async function attemptTo(
   try {
     const from = wireAddress(email.return_path)
     if (from === null) throw new Error('the return path is not one address')
+    attempt.message = await composeMessage(email)
     const mail: TrackedMail = {
       attempt,
-      raw: await composeMessage(email),
+      raw: attempt.message,
+      messageId: `<${email.message_id}>`,
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
       dsn: wantedReports(to),
       signal,

@@ -1,12 +1,12 @@
 /** A team's contacts: the list with its filter, and a new one. */
 import { CONTACT_STATUSES } from '../../../db/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/contacts/edit.ts'
-import { contactsFound } from '../../../db/contacts/search.sql.ts'
+import { searchContacts } from '../../../db/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { act, inTeam } from '../act.ts'
 import { status, text, time } from '../cell.ts'
-import { anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { addressWith, anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { contactOf } from '../properties.ts'
 import type { Field, Section } from '../section.ts'
@@ -83,11 +83,12 @@ const list: TeamPage = {
       topic: topic !== undefined && isUuid(topic) ? topic : undefined,
     }
     const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
-    const { rows, next } = pageOf(
-      request,
-      await contactsFound(database, team.id, search, page),
-      ({ id }) => id,
-    )
+    const { contacts, reached } = await searchContacts(database, team.id, search, page)
+    const { rows, next } = pageOf(request, contacts, ({ id }) => id)
+    const further =
+      reached === null
+        ? null
+        : { href: addressWith(request, { before: reached }), label: 'Look further back' }
     const names = new Map(topics.map(({ id, name }) => [id, name]))
     return show({
       title: 'Contacts',
@@ -104,8 +105,13 @@ const list: TeamPage = {
               time(contact.created_at, now),
             ],
           })),
-          next,
-          empty: Object.values(search).some(Boolean) ? 'No contact matches.' : 'No contacts yet.',
+          next: next ?? further,
+          ...(further ? { start: further } : {}),
+          empty: further
+            ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
+            : Object.values(search).some(Boolean)
+              ? 'No contact matches.'
+              : 'No contacts yet.',
         },
         ...(team.role === 'viewer' ? [] : [createForm(request, topics)]),
       ],

@@ -1,7 +1,7 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
 import { record } from '../../../db/audit/record.ts'
 import { EMAIL } from '../../../db/delivery/channel.sql.ts'
-import { requeueOne } from '../../../db/delivery/requeue.ts'
+import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { acceptEmails } from '../../../db/emails/accept.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
@@ -11,6 +11,7 @@ import { status, text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
 import { LINK_TAG } from '../mail-link.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Form, Section } from '../section.ts'
 import { momentsOf, outcomesOf, waitingAlerts } from '../story.ts'
 
@@ -83,13 +84,12 @@ const action = (request: TeamRequest, verb: string, form: Partial<Form>): Form =
   ...form,
 })
 
-function actions(email: ShownEmail, request: TeamRequest): Section[] {
+async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Section[]> {
   const { team, person } = request
   if (team.role === 'viewer') return []
+  const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
   const forms = [
-    ...(email.status === 'queued' && email.provider_message_id === null
-      ? [action(request, 'requeue', { submit: 'Try again now' })]
-      : []),
+    ...requeueForms(way, here(request, 'requeue')),
     action(request, 'copy', {
       submit: 'Send a copy to me',
       confirm: `Send a copy to ${person.email}?`,
@@ -105,7 +105,8 @@ function actions(email: ShownEmail, request: TeamRequest): Section[] {
         ]
       : []),
   ]
-  return [{ kind: 'actions', forms }]
+  const note = 'A provider has taken it, so it is never sent again. Once the cause is mended, send it anew.'
+  return [{ kind: 'actions', forms, ...(email.status === 'bounced' && way === null ? { note } : {}) }]
 }
 
 /** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
@@ -186,7 +187,7 @@ const page: TeamPage = {
           ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
           : []),
         facts(email, request),
-        ...actions(email, request),
+        ...(await actions(email, request, deps)),
         ...(email.to_emails.length > 1 ? [recipients(email, request)] : []),
         {
           kind: 'timeline',
@@ -231,17 +232,8 @@ const requeue: TeamPage = {
   method: 'POST',
   path: '/teams/:team/emails/:id/requeue',
   access: 'editor',
-  async handle(request, { database, queue, wake }) {
-    const { team, params, now, person } = request
-    const id = params.id ?? ''
-    await database.transaction(async (tx) => {
-      await requeueOne({ tx, queue, now }, EMAIL, { team_id: team.id, id })
-      await record(
-        { tx, now, actor: person.email },
-        { team_id: team.id, action: 'email.requeue', subject: id },
-      )
-    })
-    wake('deliver-email')
+  async handle(request, deps) {
+    await requeueAsAsked(request, deps, EMAIL, 'email.requeue')
     return redirect(here(request), 'It is tried again now.')
   },
 }

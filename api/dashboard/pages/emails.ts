@@ -14,6 +14,7 @@ import { plural, status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
 import { addressWith, anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { FORCE } from '../requeue.ts'
 import type { Field, Form, Section } from '../section.ts'
 
 /** How many emails one press changes at most. */
@@ -186,6 +187,15 @@ const bulkForm = ({ team, query }: TeamRequest, verb: 'requeue' | 'delete', form
   ...form,
 })
 
+const requeueForm = (request: TeamRequest, many: string): Form => {
+  const form = bulkForm(request, 'requeue', { submit: `Requeue what waits among ${many}` })
+  const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
+  return {
+    ...form,
+    fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
+  }
+}
+
 const deletion = (request: TeamRequest, many: string): Section => ({
   kind: 'form',
   title: 'Delete',
@@ -216,7 +226,7 @@ const all: TeamPage = {
           kind: 'form',
           title: 'Requeue',
           note: `Tries those again that no provider has taken yet, ${MOST.toLocaleString('en-US')} at most. The others stay as they are.`,
-          ...bulkForm(request, 'requeue', { submit: `Requeue what waits among ${many}` }),
+          ...requeueForm(request, many),
         },
         ...(team.role === 'owner' ? [deletion(request, many)] : []),
       ],
@@ -231,16 +241,17 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
   access: verb === 'delete' ? 'owner' : 'editor',
   async handle({ team, form, person, now }, deps) {
     const { database } = deps
-    const wanted = { filter: filterOf(form), most: MOST }
+    const wanted = { filter: filterOf(form), most: MOST, force: form.get('force') === FORCE }
     const work = verb === 'requeue' ? requeueMatching : deleteMatching
     const done = await work({ ...deps, now }, team.id, wanted)
+    const search = decodeURIComponent(chosen(form).toString())
     await record(
       { tx: database, now, actor: person.email },
       {
         team_id: team.id,
         action: `email.${verb}`,
         subject: `${done} emails`,
-        detail: decodeURIComponent(chosen(form).toString()),
+        detail: wanted.force ? `${search} with the refused ones`.trim() : search,
       },
     )
     if (verb === 'requeue') deps.wake('deliver-email')

@@ -1,10 +1,16 @@
 /** What contacts can be subscribed to: topics with their subscribers, made, renamed and deleted. */
-import { subscribersByTopic } from '../../../db/contacts/search.sql.ts'
+import { subscribersOf } from '../../../db/contacts/search.sql.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/contacts/topics.ts'
 import { act, inTeam } from '../act.ts'
-import { number, plural, text, time } from '../cell.ts'
+import { text, time } from '../cell.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+
+/** How far a topic's contacts are counted: to count a million takes too long. */
+const COUNTED = 10_000
+
+const howMany = (count: number): string =>
+  count > COUNTED ? `more than ${COUNTED.toLocaleString('en-US')}` : count.toLocaleString('en-US')
 
 const list: TeamPage = {
   method: 'GET',
@@ -12,7 +18,12 @@ const list: TeamPage = {
   access: 'viewer',
   async handle({ team, now }, { database }) {
     const topics = await topicsOfTeam(database, team.id)
-    const subscribers = await subscribersByTopic(database, team.id)
+    const subscribers = await subscribersOf(
+      database,
+      team.id,
+      topics.map(({ id }) => id),
+      COUNTED + 1,
+    )
     const edits = team.role !== 'viewer'
     return show({
       title: 'Topics',
@@ -29,7 +40,10 @@ const list: TeamPage = {
           rows: topics.map(({ id, name, created_at }) => ({
             cells: [
               text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
-              number(subscribers.get(id) ?? 0, { href: `${teamPath(team, 'contacts')}?topic=${id}` }),
+              text(howMany(subscribers.get(id) ?? 0), {
+                number: true,
+                href: `${teamPath(team, 'contacts')}?topic=${id}`,
+              }),
               text(id, { code: true, copy: true }),
               time(created_at, now),
             ],
@@ -75,8 +89,8 @@ const page: TeamPage = {
   async handle({ team, params }, { database }) {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
     if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
-    const count = (await subscribersByTopic(database, team.id)).get(topic.id) ?? 0
-    const people = plural(count, 'contact')
+    const count = (await subscribersOf(database, team.id, [topic.id], COUNTED + 1)).get(topic.id) ?? 0
+    const people = `${howMany(count)} ${count === 1 ? 'contact' : 'contacts'}`
     return show({
       title: topic.name,
       lead: `${people} subscribed.`,

@@ -1,6 +1,6 @@
 /** A team's WhatsApp messages: the list with its filter, and one message with what became of it. */
 import { WHATSAPP } from '../../../db/delivery/channel.sql.ts'
-import { requeueOne } from '../../../db/delivery/requeue.ts'
+import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { isUuid } from '../../../db/text/strings.ts'
@@ -8,10 +8,10 @@ import { type MessageFilter, messagesFound } from '../../../db/whatsapp/find.sql
 import { showMessage } from '../../../db/whatsapp/show.ts'
 import { WHATSAPP_LADDER } from '../../../db/whatsapp/status.ts'
 import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/whatsapp/templates.sql.ts'
-import { act, inTeam } from '../act.ts'
 import { status, text, time } from '../cell.ts'
 import { anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Field, Section } from '../section.ts'
 import { messageMoments, waitingAlerts } from '../story.ts'
 
@@ -105,6 +105,9 @@ const message: TeamPage = {
     const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
     const alerts = waitingAlerts(row, now)
     const parameters = Object.entries(row.parameters)
+    const way =
+      team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
+    const forms = requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue'))
     const sections: Section[] = [
       ...(alerts.length > 0
         ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
@@ -131,21 +134,7 @@ const message: TeamPage = {
           { label: 'Provider’s id', cell: text(row.provider_message_id) },
         ],
       },
-      ...(team.role !== 'viewer' && row.waiting
-        ? [
-            {
-              kind: 'actions' as const,
-              forms: [
-                {
-                  action: teamPath(team, 'whatsapp', row.id, 'requeue'),
-                  method: 'post' as const,
-                  fields: [],
-                  submit: 'Try again now',
-                },
-              ],
-            },
-          ]
-        : []),
+      ...(forms.length === 0 ? [] : [{ kind: 'actions' as const, forms }]),
       {
         kind: 'timeline',
         id: 'timeline',
@@ -177,13 +166,8 @@ const requeue: TeamPage = {
   path: '/teams/:team/whatsapp/:id/requeue',
   access: 'editor',
   async handle(request, deps) {
-    const { team, params } = request
-    const id = params.id ?? ''
-    await act(request, deps, inTeam(request, 'whatsapp.requeue', id), ({ tx, now }) =>
-      requeueOne({ tx, now, queue: deps.queue }, WHATSAPP, { team_id: team.id, id }),
-    )
-    deps.wake('deliver-whatsapp')
-    return redirect(teamPath(team, 'whatsapp', id), 'It is tried again now.')
+    await requeueAsAsked(request, deps, WHATSAPP, 'whatsapp.requeue')
+    return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), 'It is tried again now.')
   },
 }
 

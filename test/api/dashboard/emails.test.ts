@@ -1,6 +1,7 @@
 /** Emails on the dashboard: found, followed, requeued, deleted; and what they hold kept where it belongs. */
 import t from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
@@ -11,6 +12,7 @@ const { call, database } = service
 const team = await makeTeam(service)
 const other = await makeTeam(service, { domain: 'example.net' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const list = `/teams/${team.id}/emails`
 
@@ -121,6 +123,53 @@ t.test('a copy goes to the one who asks, and a queued email is tried again', asy
   t.match(await editor.post(`${list}/${id}/requeue`), { status: 303, location: `${list}/${id}` })
   t.equal((await owner.post(`${list}/${id}/delete`)).status, 303)
   t.equal((await owner.get(`${list}/${id}`)).status, 404)
+})
+
+t.test('what a server refused outright is sent again by force, and says so in the audit', async (t) => {
+  const refused = await send({ to: ['typo@example.org'], tags: ['refused'] })
+  const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: refused }, bounce)
+  shows(t, await editor.get(`${list}/${refused}`), 'Send it again')
+  t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send it again/)
+  t.equal((await editor.post(`${list}/${refused}/requeue`)).status, 400, 'not without the word')
+  t.equal((await editor.post(`${list}/${refused}/requeue`, { force: 'refused' })).status, 303)
+  shows(t, await editor.get(`${list}/${refused}`), /Status queued .* It was requeued/)
+  t.strictSame(await jobStates(service, refused), ['created'])
+  const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
+  const deed = { actor: editor.email, action: 'email.requeue', subject: refused }
+  t.match(entry, { ...deed, detail: 'it was refused before' })
+})
+
+t.test('all refused ones that match are requeued only where that is ticked', async (t) => {
+  const id = await send({ to: ['typo@example.org'], tags: ['outright'] })
+  const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
+  const press = async (form: Record<string, string>) => {
+    await editor.post(`${list}/all/requeue`, { tag: 'outright', ...form })
+    return editor.get(list)
+  }
+  shows(t, await press({}), '0 emails requeued.')
+  shows(t, await press({ force: 'refused' }), '1 email requeued.')
+})
+
+t.test('what a provider took and sent back has no button, and the page says why', async (t) => {
+  const id = await send({ to: ['full@example.org'] })
+  const ref = { team_id: team.id, email_id: id }
+  const sent = {
+    ...ref,
+    kind: 'sent',
+    effect: 'none',
+    event_key: 'sent',
+    recipient: null,
+    detail: '250 ok',
+  } as const
+  const now = new Date()
+  await database.transaction((tx) => applyEmailEvents(tx, [{ ...sent, occurred_at: now }], now))
+  await recordBounce(service, ref, { recipient: 'full@example.org', detail: '552 5.2.2 full' })
+  const page = await editor.get(`${list}/${id}`)
+  shows(t, page, 'A provider has taken it, so it is never sent again.')
+  t.notMatch(page.html, /Send it again|Try again now/)
+  t.equal((await editor.post(`${list}/${id}/requeue`, { force: 'refused' })).status, 400)
 })
 
 t.test('another team’s email is nobody’s', async (t) => {

@@ -21,7 +21,7 @@ t.test(
     await cli.json(['domain', 'rekey', id, 'a.test'])
     const keyBy = async (secretKey: string) =>
       (
-        await dkimKeysOf(database, createSecrets(secretKey), [
+        await dkimKeysOf(database, { secrets: createSecrets(secretKey), ours: true }, [
           { team_id: id, domain_id, from_address: 'x@a.test' },
         ])
       ).get(domain_id)

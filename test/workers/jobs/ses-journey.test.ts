@@ -2,27 +2,35 @@
 import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
+import { addDomain } from '../../../db/domains/add.ts'
+import { deleteDomain } from '../../../db/domains/domains.sql.ts'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, setDue, storedReports } from '../../support/reports.ts'
-import { anEmail, caller, listen, makeTeam, startService } from '../../support/service.ts'
-import { type SesCall, startSesApi } from '../../support/ses-api.ts'
+import { anEmail, caller, listen, makeTeam, type Service, startService } from '../../support/service.ts'
+import { type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { bounce, complaint, delivery, SES_ID, sesEvent } from '../../support/ses-events.ts'
 import { aNotification, SNS_HOST, signed, startSns, TOPIC } from '../../support/sns.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const OURS = makeCertificate([SNS_HOST])
 
-async function begin(t: Test, onSend: (call: SesCall) => 'drop' | undefined = () => undefined) {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+/** A worker that sends through SES's stand-in. */
+async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () => undefined) {
   const api = await startSesApi(t, { onSend })
   const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })
   t.teardown(() => email.close())
   await startWorker(t, service, { email })
+  return { api }
+}
+
+async function begin(t: Test, onSend: (call: SesCall) => 'drop' | undefined = () => undefined) {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const { api } = await work(t, service, onSend)
   const sns = await startSns(t, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
   const call = caller(await listen(t, createApp({ ...service.deps, sns: gate })))
@@ -119,4 +127,35 @@ t.test('SES signs by itself: a key of ours that cannot be opened holds nothing u
   const body = anEmail({ from: 'a@example.net' })
   const { id } = (await service.call('POST', '/v1/emails', { key: other.key, body })).body
   await sent(id)
+})
+
+t.test('mail whose domain was removed while it waited is held; verified again, it goes', async (t) => {
+  const service = await startService(t)
+  const { database } = service
+  const team = await makeTeam(service)
+  const send = async (key: string): Promise<string> =>
+    (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
+  const [waiting, fine] = [await send(team.key), await send((await makeTeam(service)).key)]
+  await deleteDomain(database, team.id, 'example.com')
+  const { api } = await work(t, service)
+  const reached = () => api.calls.map(({ tags }) => tags.email_id)
+  const reasons = async () =>
+    (await eventsOfEmail(database, team.id, waiting)).map(({ kind, detail }) => `${kind}: ${detail}`)
+  await until('the other team’s mail of that name is sent', () => reached().includes(fine))
+  await until('it is put off', async () => (await reasons()).length > 0)
+  t.match((await reasons())[0], /^deferred: .*no verified domain example\.com/)
+
+  const deps = { secrets: service.deps.secrets, now: new Date() }
+  const add = (verified: boolean) =>
+    database.transaction((tx) => addDomain({ tx, ...deps }, team.id, { name: 'example.com', verified }))
+  await add(false)
+  await setDue(service, 'deliver-email')
+  await until('it is put off again', async () => (await reasons()).length > 1)
+  t.strictSame(reached(), [fine], 'a domain that is only pending lets nothing out')
+
+  await deleteDomain(database, team.id, 'example.com')
+  await add(true)
+  await setDue(service, 'deliver-email')
+  await until('it is sent', async () => (await emailById(database, team.id, waiting))?.status === 'sent')
+  t.strictSame(reached(), [fine, waiting])
 })

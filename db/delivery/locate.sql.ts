@@ -1,0 +1,38 @@
+/** The query that tells whose message an id names, of either channel: for people who hold an id and nothing else. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { isUuid } from '../text/strings.ts'
+
+const placeRow = object({
+  team_id: string().defined(),
+  channel: string().oneOf(['email', 'whatsapp']).defined(),
+  id: string().defined(),
+})
+export type MessagePlace = InferType<typeof placeRow>
+
+/**
+ * The messages that have this id: our own, the provider's, or their team's idempotency key; at most `limit`. Each part
+ * is a look-up by an index, team by team. @param teams null: all of them.
+ */
+export async function messagesWithId(
+  tx: Tx,
+  id: string,
+  { teams, limit }: { teams: readonly string[] | null; limit: number },
+): Promise<readonly MessagePlace[]> {
+  const own = isUuid(id) ? id.toLowerCase() : null
+  const among = teams === null ? sql.fragment`true` : sql.fragment`t.id = any(${sql.array(teams, 'uuid')})`
+  return tx.any(sql.type(placeRow)`
+    select t.id as team_id, found.channel, found.id from teams t cross join lateral (
+      select 'email' as channel, e.id from emails e
+      where e.team_id = t.id
+        and (e.id = ${own}::uuid or e.idempotency_key = ${id} or e.provider_message_id = ${id})
+      union all
+      select 'whatsapp', m.id from whatsapp_messages m
+      where m.team_id = t.id and (m.id = ${own}::uuid or m.provider_message_id = ${id})
+      union all
+      select 'whatsapp', m.id from whatsapp_requests r
+      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+      where r.team_id = t.id and r.idempotency_key = ${id}) found
+    where ${among} limit ${limit}`)
+}

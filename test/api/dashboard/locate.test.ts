@@ -1,0 +1,61 @@
+/** The page that leads from an id alone to its message, in whichever team the person is. */
+import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const other = await makeTeam(service, { domain: 'example.net' })
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const stranger = await signedIn(service, { team: other.id, role: 'owner' })
+const operator = await signedIn(service, { operator: true })
+
+const { body: email } = await service.call('POST', '/v1/emails', {
+  key: team.key,
+  body: anEmail({ idempotency_key: 'order 17' }),
+})
+const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
+const { body: messages } = await service.call('POST', '/v1/whatsapp/messages', {
+  key: team.key,
+  body: aMessage(template.id, {
+    to: ['+15555550101', '+15555550102'],
+    parameters: Object.fromEntries(template.slots.map((slot) => [slot, 'x'])),
+    idempotency_key: 'wa-1',
+  }),
+})
+
+t.test('any id of an email leads to its page, for its team and for an operator', async (t) => {
+  for (const person of [viewer, operator])
+    for (const id of [email.id, email.id.toUpperCase(), 'order 17'])
+      t.match(
+        await person.get(`/find?id=${encodeURIComponent(id)}`),
+        { status: 303, location: `/teams/${team.id}/emails/${email.id}` },
+        id,
+      )
+})
+
+t.test('an id of a WhatsApp message leads to its page; a key of several lists them', async (t) => {
+  const [{ id }, { id: second }] = messages.data
+  t.match(await viewer.get(`/find?id=${id}`), { status: 303, location: `/teams/${team.id}/whatsapp/${id}` })
+  const both = await viewer.get('/find?id=wa-1')
+  shows(t, both, id)
+  shows(t, both, second)
+})
+
+t.test('an id of another team’s message is as unknown as one of nobody’s', async (t) => {
+  for (const [person, id] of [
+    [stranger, email.id],
+    [stranger, 'order 17'],
+    [viewer, uuidv7()],
+    [operator, 'no such id'],
+  ] as const)
+    shows(
+      t,
+      await person.get(`/find?id=${encodeURIComponent(id)}`),
+      `No message that you may see has the id ${id}.`,
+    )
+  t.equal((await viewer.get('/find')).status, 200)
+})

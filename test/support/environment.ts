@@ -1,0 +1,7 @@
+/** The environment of the processes that tests start: none of our settings but those that a test gives. */
+
+/** Where programs are found, and compiled modules kept between processes. */
+export function bareEnvironment(): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env
+  return NODE_COMPILE_CACHE ? { PATH, NODE_COMPILE_CACHE } : { PATH }
+}
