@@ -67,7 +67,7 @@ async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const { database, listenUrl, clock } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const secrets = await openSecrets(database, settings)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const parser = createParser()
@@ -105,7 +105,7 @@ async function start(settings: ApiSettings, log: Log) {
     refusals: createRefusals(database),
     dashboard,
     log,
-    clock,
+    clock: () => new Date(),
   })
   const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {

@@ -3,7 +3,6 @@
  * Promises: a database that this version cannot work with stops the process, with a message that says what to do.
  * Server settings that can lose accepted mail are warned about.
  */
-import { followClock } from './postgres/clock.ts'
 import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
 import { SettingsFault } from './process/config.ts'
@@ -28,7 +27,7 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
 }
 
 /**
- * Opens the database for a process. @returns it, its time, and where to listen to it; null where only polling will do.
+ * Opens the database for a process. @returns it, and where to listen to it; null where only polling will do.
  * @throws SettingsFault when this version cannot work with it.
  */
 export async function startDatabase(
@@ -38,7 +37,7 @@ export async function startDatabase(
   }: { DATABASE_URL: string; DATABASE_DIRECT_URL?: string | undefined },
   options: Parameters<typeof openDatabase>[1],
   log: Log,
-): Promise<{ database: Database; listenUrl: string | null; clock: () => Date }> {
+): Promise<{ database: Database; listenUrl: string | null }> {
   const database = await openDatabase(url, options)
   try {
     const fault = await databaseFault(database)
@@ -48,7 +47,7 @@ export async function startDatabase(
       if (settings[name] === 'off') log.warn({ setting: name }, `the database runs with ${name} off: ${risk}`)
     const listenUrl = await listeningUrl(url, direct)
     if (listenUrl === null) log.info('behind a connection pooler, without DATABASE_DIRECT_URL: polling only')
-    return { database, listenUrl, clock: await followClock(database) }
+    return { database, listenUrl }
   } catch (error) {
     await database.end()
     throw error

@@ -30,7 +30,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
   const jobs = queuesOf(settings)
   const pool = { size, statementTimeout: 30_000 }
-  const { database, listenUrl, clock } = await startDatabase(settings, pool, log)
+  const { database, listenUrl } = await startDatabase(settings, pool, log)
   const secrets = await openSecrets(database, settings)
   const queue = await openConsumer(url, {
     connections: 5,
@@ -59,7 +59,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
-    clock,
+    clock: () => new Date(),
   })
   const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(

@@ -3,7 +3,7 @@
  * Promises: nothing is claimed for a paused sender, so what waits for it is neither tried nor given up. A send begins
  * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
  * and nothing else. A killed process repeats only what had no answer yet, and a message that kills its workers takes no
- * other with it. Design §7 (Deliver), §8; decisions: Email.
+ * other with it. Times are the database's, not the machine's. Design §7 (Deliver), §8; decisions: Email.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +21,7 @@ import type { WorkerDeps } from './deps.ts'
 import { createGatherer } from './gatherer.ts'
 import { createRecorder, type Recording } from './recorder.ts'
 import { createSenderWatch } from './sender-watch.ts'
+import { createServiceClock } from './service-clock.ts'
 import { verdictOf } from './verdict.ts'
 
 export type Pipeline = {
@@ -48,10 +49,11 @@ export function startPipeline<J extends DeliveryJob, A>(
 ): Pipeline {
   type Job = FetchedJob<J>
   const { job } = delivery.channel
-  const { database, clock, concurrency } = deps
+  const { database, concurrency } = deps
+  const clock = createServiceClock()
   const log = deps.log.child({ job })
   const claims = deps.queue.claims(job)
-  const watch = createSenderWatch(clock)
+  const watch = createSenderWatch()
   const turns = createTurns(concurrency)
   const recorder = createRecorder(delivery, claims, { ...deps, log })
   const gatherer = createGatherer<Recording<J, A>>(recorder.write)
@@ -60,7 +62,7 @@ export function startPipeline<J extends DeliveryJob, A>(
   const inHand = new Set<Promise<void>>()
   const most = concurrency * (1 + AHEAD)
   let room = Promise.withResolvers<void>()
-  let standing: Standing = { wait_seconds: 0, probing: false, accepted_at: null }
+  let standing: Standing | null = null
 
   const pause = (ms: number) => sleep(ms, undefined, { signal: closing.signal }).catch(() => {})
 
@@ -69,7 +71,8 @@ export function startPipeline<J extends DeliveryJob, A>(
     if (recorder.isStuck() || (await deps.pauses(job))) return 0
     const { key } = await delivery.sender()
     deps.figures?.sendsThrough(job, key)
-    standing = await standingOf(database, key, clock())
+    standing = await standingOf(database, key)
+    clock.tell(standing.now)
     if (standing.wait_seconds > 0) return 0
     return standing.probing ? Math.min(1, most - inHand.size) : most - inHand.size
   }
@@ -132,11 +135,10 @@ export function startPipeline<J extends DeliveryJob, A>(
   }
 
   async function book(ready: readonly [Job, Outgoing<A>][]): Promise<number> {
-    const bookedAt = clock()
+    const bookedAt = performance.now()
     const costs = ready.map(([, { cost }]) => cost)
     const jobs = ready.map(([each]) => each)
-    const options = { horizon: HORIZON, now: bookedAt }
-    const { delays, wait_seconds } = await bookSends(database, await delivery.sender(), costs, options).catch(
+    const { delays, wait_seconds } = await bookSends(database, await delivery.sender(), costs, HORIZON).catch(
       (error: unknown) => {
         letGo(jobs, 1)
         throw error
@@ -172,7 +174,7 @@ export function startPipeline<J extends DeliveryJob, A>(
   async function deliver(
     each: Job,
     outgoing: Outgoing<A>,
-    { delay, bookedAt }: { delay: number; bookedAt: Date },
+    { delay, bookedAt }: { delay: number; bookedAt: number },
   ): Promise<void> {
     if (delay > 0) await pause(delay)
     const sent = await turns.run('send', () => send(each, outgoing, bookedAt), PATIENCE)
@@ -180,24 +182,24 @@ export function startPipeline<J extends DeliveryJob, A>(
   }
 
   /** Begins a send, unless it must not begin any more. @returns null when it has not begun. */
-  async function send(each: Job, outgoing: Outgoing<A>, bookedAt: Date): Promise<true | null> {
+  async function send(each: Job, outgoing: Outgoing<A>, bookedAt: number): Promise<true | null> {
     const stopped = closing.signal.aborted || recorder.isStuck() || watch.isHalted(bookedAt)
     if (stopped || !claims.isHeld(each)) return null
-    const began_at = clock()
+    const began_at = clock.now()
     const started = performance.now()
     const given = await outgoing.send(cut.signal)
-    const accepted_at = latest(watch.acceptedAt(), standing.accepted_at)
+    const accepted_at = latest(watch.acceptedAt(), standing?.accepted_at ?? null)
     const answer = delivery.judge(given, { held_at: outgoing.held_at, accepted_at })
     const outcomes = delivery.outcomesOf(answer)
     const finding = watch.note(outcomes, began_at)
-    const now = clock()
+    const now = clock.now()
     const end = verdictOf(outcomes, outgoing.tried, {
       now,
       unknown_wait: delivery.unknown_wait,
       rest: recorder.restAfter(finding),
       spread: Math.random(),
     })
-    const told = finding?.kind === 'accepted' && !standing.probing ? null : finding
+    const told = finding?.kind === 'accepted' && !standing?.probing ? null : finding
     gatherer.add({ job: each, end, sent: { outgoing, answer, at: now, finding: told } })
     const seconds = (performance.now() - started) / 1_000
     deps.figures?.ended(job, end.end)

@@ -80,7 +80,7 @@ function tellOf<J extends DeliveryJob, A>(
 export function createRecorder<J extends DeliveryJob, A>(
   delivery: DeliveryChannel<J, A>,
   claims: Claims<J>,
-  { database, clock, log }: Pick<WorkerDeps, 'database' | 'clock' | 'log'>,
+  { database, log }: Pick<WorkerDeps, 'database' | 'log'>,
 ): Recorder<J, A> {
   const { channel } = delivery
   let stuck = false
@@ -101,36 +101,34 @@ export function createRecorder<J extends DeliveryJob, A>(
 
   /** Last in its transaction: sends wait for the sender's row. */
   async function applyFindings(tx: Tx, sender: Sender, findings: readonly Finding[]): Promise<void> {
-    const now = clock()
-    const at = { tx, now }
     const newest = (kind: Finding['kind']) =>
       findings
         .filter((finding) => finding.kind === kind)
         .sort((one, other) => other.began_at.getTime() - one.began_at.getTime())[0]
     const slow = newest('slow')
-    if (slow?.kind === 'slow') await slowDown(at, sender, slow)
+    if (slow?.kind === 'slow') await slowDown(tx, sender, slow)
     for (const kind of ['setup', 'connection'] as const) {
       const trouble = newest(kind)
       if (trouble?.kind !== kind) continue
-      const seconds = await noteTrouble(at, sender, { ...trouble, kind })
+      const seconds = await noteTrouble(tx, sender, { ...trouble, kind })
       if (seconds === null) continue
       troubles += 1
       log.error({ sender: sender.key, seconds, words: trouble.words }, 'nothing can be sent for now')
     }
     const accepted = newest('accepted')
-    if (accepted === undefined || !(await noteRecovery(at, sender, accepted.began_at))) return
+    if (accepted === undefined || !(await noteRecovery(tx, sender, accepted.began_at))) return
     troubles = 0
     log.warn({ sender: sender.key }, 'messages are taken again')
   }
 
   async function slowDown(
-    { tx, now }: { tx: Tx; now: Date },
+    tx: Tx,
     sender: Sender,
     { words, wait_seconds, began_at }: Exclude<Finding, { kind: 'accepted' }>,
   ): Promise<void> {
     log.warn({ sender: sender.key, words, wait_seconds }, 'the provider asks to slow down')
-    if (wait_seconds === undefined) await slowSender(tx, sender, now, began_at)
-    else await pauseSender(tx, sender, new Date(now.getTime() + wait_seconds * 1_000), words, now)
+    if (wait_seconds === undefined) await slowSender(tx, sender, began_at, words)
+    else await pauseSender(tx, sender, wait_seconds, words)
   }
 
   const commit = (recordings: readonly Recording<J, A>[]) =>

@@ -14,8 +14,8 @@ export type Finding =
 export type SenderWatch = {
   /** Takes note of one send's outcomes. @returns what they tell of the sender. */
   note(outcomes: readonly Judged[], began_at: Date): Finding | null
-  /** Whether what was let go at that time shall not begin any more. */
-  isHalted(booked_at: Date): boolean
+  /** Whether what was let go at that moment, by `performance.now()`, shall not begin any more. */
+  isHalted(booked_at: number): boolean
   /** When the latest send was begun that was taken. */
   acceptedAt(): Date | null
 }
@@ -23,9 +23,9 @@ export type SenderWatch = {
 /** So many refusals by policy in a row, with nothing taken between, are our own set-up's. */
 const STRIKES = 3
 
-export function createSenderWatch(clock: () => Date): SenderWatch {
+export function createSenderWatch(): SenderWatch {
   let acceptedAt: Date | null = null
-  let haltedAt: Date | null = null
+  let haltedAt = Number.NEGATIVE_INFINITY
   let strikes = 0
   const troubleOf = (outcomes: readonly Judged[], began_at: Date): Finding | null => {
     for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
@@ -44,10 +44,10 @@ export function createSenderWatch(clock: () => Date): SenderWatch {
       }
       if (outcomes.some(({ kind }) => kind === 'policy')) strikes += 1
       const trouble = troubleOf(outcomes, began_at)
-      if (trouble !== null) haltedAt = clock()
+      if (trouble !== null) haltedAt = performance.now()
       return trouble
     },
-    isHalted: (booked_at) => haltedAt !== null && booked_at <= haltedAt,
+    isHalted: (booked_at) => booked_at <= haltedAt,
     acceptedAt: () => acceptedAt,
   }
 }

@@ -59,7 +59,7 @@ async function requeue(
     const told = {
       requeued_at: dryRun ? null : at.now.toISOString(),
       dry_run: dryRun,
-      paused: await pausesOf(at, channel),
+      paused: await pausesOf(at.tx, channel),
     }
     if (id === undefined) return { requeued: found.length, ...told, ids: found }
     if (found.length === 0) throw await requeueRefusal(at.tx, channel, { team_id: team, id })

@@ -8,11 +8,11 @@ export const verbs: Verbs = (sender, admin) => {
     .description(
       'senders that were ever paced, slowed or paused: how they stand, why, and what happened to them',
     )
-    .action(answer(async () => listSenders({ tx: await admin.database(), now: admin.now })))
+    .action(answer(async () => listSenders(await admin.database())))
 
   sender
     .command('resume')
     .description('end the pause of a sender now, whatever its provider said')
     .argument('<key>', 'its key, as `sender list` shows it')
-    .action(answer((key: string) => admin.transaction((at) => resumeSender(at, key))))
+    .action(answer((key: string) => admin.transaction(({ tx }) => resumeSender(tx, key))))
 }

@@ -137,13 +137,13 @@ export async function requeueWay(
 
 /** A pause that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's. */
 export async function pausesOf(
-  { tx, now }: At,
+  tx: Tx,
   channel: Channel,
 ): Promise<{ what: string; until: string | null; reason: string | null }[]> {
   const queues = (await pausedQueues(tx)).has(channel.job)
     ? [{ what: `queue ${channel.job}`, until: null, reason: null }]
     : []
-  const senders = await pausedSenders(tx, now)
+  const senders = await pausedSenders(tx)
   return [
     ...queues,
     ...senders

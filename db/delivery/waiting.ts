@@ -55,8 +55,8 @@ export async function waitingOf(
   const state = await deliveryState(tx, channel, ref)
   if (!state?.unfinished) return null
   const job = await openJob(tx, channel.job, ref.id)
-  const senders = (await pausedSenders(tx, now)).filter(({ key }) => sendsFor(channel, key))
-  const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient], now)
+  const senders = (await pausedSenders(tx)).filter(({ key }) => sendsFor(channel, key))
+  const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {
     state: stateOf(job, state.given_up, now),

@@ -1,4 +1,4 @@
--- The one clock for rate, quota and period: no process's own counts (decisions: bucket). Tests replace it.
+-- The one clock for rate, quota, period and pauses: no process's own counts (decisions: bucket). Tests replace it.
 create function service_time() returns timestamptz language sql volatile as 'select clock_timestamp()';
 
 -- Teams, what each is subscribed to, and the one row per team that every charge goes through.

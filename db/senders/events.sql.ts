@@ -1,5 +1,6 @@
 /** Rows of sender_events: what happened to what we send through. */
 import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
@@ -16,17 +17,20 @@ export type SenderEventRow = InferType<typeof eventRow>
 /** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
 export type SenderEvent = {
   sender: string
-  id: string
   kind: SenderEventRow['kind']
   occurred_at: Date
   detail: string
 }
 
-/** Stores an event. */
-export async function insertSenderEvent(tx: Tx, event: SenderEvent): Promise<void> {
-  await tx.query(sql.prepared('insert_sender_event', object())`
+/** Stores events, in the order of their ids. */
+export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {
+  const tuples = events.map(({ sender, kind, occurred_at, detail }) => [
+    ...[sender, uuidv7(), kind],
+    ...[occurred_at.toISOString(), detail],
+  ])
+  await tx.query(sql.prepared('insert_sender_events', object())`
     insert into sender_events (sender, id, kind, occurred_at, detail)
-    values (${event.sender}, ${event.id}, ${event.kind}, ${sql.timestamp(event.occurred_at)}, ${event.detail})`)
+    select * from ${sql.unnest(tuples, ['text', 'uuid', 'text', 'timestamptz', 'text'])}`)
 }
 
 /** The newest events of each sender, up to `limit` of each, newest first. */

@@ -1,11 +1,13 @@
 /**
  * How fast a sender (a number, an account, a relay) may send, shared by all workers through one row.
  * Promises: tokens are taken in blocks, so pacing costs a few statements a batch; a slowed sender recovers by a
- * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. reliability §2 C.
+ * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. The time is the database's, read
+ * with the locked row: no worker's clock counts. reliability §2 C.
  */
 
 import { refill, untilToken } from '../bucket.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
+import { insertSenderEvents } from './events.sql.ts'
 import { lockSender, type SenderRow, saveSender, senderByKey } from './senders.sql.ts'
 
 const RECOVERY = 60_000
@@ -101,16 +103,16 @@ function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; b
   }
 }
 
-/** Changes a sender's locked pace in the caller's transaction. */
+/** Changes a sender's locked pace in the caller's transaction. `decide` gets the time of the lock. */
 export async function changePace<T>(
   tx: Tx,
   { key, ceiling, saved_seconds }: Sender,
-  now: Date,
-  decide: (pace: Pace) => { pace: Pace; result: T },
+  decide: (pace: Pace, now: Date) => { pace: Pace; result: T },
 ): Promise<T> {
-  const row = await lockSender(tx, key, ceiling, now)
+  const row = await lockSender(tx, key, ceiling)
+  const now = new Date(row.now)
   const found = paceAt(row, ceiling, now, saved_seconds)
-  const { pace, result } = decide(found)
+  const { pace, result } = decide(found, now)
   if (pace !== found) await saveSender(tx, key, pace)
   return result
 }
@@ -135,23 +137,24 @@ export async function bookSends(
   database: Database,
   sender: Sender,
   costs: readonly number[],
-  { horizon, now }: { horizon: number; now: Date },
+  horizon: number,
 ): Promise<Booking> {
-  if (sender.on_demand && (await isAtFullPace(database, sender, now))) {
+  if (sender.on_demand && (await isAtFullPace(database, sender))) {
     return { delays: costs.map(() => 0), wait_seconds: 0, reason: '' }
   }
   return database.transaction(
     async (tx) =>
-      await changePace(tx, sender, now, (pace) => {
+      await changePace(tx, sender, (pace, now) => {
         const booked = book(pace, costs, horizon, now)
         return { pace: booked.pace, result: booked.booking }
       }),
   )
 }
 
-async function isAtFullPace(tx: Tx, { key, ceiling }: Sender, now: Date): Promise<boolean> {
+async function isAtFullPace(tx: Tx, { key, ceiling }: Sender): Promise<boolean> {
   const row = await senderByKey(tx, key)
   if (row === null) return true
+  const now = new Date(row.now)
   const { rate, paused_until, troubles } = paceAt(row, ceiling, now)
   return rate >= ceiling && troubles === 0 && (paused_until === null || paused_until <= now)
 }
@@ -161,25 +164,31 @@ async function isAtFullPace(tx: Tx, { key, ceiling }: Sender, now: Date): Promis
  * do refusals of what was let go before the last halving: they say nothing about the pace since.
  * @param since when what was refused had been let go.
  */
-export async function slowSender(tx: Tx, sender: Sender, now: Date, since = now): Promise<void> {
-  await changePace(tx, sender, now, (pace) => {
+export async function slowSender(tx: Tx, sender: Sender, since: Date, words: string): Promise<void> {
+  const slowed_at = await changePace<Date | null>(tx, sender, (pace, now) => {
     const floor = Math.min(since.getTime(), now.getTime() - 1_000)
-    if (pace.slowed_at !== null && pace.slowed_at.getTime() > floor) return { pace, result: undefined }
+    if (pace.slowed_at !== null && pace.slowed_at.getTime() > floor) return { pace, result: null }
     const rate = Math.max(SLOWEST, pace.rate / 2)
-    return { pace: { ...pace, rate, slowed_at: now, tokens: Math.min(0, pace.tokens) }, result: undefined }
+    const slowed: Pace = { ...pace, rate, slowed_at: now, tokens: Math.min(0, pace.tokens) }
+    // The timeline tells when it began, not each further halving.
+    return { pace: slowed, result: pace.slowed_at === null ? now : null }
   })
+  if (slowed_at !== null)
+    await insertSenderEvents(tx, [
+      { sender: sender.key, kind: 'slowed', occurred_at: slowed_at, detail: words },
+    ])
 }
 
-/** Stops the sender until a time, with the provider's words. A longer pause that stands already stays. */
-export async function pauseSender(
-  tx: Tx,
-  sender: Sender,
-  until: Date,
-  reason: string,
-  now: Date,
-): Promise<void> {
-  await changePace(tx, sender, now, (pace) => {
-    if (pace.paused_until !== null && pace.paused_until >= until) return { pace, result: undefined }
-    return { pace: { ...pace, paused_until: until, pause_reason: reason }, result: undefined }
+/** Stops the sender for so many seconds, with the provider's words. A longer pause that stands already stays. */
+export async function pauseSender(tx: Tx, sender: Sender, seconds: number, reason: string): Promise<void> {
+  const paused_at = await changePace<Date | null>(tx, sender, (pace, now) => {
+    const until = new Date(now.getTime() + seconds * 1_000)
+    if (pace.paused_until !== null && pace.paused_until >= until) return { pace, result: null }
+    const isTold = pace.paused_until !== null && pace.paused_until > now && pace.pause_reason === reason
+    return { pace: { ...pace, paused_until: until, pause_reason: reason }, result: isTold ? null : now }
   })
+  if (paused_at !== null)
+    await insertSenderEvents(tx, [
+      { sender: sender.key, kind: 'paused', occurred_at: paused_at, detail: reason },
+    ])
 }

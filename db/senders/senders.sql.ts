@@ -1,6 +1,6 @@
-/** Rows of senders, and the queries over them. */
+/** Rows of senders, and the queries over them, which know no clock but the database's. */
 import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
 const senderRow = object({
@@ -17,19 +17,24 @@ const senderRow = object({
 })
 export type SenderRow = InferType<typeof senderRow>
 
+const timedRow = senderRow.shape({ now: string().defined() })
+/** A sender's row and when it was read. */
+export type TimedSender = InferType<typeof timedRow>
+
 const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at`
 
-/** The sender's row, locked until the transaction ends; made at full pace if there is none. */
-export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date): Promise<SenderRow> {
+/** The sender's row, locked until the transaction ends, and the time since; made at full pace if there is none. */
+export async function lockSender(tx: Tx, key: string, ceiling: number): Promise<TimedSender> {
   const held = async () =>
-    await tx.maybeOne(sql.prepared('lock_sender', senderRow)`
-      select ${senderColumns} from senders where key = ${key} for no key update`)
+    await tx.maybeOne(sql.prepared('lock_sender', timedRow)`
+      with held as (select ${senderColumns} from senders where key = ${key} for no key update)
+      select *, service_time() as now from held`)
   const found = await held()
   if (found) return found
   await tx.query(sql.type(object())`
     insert into senders (key, rate, tokens, refilled_at)
-    values (${key}, ${ceiling}, ${Math.max(1, ceiling)}, ${sql.timestamp(now)})
+    values (${key}, ${ceiling}, ${Math.max(1, ceiling)}, service_time())
     on conflict do nothing`)
   const made = await held()
   if (made) return made
@@ -37,10 +42,10 @@ export async function lockSender(tx: Tx, key: string, ceiling: number, now: Date
 }
 
 /** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
-export async function endPause(tx: Tx, key: string): Promise<SenderRow | null> {
-  return tx.maybeOne(sql.type(senderRow)`
+export async function endPause(tx: Tx, key: string): Promise<TimedSender | null> {
+  return tx.maybeOne(sql.type(timedRow)`
     update senders set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
-    where key = ${key} returning ${senderColumns}`)
+    where key = ${key} returning ${senderColumns}, service_time() as now`)
 }
 
 // As text: a timestamp's fragment and a null would make two statements under one name.
@@ -71,9 +76,24 @@ export async function saveSender(
 }
 
 /** The sender's row as it is; null when it has none yet. */
-export async function senderByKey(tx: Tx, key: string): Promise<SenderRow | null> {
-  return tx.maybeOne(sql.prepared('sender_by_key', senderRow)`
-    select ${senderColumns} from senders where key = ${key}`)
+export async function senderByKey(tx: Tx, key: string): Promise<TimedSender | null> {
+  return tx.maybeOne(sql.prepared('sender_by_key', timedRow)`
+    select ${senderColumns}, service_time() as now from senders where key = ${key}`)
+}
+
+const standingRow = object({
+  now: string().defined(),
+  wait_seconds: number().defined(),
+  troubles: number().defined(),
+  accepted_at: string().defined().nullable(),
+})
+
+/** How a sender stands, with the time: one that has no row is well. */
+export async function senderStanding(tx: Tx, key: string): Promise<InferType<typeof standingRow>> {
+  return tx.one(sql.prepared('sender_standing', standingRow)`
+    select t.now, greatest(0, coalesce(extract(epoch from s.paused_until - t.now), 0)) as wait_seconds,
+      coalesce(s.troubles, 0) as troubles, s.accepted_at
+    from (select service_time() as now offset 0) t left join senders s on s.key = ${key}`)
 }
 
 const pausedRow = object({
@@ -82,11 +102,11 @@ const pausedRow = object({
   pause_reason: string().defined().nullable(),
 })
 
-/** The senders that are paused at `now`. */
-export async function pausedSenders(tx: Tx, now: Date) {
+/** The senders that are paused. */
+export async function pausedSenders(tx: Tx) {
   return tx.any(sql.type(pausedRow)`
     select key, paused_until, pause_reason from senders
-    where paused_until > ${sql.timestamp(now)} order by key`)
+    where paused_until > (select service_time()) order by key`)
 }
 
 /** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
@@ -96,14 +116,17 @@ const recipientPauseRow = object({
   sender: string().defined(),
   recipient: string().defined(),
   paused_until: string().defined(),
+  /** How long it still lasts. */
+  seconds: number().defined(),
   reason: string().defined(),
 })
 
-/** The pauses of these recipients at `now`, at whichever sender. */
-export async function recipientPauses(tx: Tx, recipients: readonly string[], now: Date) {
+/** The pauses of these recipients, at whichever sender. */
+export async function recipientPauses(tx: Tx, recipients: readonly string[]) {
   return tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
-    select sender, recipient, paused_until, reason from recipient_pauses
-    where recipient = any(${sql.array(recipients, 'text')}) and paused_until > ${sql.timestamp(now)}
+    select sender, recipient, paused_until, reason, extract(epoch from paused_until - now) as seconds
+    from recipient_pauses cross join (select service_time() as now offset 0) t
+    where recipient = any(${sql.array(recipients, 'text')}) and paused_until > now
     order by sender, recipient`)
 }
 
@@ -124,22 +147,29 @@ export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[])
     where recipient_pauses.paused_until < excluded.paused_until`)
 }
 
-/** Deletes the pauses that are over at `now`. */
-export async function forgetRecipientPauses(tx: Tx, now: Date): Promise<void> {
-  await tx.query(sql.type(object())`delete from recipient_pauses where paused_until <= ${sql.timestamp(now)}`)
+/** Deletes the pauses that are over. */
+export async function forgetRecipientPauses(tx: Tx): Promise<void> {
+  await tx.query(
+    sql.type(object())`delete from recipient_pauses where paused_until <= (select service_time())`,
+  )
 }
 
-const keyRow = object({ key: string().defined() })
+const extendedRow = object({ key: string().defined(), is_news: boolean().defined() })
 
-/** Pauses senders until a time each, in one statement; a longer pause stays. @returns the keys that there are. */
+/**
+ * Pauses senders until a time each, in one statement; a longer pause stays.
+ * @returns those that there are, and whether it is news: they were not paused for this reason at `now`.
+ */
 export async function extendPauses(
   tx: Tx,
   pauses: readonly { key: string; until: Date; reason: string }[],
-): Promise<Set<string>> {
+  now: Date,
+) {
   const tuples = pauses.map(({ key, until, reason }) => [key, until.toISOString(), reason])
-  const rows = await tx.any(sql.prepared('extend_sender_pauses', keyRow)`
+  return tx.any(sql.prepared('extend_sender_pauses', extendedRow)`
     with meant as (
-      select s.key, p.until, p.reason
+      select s.key, p.until, p.reason,
+        s.pause_reason is distinct from p.reason or coalesce(s.paused_until <= ${sql.timestamp(now)}, true) as is_other
       from ${sql.unnest(tuples, ['text', 'timestamptz', 'text'])} as p (key, until, reason)
         join senders s on s.key = p.key
       order by s.key for no key update of s
@@ -147,12 +177,12 @@ export async function extendPauses(
       update senders s set paused_until = m.until, pause_reason = m.reason
       from meant m
       where s.key = m.key and (s.paused_until is null or s.paused_until < m.until)
+      returning s.key
     )
-    select key from meant`)
-  return new Set(rows.map(({ key }) => key))
+    select key, is_other and key in (select key from changed) as is_news from meant`)
 }
 
 /** Every sender that was ever paced, slowed or paused. */
-export async function allSenders(tx: Tx): Promise<readonly SenderRow[]> {
-  return tx.any(sql.type(senderRow)`select ${senderColumns} from senders order by key`)
+export async function allSenders(tx: Tx): Promise<readonly TimedSender[]> {
+  return tx.any(sql.type(timedRow)`select ${senderColumns}, service_time() as now from senders order by key`)
 }

@@ -3,11 +3,10 @@
  * Promises: a list tells what stops each sender and what happened to it lately; after resuming, sends begin at once,
  * whatever the provider said before.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
-import type { At } from '../postgres/pool.ts'
-import { insertSenderEvent, senderEvents } from './events.sql.ts'
-import { allSenders, endPause, type SenderRow } from './senders.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { insertSenderEvents, senderEvents } from './events.sql.ts'
+import { allSenders, endPause, type TimedSender } from './senders.sql.ts'
 
 export type ShownSender = {
   key: string
@@ -25,9 +24,9 @@ export type ShownSender = {
 
 const EVENTS = 20
 
-function shown(row: SenderRow, now: Date): Omit<ShownSender, 'events'> {
+function shown(row: TimedSender): Omit<ShownSender, 'events'> {
   const { key, rate, paused_until, pause_reason, troubles, troubled_at, slowed_at } = row
-  const paused = paused_until !== null && Date.parse(paused_until) > now.getTime()
+  const paused = paused_until !== null && Date.parse(paused_until) > Date.parse(row.now)
   const trouble = troubles > 0 ? 'probing' : slowed_at === null ? 'sending' : 'slowed'
   return {
     key,
@@ -41,10 +40,10 @@ function shown(row: SenderRow, now: Date): Omit<ShownSender, 'events'> {
 }
 
 /** Every sender that was ever paced, slowed or paused. */
-export async function listSenders({ tx, now }: At): Promise<ShownSender[]> {
+export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   const events = Map.groupBy(await senderEvents(tx, EVENTS), ({ sender }) => sender)
   return (await allSenders(tx)).map((row) => ({
-    ...shown(row, now),
+    ...shown(row),
     events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({
       time,
       kind,
@@ -54,12 +53,13 @@ export async function listSenders({ tx, now }: At): Promise<ShownSender[]> {
 }
 
 /** Ends whatever pause a sender has. @throws Refusal not_found. */
-export async function resumeSender({ tx, now }: At, key: string): Promise<Omit<ShownSender, 'events'>> {
+export async function resumeSender(tx: Tx, key: string): Promise<Omit<ShownSender, 'events'>> {
   const row = await endPause(tx, key)
   if (row === null) {
     throw new Refusal('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
   }
   const detail = 'at an operator’s wish'
-  await insertSenderEvent(tx, { sender: key, id: uuidv7(), kind: 'resumed', occurred_at: now, detail })
-  return shown(row, now)
+  const occurred_at = new Date(row.now)
+  await insertSenderEvents(tx, [{ sender: key, kind: 'resumed', occurred_at, detail }])
+  return shown(row)
 }

@@ -3,13 +3,12 @@
  * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
  * probe, to half a minute at most. The first send that began after the trouble and was taken ends it, at once for
  * every worker. The sender's timeline records both, once. Runs last in the caller's transaction, because other sends
- * wait for these rows.
+ * wait for these rows. All times are the database's.
  */
-import { v7 as uuidv7 } from 'uuid'
-import type { At, Tx } from '../postgres/pool.ts'
-import { insertSenderEvent } from './events.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { insertSenderEvents } from './events.sql.ts'
 import { changePace, type Pace, type Sender } from './pace.ts'
-import { type SenderRow, senderByKey } from './senders.sql.ts'
+import { senderStanding } from './senders.sql.ts'
 
 /** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
 const PAUSES = { connection: [1, 2, 4, 8], setup: [2, 4, 8, 16, 30] } as const
@@ -30,11 +29,11 @@ export const pauseAfter = (kind: Trouble['kind'], troubles: number): number =>
 
 /** Pauses a sender in trouble. @returns for how many seconds; null when the trouble was known already. */
 export async function noteTrouble(
-  { tx, now }: At,
+  tx: Tx,
   sender: Sender,
   { kind, words, wait_seconds, began_at }: Trouble,
 ): Promise<number | null> {
-  const seconds = await changePace(tx, sender, now, (pace) => {
+  const noted = await changePace(tx, sender, (pace, now) => {
     const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)
     if (began_at.getTime() <= known) return { pace, result: null }
     const troubles = pace.troubles + 1
@@ -42,38 +41,27 @@ export async function noteTrouble(
     const until = new Date(now.getTime() + wait * 1_000)
     const told = pace.troubles > 0 && pace.pause_reason === words
     const paused: Pace = { ...pace, troubles, troubled_at: now, paused_until: until, pause_reason: words }
-    return { pace: paused, result: { wait, told } }
+    return { pace: paused, result: { wait, told, now } }
   })
-  if (seconds === null) return null
-  if (!seconds.told) {
-    const event = {
-      sender: sender.key,
-      id: uuidv7(),
-      kind: 'paused' as const,
-      occurred_at: now,
-      detail: words,
-    }
-    await insertSenderEvent(tx, event)
+  if (noted === null) return null
+  if (!noted.told) {
+    const event = { sender: sender.key, kind: 'paused' as const, occurred_at: noted.now, detail: words }
+    await insertSenderEvents(tx, [event])
   }
-  return seconds.wait
+  return noted.wait
 }
 
 /** Ends a sender's trouble, after a send that began since was taken. @returns whether there was one. */
-export async function noteRecovery({ tx, now }: At, sender: Sender, began_at: Date): Promise<boolean> {
-  const since = await changePace<Date | null>(tx, sender, now, (pace) => {
+export async function noteRecovery(tx: Tx, sender: Sender, began_at: Date): Promise<boolean> {
+  const recovered_at = await changePace<Date | null>(tx, sender, (pace, now) => {
     const { troubled_at } = pace
     if (pace.troubles === 0 || troubled_at === null || began_at <= troubled_at) return { pace, result: null }
-    return { pace: { ...pace, ...AT_EASE, accepted_at: now }, result: troubled_at }
+    return { pace: { ...pace, ...AT_EASE, accepted_at: now }, result: now }
   })
-  if (since === null) return false
+  if (recovered_at === null) return false
   const detail = 'messages are taken again'
-  await insertSenderEvent(tx, {
-    sender: sender.key,
-    id: uuidv7(),
-    kind: 'recovered',
-    occurred_at: now,
-    detail,
-  })
+  const event = { sender: sender.key, kind: 'recovered' as const, occurred_at: recovered_at, detail }
+  await insertSenderEvents(tx, [event])
   return true
 }
 
@@ -82,6 +70,8 @@ export const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pau
 
 /** How a sender stands, as its workers look at it before they claim anything. */
 export type Standing = {
+  /** When it stood so. */
+  now: Date
   /** Seconds until the next look; 0 when it may send. */
   wait_seconds: number
   /** Whether it is only probed: one message at a time, until one is taken. */
@@ -90,17 +80,12 @@ export type Standing = {
   accepted_at: Date | null
 }
 
-/** How the sender of this key stands at `now`. One read; a sender without a row is well. */
-export async function standingOf(tx: Tx, key: string, now: Date): Promise<Standing> {
-  const row = await senderByKey(tx, key)
-  return row === null ? { wait_seconds: 0, probing: false, accepted_at: null } : standing(row, now)
-}
-
-/** As `standingOf`, of a row. Pure. */
-export function standing({ paused_until, troubles, accepted_at }: SenderRow, now: Date): Standing {
-  const left = paused_until === null ? 0 : Date.parse(paused_until) - now.getTime()
+/** How the sender of this key stands. One read. */
+export async function standingOf(tx: Tx, key: string): Promise<Standing> {
+  const { now, wait_seconds, troubles, accepted_at } = await senderStanding(tx, key)
   return {
-    wait_seconds: Math.max(0, left / 1_000),
+    now: new Date(now),
+    wait_seconds,
     probing: troubles > 0,
     accepted_at: accepted_at === null ? null : new Date(accepted_at),
   }

@@ -6,9 +6,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { serviceTime } from '../postgres/time.sql.ts'
 import { nameProblem } from '../text/name.ts'
 import { firstAllowance } from './limits.ts'
-import { insertTeam, serviceTime } from './teams.sql.ts'
+import { insertTeam } from './teams.sql.ts'
 
 export type NewTeam = { id: string; name: string; plan: string }
 

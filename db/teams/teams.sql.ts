@@ -79,14 +79,6 @@ export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow |
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 }
 
-const timeRow = object({ now: string().defined() })
-
-/** The database's time, where no row is locked that would bring it along. */
-export async function serviceTime(tx: Tx): Promise<Date> {
-  const { now } = await tx.one(sql.prepared('service_time', timeRow)`select service_time() as now`)
-  return new Date(now)
-}
-
 /** What is written of an allowance row, each with its type on the way. */
 const FIGURES = {
   period_start: 'timestamptz',

@@ -1,5 +1,6 @@
 /** What whoever starts a process is told when it cannot start: one line that names the setting, never a stack. */
 import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase } from '../../db/postgres/pool.ts'
@@ -22,6 +23,14 @@ const failing = async (entry: string, settings: Record<string, string>): Promise
         : reject(new Error(`${entry}: ${stdout}${stderr}`)),
     )
   })
+
+/** Runs a program from the checkout, with no settings of ours. */
+const run = (program: string, args: string[]) =>
+  new Promise<{ code: number; stdout: string; stderr: string }>((resolve) =>
+    execFile(program, args, { cwd: ROOT, env: bareEnvironment() }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    ),
+  )
 
 /** The test server's URL as somebody else's. */
 function urlAs(change: { username?: string; password?: string; database?: string }): string {
@@ -84,4 +93,22 @@ t.test('a SECRET_KEY that can be guessed is refused', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: 'password12345678' }
   for (const entry of ['api/main.ts', 'workers/main.ts'])
     t.match(await failing(entry, settings), /SECRET_KEY is too easy to guess/, entry)
+})
+
+t.test('under an older Node every line of the Procfile says what it needs, and begins nothing', async (t) => {
+  const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
+  const commands = procfile
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ').slice(1))
+  t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
+  // Stands in for the version alone; the check is the one that production loads.
+  const older = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`
+  for (const [program, ...args] of commands) {
+    t.equal(program, 'node')
+    const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
+    t.match({ code, stdout }, { code: 1, stdout: '' })
+    t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
+    t.notMatch(stderr, /DATABASE_URL/)
+  }
 })

@@ -9,6 +9,12 @@ const replaced = (body: ReturnType<typeof sql.literalValue>) => sql.unsafe`
 export const stopClock = async (database: Database, time: Date): Promise<void> =>
   void (await database.query(replaced(sql.literalValue(`select timestamptz '${time.toISOString()}'`))))
 
+/** Lets it run ahead by so many seconds: what is timed by it is over sooner. */
+export const shiftClock = async (database: Database, seconds: number): Promise<void> =>
+  void (await database.query(
+    replaced(sql.literalValue(`select clock_timestamp() + interval '${seconds} s'`)),
+  ))
+
 /** Lets it run again, as it does outside of tests. */
 export const runClock = async (database: Database): Promise<void> =>
   void (await database.query(replaced(sql.literalValue('select clock_timestamp()'))))

@@ -31,7 +31,7 @@ const LONGEST_REST = 60
 
 /** The channel of a worker that delivers WhatsApp messages. */
 export function whatsappChannel(deps: WorkerDeps): DeliveryChannel<'deliver-whatsapp', Attempt> {
-  const { whatsapp, database, clock } = deps
+  const { whatsapp, database } = deps
   if (!whatsapp) throw new Error('there is no WhatsApp provider here')
   const { provider, unknown_wait } = whatsapp
   const { key } = provider.sender
@@ -45,16 +45,12 @@ export function whatsappChannel(deps: WorkerDeps): DeliveryChannel<'deliver-what
         jobs.map(({ data }) => data),
       )
       const byId = new Map(rows.map((row) => [row.message_id, row]))
-      const now = clock()
       const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
-      const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients, now)
-      const ends = new Map(
-        pauses.filter(({ sender }) => sender === key).map((pause) => [pause.recipient, pause.paused_until]),
+      const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
+      const rests = new Map(
+        pauses.filter(({ sender }) => sender === key).map((pause) => [pause.recipient, pause.seconds]),
       )
-      const restOf = (recipient: string): number => {
-        const end = ends.get(recipient)
-        return end === undefined ? 0 : Math.ceil((Date.parse(end) - now.getTime()) / 1_000)
-      }
+      const restOf = (recipient: string): number => Math.ceil(rests.get(recipient) ?? 0)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.message_id)

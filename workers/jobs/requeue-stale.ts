@@ -66,5 +66,5 @@ export async function requeueStale({
       log.error({ err: error, sweep: words }, 'this sweep failed')
     }
   }
-  await forgetRecipientPauses(database, now)
+  await forgetRecipientPauses(database)
 }

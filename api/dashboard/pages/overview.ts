@@ -55,7 +55,7 @@ async function alertsOf(
 ): Promise<Alert[]> {
   const emails = teamPath(team, 'emails')
   const stuck = await stuckEmails(database, team.id, new Date(now.getTime() - LONG))
-  const paused = await pausedSenders(database, now)
+  const paused = await pausedSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
   const queued = { href: `${emails}?status=queued`, label: 'Look at them' }
   const waiting = stuck.waiting - stuck.given_up

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { noteRecovery, noteTrouble } from '../../../db/senders/trouble.ts'
 import { adminCli } from '../../support/admin.ts'
+import { stopClock } from '../../support/clock.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 const store = await openStore(t)
@@ -12,10 +13,11 @@ const SENDER = { key: 'smtp:relay.test', ceiling: 200, on_demand: true }
 const START = Date.now() - 60_000
 const at = (seconds: number): Date => new Date(START + seconds * 1_000)
 
-const trouble = (seconds: number, began = seconds, words = '554 5.7.1 No') =>
-  database.transaction((tx) =>
-    noteTrouble({ tx, now: at(seconds) }, SENDER, { kind: 'setup', words, began_at: at(began) }),
-  )
+const trouble = async (seconds: number, began = seconds, words = '554 5.7.1 No') => {
+  await stopClock(database, at(seconds))
+  const told = { kind: 'setup', words, began_at: at(began) } as const
+  return database.transaction((tx) => noteTrouble(tx, SENDER, told))
+}
 
 t.test(
   'pauses grow to half a minute; what began before the trouble was known says nothing new',
@@ -46,8 +48,8 @@ t.test('sender list tells what stops a sender and what happened to it; sender re
 
 t.test('a message that was begun after the trouble and was taken ends it, once', async (t) => {
   await trouble(70)
-  const recover = (began: number) =>
-    database.transaction((tx) => noteRecovery({ tx, now: at(80) }, SENDER, at(began)))
+  await stopClock(database, at(80))
+  const recover = (began: number) => database.transaction((tx) => noteRecovery(tx, SENDER, at(began)))
   t.notOk(await recover(69))
   t.ok(await recover(75))
   t.notOk(await recover(76))

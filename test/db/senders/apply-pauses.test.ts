@@ -3,6 +3,8 @@ import t from 'tap'
 import { applyReportedPauses } from '../../../db/senders/apply-pauses.ts'
 import { bookSends } from '../../../db/senders/pace.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
+import { listSenders } from '../../../db/senders/show.ts'
+import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
@@ -15,15 +17,16 @@ const pause = (sender: string, occurred: number, seconds = 300) => ({
 })
 
 const { database } = await startService(t)
+await stopClock(database, NOW)
 const apply = async (...pauses: ReturnType<typeof pause>[]) =>
-  await database.transaction((tx) => applyReportedPauses(tx, pauses, NOW))
-const paused = async (now = NOW) =>
-  (await pausedSenders(database, now)).map(
+  await database.transaction((tx) => applyReportedPauses(tx, pauses))
+const paused = async () =>
+  (await pausedSenders(database)).map(
     ({ key, paused_until, pause_reason }) => `${key} until ${paused_until}: ${pause_reason}`,
   )
 /** A sender that has sent something. */
 const sender = async (key: string): Promise<void> =>
-  void (await bookSends(database, { key, ceiling: 10 }, [1], { horizon: 1, now: NOW }))
+  void (await bookSends(database, { key, ceiling: 10 }, [1], 1))
 
 t.test(
   'a sender pauses from when it happened on; the longest pause stands, however often it is told',
@@ -41,10 +44,28 @@ t.test(
     t.same(await paused(), both)
     await apply(pause('a', -10), pause('a', -100), pause('b', -30, 60))
     t.same(await paused(), both, 'repeats and earlier ones change nothing')
-    t.match(await bookSends(database, { key: 'a', ceiling: 10 }, [1], { horizon: 1, now: NOW }), {
+    t.match(await bookSends(database, { key: 'a', ceiling: 10 }, [1], 1), {
       delays: [],
       wait_seconds: 290,
     })
+  },
+)
+
+t.test(
+  'each pause is told once on the timeline, from when it happened; another reason is news',
+  async (t) => {
+    await sender('e')
+    const told = async () =>
+      (await listSenders(database))
+        .find(({ key }) => key === 'e')
+        ?.events.map(({ time, kind, detail }) => `${time} ${kind} ${detail}`)
+    const since = (occurred: number, reason: string) => ({ ...pause('e', occurred), reason })
+    await apply(since(-100, 'banned'), since(-90, 'banned'))
+    await apply(since(-90, 'banned'), since(-20, 'banned'))
+    const first = '2026-03-01T11:58:30.000Z paused banned'
+    t.strictSame(await told(), [first])
+    await apply(since(-200, 'older'), since(-10, 'unpaid'))
+    t.strictSame(await told(), ['2026-03-01T11:59:50.000Z paused unpaid', first])
   },
 )
 

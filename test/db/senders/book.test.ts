@@ -3,6 +3,8 @@ import fc from 'fast-check'
 import t from 'tap'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { book, bookSends, type Pace, paceAt, pauseSender, slowSender } from '../../../db/senders/pace.ts'
+import { listSenders } from '../../../db/senders/show.ts'
+import { stopClock } from '../../support/clock.ts'
 import { testDatabase } from '../../support/database.ts'
 import { sendersOf } from '../../support/rows.ts'
 
@@ -95,15 +97,21 @@ t.test('a halving counts once for all that was let go before it', async (t) => {
   t.teardown(() => database.end())
   const sender = { key: 'ses:test', ceiling: 80, saved_seconds: 0.1 }
   const rate = async (): Promise<number | undefined> => (await sendersOf({ database }))[0]?.rate
-  await bookSends(database, sender, [1], { horizon: 5, now: START })
-  await slowSender(database, sender, after(2), after(1))
+  const at = (seconds: number) => stopClock(database, after(seconds))
+  await at(0)
+  await bookSends(database, sender, [1], 5)
+  await at(2)
+  await slowSender(database, sender, after(1), 'too fast')
   t.equal(await rate(), 40)
-  await slowSender(database, sender, after(5), after(1))
+  await at(5)
+  await slowSender(database, sender, after(1), 'too fast')
   t.equal(await rate(), 40, 'booked before the halving')
-  await slowSender(database, sender, after(6), after(3))
+  await at(6)
+  await slowSender(database, sender, after(3), 'too fast')
   t.equal(await rate(), 20, 'booked after it, and still too fast')
-  const { delays } = await bookSends(database, sender, [1, 1], { horizon: 5, now: after(6) })
+  const { delays } = await bookSends(database, sender, [1, 1], 5)
   t.equal(delays[1], 0.1, 'at the slower pace from now on')
+  t.match(await listSenders(database), [{ events: [{ kind: 'slowed', detail: 'too fast' }] }], 'told once')
 })
 
 t.test(
@@ -114,20 +122,26 @@ t.test(
     t.teardown(() => database.end())
     const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }
     const costs = Array.from({ length: 5_000 }, () => 1)
-    const booked = async (now: Date): Promise<number> =>
-      (await bookSends(database, sender, costs, { horizon: 5, now })).delays.filter((delay) => delay === 0)
-        .length
-    t.equal(await booked(START), 5_000)
+    const booked = async (seconds: number): Promise<number> => {
+      await stopClock(database, after(seconds))
+      const { delays } = await bookSends(database, sender, costs, 5)
+      return delays.filter((delay) => delay === 0).length
+    }
+    t.equal(await booked(0), 5_000)
     t.strictSame(await sendersOf({ database }), [])
-    await slowSender(database, sender, START)
-    t.ok((await booked(after(1))) < 200)
-    t.equal(await booked(after(600)), 5_000)
-    await pauseSender(database, sender, after(900), 'logged out', after(600))
-    t.match(await bookSends(database, sender, [1], { horizon: 5, now: after(601) }), {
+    await slowSender(database, sender, START, 'too fast')
+    t.ok((await booked(1)) < 200)
+    t.equal(await booked(600), 5_000)
+    await pauseSender(database, sender, 290, 'logged out')
+    await pauseSender(database, sender, 300, 'logged out')
+    const [shown] = await listSenders(database)
+    t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each told once')
+    await stopClock(database, after(601))
+    t.match(await bookSends(database, sender, [1], 5), {
       delays: [],
       wait_seconds: 299,
       reason: 'logged out',
     })
-    t.equal(await booked(after(900)), 5_000)
+    t.equal(await booked(900), 5_000)
   },
 )

@@ -1,9 +1,11 @@
 /** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
 import { listSenders, resumeSender } from '../../../db/senders/show.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
+import { shiftClock } from '../../support/clock.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
@@ -86,14 +88,44 @@ t.test('a paused account stops everything; what waits loses no attempt and goes 
     t.strictSame(await jobStates(service, id), ['created'])
     t.strictSame(await eventsOfEmail(service.database, team.id, id), [], 'the account’s own timeline tells')
   }
-  t.match(await listSenders({ tx: service.database, now: new Date() }), [
+  t.match(await listSenders(service.database), [
     { key: 'ses:eu-west-1', state: 'paused', events: [{ kind: 'paused', detail: /SendingPaused/ }] },
   ])
   paused = false
   for (const id of all) await setJobsDue(service, id)
-  await work(t, service, api, () => new Date(Date.now() + 901_000))
+  await shiftClock(service.database, 901)
+  await work(t, service, api)
   await until('all are sent', async () => (await sentCount(service, team.id)) === 31)
 })
+
+t.test(
+  'workers whose clocks are hours off pause, go on and keep the pace as the database says',
+  async (t) => {
+    const { service, api, team } = await begin(t, {
+      account: () => 40,
+      onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined),
+    })
+    const off = (hours: number) => () => new Date(Date.now() + hours * 3_600_000)
+    const [first = ''] = await post(service, team, 1)
+    const ahead = await work(t, service, api, off(3))
+    await until('the account is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
+    const pause = Date.parse((await sendersOf(service))[0]?.paused_until ?? '') - Date.now()
+    t.ok(pause > 800_000 && pause <= 900_000, `${pause} ms`)
+    await post(service, team, 100)
+    await setJobsDue(service, first)
+    await work(t, service, api, off(-3))
+    await shiftClock(service.database, 880)
+    await sleep(1_500)
+    t.equal(api.calls.length, 1, 'neither begins before the pause is over')
+    await shiftClock(service.database, 901)
+    await until('all are sent', async () => (await sentCount(service, team.id)) === 101)
+    await ahead.stop()
+    t.ok(span(api.calls.slice(1)) > 2, `100 in ${span(api.calls.slice(1))} s at 36 a second`)
+    const [sent] = await eventsOfEmail(service.database, team.id, first)
+    const late = Date.parse(sent?.occurred_at ?? '') - Date.now() - 901_000
+    t.ok(Math.abs(late) < 60_000, `its timeline is ${late} ms off`)
+  },
+)
 
 t.test('a domain that SES does not know waits by itself', async (t) => {
   const { service, api, team } = await begin(t, {
@@ -127,7 +159,7 @@ t.test('what has waited for 24 h behind a pause is sent when it ends', async (t)
     async () => (await jobStates(service, id))[0] === 'created' && api.calls.length === 1,
   )
   await first.stop()
-  await service.database.transaction((tx) => resumeSender({ tx, now: new Date() }, 'ses:eu-west-1'))
+  await service.database.transaction((tx) => resumeSender(tx, 'ses:eu-west-1'))
   await setJobsDue(service, id)
   await work(t, service, api)
   await until('it is sent', async () => (await emailById(service.database, team.id, id))?.status === 'sent')

@@ -36,9 +36,7 @@ async function post(team: TestTeam, count: number, changes = {}): Promise<string
 const kinds = async (team: TestTeam, id: string) =>
   (await eventsOfEmail(database, team.id, id)).map(({ kind }) => kind)
 const senderOf = async (url: string) =>
-  (await listSenders({ tx: database, now: new Date() })).find(
-    ({ key }) => key === `smtp:${new URL(url).host}`,
-  )
+  (await listSenders(database)).find(({ key }) => key === `smtp:${new URL(url).host}`)
 
 t.test(
   'a relay that refuses our set-up bounces nothing; mended, everything goes out by itself',
@@ -62,6 +60,34 @@ t.test(
     await worker.stop()
   },
 )
+
+t.test('trouble that a fast clock’s worker met is ended by a slow clock’s, and the other way', async (t) => {
+  const team = await begin()
+  let refusing = true
+  const sink = await startSmtpSink(t, {
+    onRcpt: () => (refusing ? '554 5.7.1 Relay access denied' : undefined),
+  })
+  const start = (hours: number) => {
+    const clock = () => new Date(Date.now() + hours * 3_600_000)
+    return startWorker(t, service, { smtp_url: sink.url, clock })
+  }
+  for (const hours of [5, -5]) {
+    refusing = true
+    const before = await sentCount(service, team.id)
+    await post(team, 20)
+    const one = await start(hours)
+    await until('the relay is paused', async () => (await senderOf(sink.url))?.state === 'paused')
+    await one.stop()
+    refusing = false
+    const other = await start(-hours)
+    await until('all are sent', async () => (await sentCount(service, team.id)) === before + 20)
+    t.match(await senderOf(sink.url), {
+      state: 'sending',
+      events: [{ kind: 'recovered' }, { kind: 'paused' }],
+    })
+    await other.stop()
+  }
+})
 
 t.test('one recipient refused by policy among accepted ones: bounced, and nobody else waits', async (t) => {
   const team = await begin()

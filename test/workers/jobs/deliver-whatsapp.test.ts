@@ -34,7 +34,7 @@ import {
 import { startWorker, until } from '../../support/worker.ts'
 
 type Script = (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
-type Options = { onMessage?: Script; provider?: Json; clock?: () => Date; definition?: Json }
+type Options = { onMessage?: Script; provider?: Json; definition?: Json }
 
 const service = await startService(t)
 let begun = 0
@@ -45,7 +45,7 @@ const CONCURRENCY = 20
 const PROBED = CONCURRENCY
 
 /** A team with a template, a stand-in that answers as scripted and reports to our hook, and a worker. */
-async function begin(t: Test, { onMessage, provider = {}, clock, definition }: Options = {}) {
+async function begin(t: Test, { onMessage, provider = {}, definition }: Options = {}) {
   await loseJobs(service)
   const team = await makeTeam(service)
   const template = await makeTemplate(service, team.id, definition)
@@ -76,8 +76,7 @@ async function begin(t: Test, { onMessage, provider = {}, clock, definition }: O
   /** Whether its job waits after so many tries. */
   const waits = async (id: string, tries: number): Promise<boolean> =>
     (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'
-  const work = async () =>
-    await startWorker(t, service, { whatsapp: cloud.delivery, ...(clock ? { clock } : {}) })
+  const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery })
   return { team, template, cloud, send, one, row, kinds, waits, sender, work }
 }
 

@@ -19,7 +19,7 @@ t.test(
     const send = async () =>
       (await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })).body
     const { data } = await send()
-    await bookSends(database, { key: 'whatsapp:100', ceiling: 80 }, [1], { horizon: 1, now: new Date() })
+    await bookSends(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
     await startWorker(t, service)
     const fail = async (id: string, code: number, seconds_ago: number): Promise<void> => {
       const told = statusWebhook('100', [
@@ -39,7 +39,7 @@ t.test(
         (await storedReports(service)).every(({ state }) => state !== 'pending'),
       )
     }
-    const pauses = () => pausedSenders(database, new Date())
+    const pauses = () => pausedSenders(database)
 
     await fail('wamid.1', 131042, 301)
     t.same(await pauses(), [], 'too old: its pause would be over')

@@ -39,7 +39,7 @@ const senders: PersonPage = {
   path: PATH,
   access: 'operator',
   async handle({ now }, { database }) {
-    const rows = await listSenders({ tx: database, now })
+    const rows = await listSenders(database)
     return show({
       title: 'Senders',
       lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
@@ -83,7 +83,7 @@ const resume: PersonPage = {
   async handle(request, deps) {
     const key = request.query.get('key') ?? ''
     const deed = { team_id: null, action: 'sender.resume', subject: key }
-    await act(request, deps, deed, (at) => resumeSender(at, key))
+    await act(request, deps, deed, ({ tx }) => resumeSender(tx, key))
     for (const job of ['deliver-email', 'deliver-whatsapp'] as const) deps.wake(job)
     return redirect(PATH, `${key} goes on now.`)
   },

@@ -1,0 +1,12 @@
+/** The database's time: the one clock for rate, quota, period and pauses (decisions: bucket). */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import type { Tx } from './pool.ts'
+
+const timeRow = object({ now: string().defined() })
+
+/** The time at this moment, where no row is locked that would bring it along. */
+export async function serviceTime(tx: Tx): Promise<Date> {
+  const { now } = await tx.one(sql.prepared('service_time', timeRow)`select service_time() as now`)
+  return new Date(now)
+}
