@@ -30,7 +30,6 @@ export async function fillQueue(
     `update allowances set email_place = $2::int, emails_used = emails_used + $2::int where team_id = $1`,
     [id, count],
   )
-  await sql('analyze')
 }
 
 /** Takes away what still waits of a team, so that nothing of it is to be settled. */

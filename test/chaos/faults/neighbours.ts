@@ -1,4 +1,5 @@
 /** Clients that take more than their share, and what the others feel of it: reliability F. */
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -87,16 +88,16 @@ async function lockRows(world: World, { id }: TestTeam, count: number): Promise<
 }
 
 /** Opens a connection to an API and says something, or nothing. */
-function speak(base: string, words: string): Socket {
+function speak(base: string, words: string | Buffer): Socket {
   const { hostname, port } = new URL(base)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
-  if (words !== '') socket.write(words)
+  if (words.length > 0) socket.write(words)
   return socket
 }
 
-const upload = (key: string, body: string, length: number): string =>
-  `POST /v1/emails HTTP/1.1\r\nHost: chaos.test\r\nAuthorization: Bearer ${key}\r\n` +
+const upload = (key: string, body: string, length: number, path = '/v1/emails'): string =>
+  `POST ${path} HTTP/1.1\r\nHost: chaos.test\r\nAuthorization: Bearer ${key}\r\n` +
   `Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`
 
 export const neighbourFaults: readonly Fault[] = [
@@ -153,9 +154,14 @@ export const neighbourFaults: readonly Fault[] = [
     { id: 'F/bodies', words: 'bodies of 9 MiB from one team', load: '40 at once' },
     async (world, team, over) => {
       const emails = Array.from({ length: 9 }, () => anEmail({ html: 'x'.repeat(1024 * 1024) }))
-      await many(40, async () => {
-        while (!over()) await attempt(world, team, { emails }, '/v1/emails/batch')
-      })
+      const body = JSON.stringify({ emails })
+      const words = Buffer.from(upload(team.key, body, body.length, '/v1/emails/batch'))
+      while (!over()) {
+        // Written at once and by the kernel, so that it is the service that is strained and not its client.
+        const sockets = Array.from({ length: 40 }, (_, nth) => speak(inTurn(world.apis, nth).base(), words))
+        await Promise.all(sockets.map((socket) => once(socket, 'data').catch(() => {})))
+        for (const socket of sockets) socket.destroy()
+      }
     },
   ),
   beside(
