@@ -1,9 +1,9 @@
 /**
  * Trouble of a sender, found by what is sent through it: nothing can be sent, or it works again.
  * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
- * probe, to half a minute at most unless the provider names a time; a longer one that stands stays. The first send that began after the trouble and was taken ends it, at once for
- * every worker. The sender's timeline records both, once. Runs last in the caller's transaction, because other sends
- * wait for these rows. All times are the database's.
+ * probe, to half a minute at most unless the provider names a time; a longer one that stands stays. The first send that
+ * began after the trouble and was taken ends it, at once for every worker. The sender's timeline records both, once.
+ * Runs last in the caller's transaction, because other sends wait for these rows. All times are the database's.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { insertSenderEvents } from './events.sql.ts'
