@@ -26,9 +26,7 @@ t.test(
     const return_domain = 'bounces.example.com'
     const postfix = await startPostfix(t, {
       relay_port: world.port,
-      return_domain,
-      hook: `${service.base}/hooks/smtp`,
-      token: SMTP_REPORT_TOKEN,
+      collects: { return_domain, hook: `${service.base}/hooks/smtp`, token: SMTP_REPORT_TOKEN },
     })
     await startWorker(t, service, { smtp_url: postfix.url, return_domain })
 

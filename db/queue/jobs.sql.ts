@@ -166,6 +166,25 @@ export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Post
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 }
 
+const idRow = object({ id: string().defined() })
+
+/**
+ * Those of these claimed jobs that their workers have lost so many times, by dying or freezing: whatever else ends an
+ * attempt gives the retry back (`postponeJobs`).
+ */
+export async function oftenLost(
+  tx: Tx,
+  job: JobName,
+  ids: readonly string[],
+  times: number,
+): Promise<Set<string>> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from pgboss.job
+    where name = ${job} and id = any(${sql.array(ids, 'uuid')})
+      and retry_count - (retry_limit - ${JOBS[job].options.retryLimit}::int) >= ${times}`)
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** Leaves claimed jobs no retry, so that failing them gives them up. */
 export async function exhaustRetries(
   tx: Tx,

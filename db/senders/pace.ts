@@ -91,7 +91,7 @@ export function book(
 }
 
 /** How long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
-const PROBE = 30
+export const PROBE = 30
 
 /** After a pause one send probes whether the sender is mended; the others wait for its outcome. */
 function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; booking: Booking } {

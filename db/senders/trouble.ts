@@ -1,13 +1,13 @@
 /**
  * Trouble of a sender, found by what is sent through it: nothing can be sent, or it works again.
  * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
- * probe, to half a minute at most. The first send that began after the trouble and was taken ends it, at once for
- * every worker. The sender's timeline records both, once. Runs last in the caller's transaction, because other sends
- * wait for these rows. All times are the database's.
+ * probe, to half a minute at most unless the provider names a time; a longer one that stands stays. The first send that
+ * began after the trouble and was taken ends it, at once for every worker. The sender's timeline records both, once.
+ * Runs last in the caller's transaction, because other sends wait for these rows. All times are the database's.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { insertSenderEvents } from './events.sql.ts'
-import { changePace, type Pace, type Sender } from './pace.ts'
+import { changePace, type Pace, PROBE, type Sender } from './pace.ts'
 import { senderStanding } from './senders.sql.ts'
 
 /** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
@@ -39,8 +39,12 @@ export async function noteTrouble(
     const troubles = pace.troubles + 1
     const wait = wait_seconds ?? pauseAfter(kind, troubles)
     const until = new Date(now.getTime() + wait * 1_000)
+    const troubled: Pace = { ...pace, troubles, troubled_at: now }
+    const left = ((pace.paused_until?.getTime() ?? 0) - now.getTime()) / 1_000
+    // A shorter one may be this very probe's.
+    if (left > Math.max(wait, PROBE)) return { pace: troubled, result: { wait: left, told: true, now } }
     const told = pace.troubles > 0 && pace.pause_reason === words
-    const paused: Pace = { ...pace, troubles, troubled_at: now, paused_until: until, pause_reason: words }
+    const paused: Pace = { ...troubled, paused_until: until, pause_reason: words }
     return { pace: paused, result: { wait, told, now } }
   })
   if (noted === null) return null

@@ -10,7 +10,7 @@ import { aTemplate } from '../support/whatsapp.ts'
 import { atLeast, atMost, type Figure, Missing, median, percentile, QUICK, seconds, upTo } from './figures.ts'
 import { asTeam, client, mail, oneByOne, postBatches } from './load.ts'
 import type { Place, Rig } from './rig.ts'
-import { pour, type Sink, startPostfix, startSlowSink, startSmtpSink } from './sinks.ts'
+import { pour, type Sink, startRelayingPostfix, startSlowSink, startSmtpSink } from './sinks.ts'
 
 const MAILS = upTo(5_000)
 const BYTES = 4_096
@@ -53,7 +53,7 @@ export async function measureThrough(place: Place, mails = MAILS, runs = RUNS): 
 
 async function postfixRate(signing: boolean): Promise<number> {
   const sink = await startSmtpSink()
-  const postfix = await startPostfix(sink.port, { signing })
+  const postfix = await startRelayingPostfix(sink.port, { signing })
   const rates: number[] = []
   try {
     await pour(postfix.port, 200, BYTES)

@@ -1,11 +1,13 @@
 /** Where mail goes in the bench: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM in front of one. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { freePort } from '../support/free-port.ts'
+import { startPostfix } from '../support/postfix.ts'
 import { Missing } from './figures.ts'
 
 const run = promisify(execFile)
@@ -27,14 +29,6 @@ export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void
   }
   if (programs.includes('postfix') && process.getuid?.() !== 0)
     throw new Missing('Postfix must be run as root')
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** A server that takes mail, and knows how much it took. */
@@ -134,45 +128,10 @@ export async function startSlowSink(delay: number, onMail: (text: string) => voi
   }
 }
 
-const mainCf = (home: string, relay: number, milter: number | null): string =>
-  `compatibility_level = 3.6
-queue_directory = ${home}/queue
-data_directory = ${home}/data
-maillog_file = ${home}/log
-maillog_file_prefixes = ${home}
-myhostname = postfix.test
-mydestination =
-mynetworks = 127.0.0.0/8
-inet_interfaces = loopback-only
-inet_protocols = ipv4
-alias_maps =
-local_recipient_maps =
-disable_dns_lookups = yes
-default_transport = smtp:[127.0.0.1]:${relay}
-${milter === null ? '' : `smtpd_milters = inet:127.0.0.1:${milter}\nmilter_default_action = tempfail\n`}`
-
-const masterCf = (port: number): string =>
-  [
-    `127.0.0.1:${port} inet n - n - - smtpd`,
-    'cleanup unix n - n - 0 cleanup',
-    'qmgr unix n - n 300 1 qmgr',
-    'rewrite unix - - n - - trivial-rewrite',
-    'bounce unix - - n - 0 bounce',
-    'defer unix - - n - 0 bounce',
-    'trace unix - - n - 0 bounce',
-    'smtp unix - - n - - smtp',
-    'error unix - - n - - error',
-    'retry unix - - n - - error',
-    'proxymap unix - - n - - proxymap',
-    'anvil unix - - n - 1 anvil',
-    'scache unix - - n - 1 scache',
-    'postlog unix-dgram n - n - 1 postlogd',
-    '',
-  ].join('\n')
-
 /** OpenDKIM, signing for example.com with a key of its own. @returns its port. */
-async function startOpenDkim(home: string): Promise<{ port: number; stop(): Promise<void> }> {
+async function startOpenDkim(): Promise<{ port: number; stop(): Promise<void> }> {
   await need('opendkim')
+  const home = await mkdtemp(join(tmpdir(), 'bench-opendkim-'))
   const port = await freePort()
   await run('openssl', ['genrsa', '-out', join(home, 'dkim.pem'), '2048'])
   await chmod(join(home, 'dkim.pem'), 0o600)
@@ -190,31 +149,28 @@ async function startOpenDkim(home: string): Promise<{ port: number; stop(): Prom
   const child = spawn('opendkim', ['-f', '-x', join(home, 'opendkim.conf')], { stdio: 'ignore' })
   await sleep(500)
   if (child.exitCode !== null) throw new Error(`opendkim ended at once: ${child.exitCode}`)
-  return { port, stop: () => stopChild(child) }
+  const stop = async () => {
+    await stopChild(child)
+    await rm(home, { recursive: true, force: true })
+  }
+  return { port, stop }
 }
 
-/** A Postfix that relays everything to a port. */
-export async function startPostfix(
-  relay: number,
+/** A Postfix that relays everything to a port, signed by OpenDKIM or not. */
+export async function startRelayingPostfix(
+  relay_port: number,
   { signing }: { signing: boolean },
 ): Promise<{ port: number; stop(): Promise<void> }> {
   await need('postfix', 'smtp-source')
-  const home = await mkdtemp(join(tmpdir(), 'bench-postfix-'))
-  await chmod(home, 0o755)
-  const dkim = signing ? await startOpenDkim(home) : null
-  const config = join(home, 'etc')
-  for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
-  await run('chown', ['postfix', join(home, 'data')])
-  const port = await freePort()
-  await writeFile(join(config, 'main.cf'), mainCf(home, relay, dkim?.port ?? null))
-  await writeFile(join(config, 'master.cf'), masterCf(port))
-  await run('postfix', ['-c', config, 'start'])
+  const endings: (() => Promise<void>)[] = []
+  const teardown = (end: () => Promise<void>): void => void endings.unshift(end)
+  const dkim = signing ? await startOpenDkim() : null
+  if (dkim) teardown(dkim.stop)
+  const { port } = await startPostfix({ teardown }, { relay_port, milter_port: dkim?.port })
   return {
     port,
     async stop() {
-      await run('postfix', ['-c', config, 'stop']).catch(() => {})
-      await dkim?.stop()
-      await rm(home, { recursive: true, force: true })
+      for (const end of endings) await end()
     },
   }
 }

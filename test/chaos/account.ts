@@ -2,6 +2,7 @@
  * What a fault has cost, counted at the end: what was accepted, what was lost, what was repeated, what went over a
  * limit, how long it took until all was well again.
  */
+import type { TestTeam } from '../support/service.ts'
 import type { Load } from './load.ts'
 import { CONCURRENCY, type World, within } from './world.ts'
 
@@ -14,7 +15,7 @@ export type Account = {
   repeated: number
   /** Of these, the copies of messages that had been answered before. */
   after_answer: number
-  /** Rows beyond what a limit allows, keys with two rows, counters that differ from a recount. */
+  /** Rows beyond what a limit allows, keys with two rows, counters that differ from a recount, states that are wrong. */
   over: number
   /** Seconds from the end of the fault until all that was accepted had been taken; null when it never was. */
   recovered: number | null
@@ -25,6 +26,30 @@ export type Account = {
 export const inFlight = (kills: number): number => kills * CONCURRENCY
 
 const isTaken = ({ relay }: World, id: string): boolean => relay.copies.has(id)
+
+/** What is counted where nothing is to be taken, or nothing to recover from. */
+export const counted = (accepted: number, over: number, note = ''): Account => ({
+  accepted,
+  lost: 0,
+  repeated: 0,
+  after_answer: 0,
+  over,
+  recovered: 0,
+  note,
+})
+
+/** How many emails a team has, of one status or of all. */
+export async function emailsOf(
+  { sql }: World,
+  { id }: TestTeam,
+  status: string | null = null,
+): Promise<number> {
+  const [row] = await sql<{ count: string }>(
+    'select count(*) as count from emails where team_id = $1 and ($2::text is null or status = $2)',
+    [id, status],
+  )
+  return Number(row?.count)
+}
 
 /** Counters and rows that contradict each other. */
 export async function contradictions(world: World): Promise<number> {
@@ -41,7 +66,10 @@ export async function contradictions(world: World): Promise<number> {
   return Number(row?.wrong ?? 0)
 }
 
-/** Waits until all that was accepted has been taken, and every row says so. @param fault when it ended. */
+/**
+ * Waits until all that was accepted has been taken, and every row whose message was answered says so.
+ * @param ended when the fault ended.
+ */
 export async function settle(
   world: World,
   load: Load,
@@ -50,10 +78,13 @@ export async function settle(
   const ids = [...load.accepted.values()]
   const taken = await within(seconds, () => ids.every((id) => isTaken(world, id)))
   const recovered = taken ? (performance.now() - ended) / 1_000 : null
-  const unsettled = async () =>
-    (await world.sql(`select 1 from emails where status = 'queued' and id = any($1) limit 1`, [ids])).length >
-    0
-  await within(taken ? 60 : 1, async () => !(await unsettled()))
+  const answered = ids.filter((id) => world.relay.copies.get(id)?.some((copy) => copy.answered))
+  let unsettled = 0
+  await within(60, async () => {
+    unsettled = (await world.sql(`select 1 from emails where status = 'queued' and id = any($1)`, [answered]))
+      .length
+    return unsettled === 0
+  })
   const copies = ids.map((id) => world.relay.copies.get(id) ?? [])
   const extra = copies.map((each) => Math.max(0, each.length - 1))
   const afterAnswer = copies.map((each) => {
@@ -66,7 +97,7 @@ export async function settle(
     lost: ids.filter((id) => !isTaken(world, id)).length,
     repeated: sum(extra),
     after_answer: sum(afterAnswer),
-    over: (await contradictions(world)) + load.wrong.length,
+    over: (await contradictions(world)) + load.wrong.length + unsettled,
     recovered,
   }
 }

@@ -1,7 +1,7 @@
 /** What a fault is: how it is made, what the load is meanwhile, and what it may cost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from './account.ts'
-import type { World } from './world.ts'
+import type { World, WorldOptions } from './world.ts'
 
 /** What became of it, and what the promises allow. */
 export type Outcome = Account & {
@@ -18,6 +18,10 @@ export type Fault = {
   load: string
   /** Only where the database server is ours alone. */
   own_server?: boolean
+  /** The world that it needs; otherwise the usual one. */
+  world?: WorldOptions
+  /** Why it cannot be made on this machine; null when it can. */
+  missing?: () => Promise<string | null>
   run(world: World, scale: number): Promise<Outcome>
 }
 

@@ -43,9 +43,10 @@ export async function insist(
   team: TestTeam,
   idempotency_key: string,
   load: Load,
+  changes: Record<string, unknown> = {},
 ): Promise<void> {
   for (;;) {
-    const { status, body } = await post(world, team, '/v1/emails', anEmail({ idempotency_key }))
+    const { status, body } = await post(world, team, '/v1/emails', anEmail({ ...changes, idempotency_key }))
     if (status === 201 || status === 200) {
       const known = load.accepted.get(idempotency_key)
       if (known !== undefined && known !== body.id) load.wrong.push(idempotency_key)
@@ -102,6 +103,12 @@ export async function sendBatches(world: World, team: TestTeam, count: number): 
   await Promise.all([client(), client(), client(), client()])
   return load
 }
+
+/** The loads together. */
+export const together = (...loads: readonly Load[]): Load => ({
+  accepted: new Map(loads.flatMap(({ accepted }) => [...accepted])),
+  wrong: loads.flatMap(({ wrong }) => wrong),
+})
 
 /** One post, whatever its answer. */
 export const attempt = (world: World, team: TestTeam, body: Record<string, unknown>, path = '/v1/emails') =>

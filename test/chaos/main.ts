@@ -1,55 +1,58 @@
 /**
  * `npm run test:chaos [-- FAULT …]`: every fault against a fleet over a PostgreSQL of its own, and a table of what each
- * has cost. CHAOS_SCALE multiplies the loads. Exit code 1 when a promise did not hold.
+ * has cost, which a whole run leaves in RESULTS.md. CHAOS_SCALE multiplies the loads. Exit code 1 when a promise did
+ * not hold.
  */
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { startPostgres } from '../../db/dev/postgres.ts'
 import { migrate } from '../../db/migrate.ts'
-import { SMTP_REPORT_TOKEN } from '../support/service.ts'
+import { cloneDatabase, createTemplate, type TestServer } from '../support/database.ts'
+import type { Fault } from './fault.ts'
 import { FAULTS } from './faults/all.ts'
-import { type Line, runFaults } from './run.ts'
-import { openWorld } from './world.ts'
-
-const HEAD = [
-  '',
-  'fault',
-  'load',
-  'accepted',
-  'lost',
-  'repeated',
-  'after an answer',
-  'over a limit',
-  'recovered in',
-  '',
-]
+import { type Line, runAlone } from './run.ts'
+import { HEAD, rowOf, writeResults } from './table.ts'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-const row = (cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`
+async function versionOf(url: string): Promise<string> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query<{ server_version: string }>('show server_version')
+  await client.end()
+  return rows[0]?.server_version ?? ''
+}
 
-const rowOf = ({ fault, outcome, held }: Line): string => {
-  const { accepted, lost, repeated, after_answer, over, recovered, allowed = 0, note = '' } = outcome
-  const time = recovered === null ? 'never' : `${recovered.toFixed(1)} s`
-  return row([
-    fault.id,
-    note === '' ? fault.words : `${fault.words} (${note})`,
-    fault.load,
-    accepted,
-    lost,
-    repeated,
-    `${after_answer} of ${allowed} allowed`,
-    over,
-    time,
-    held ? 'held' : 'NOT HELD',
-  ])
+/** Runs one of them over a database of its own; null when this machine lacks what it takes. */
+async function run(
+  server: TestServer,
+  fault: Fault,
+  options: { scale: number; stop: AbortSignal },
+): Promise<Line | null> {
+  const missing = await fault.missing?.()
+  if (missing) {
+    print(`${fault.id} is left out: ${missing}`)
+    return null
+  }
+  const { url, drop } = await cloneDatabase(server)
+  try {
+    const line = await runAlone(url, fault, options)
+    print(rowOf(line))
+    return line
+  } finally {
+    await drop()
+  }
 }
 
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2)
   const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => id.startsWith(name)))
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  const { signal: stop } = stopping
   const scratch = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-chaos-')))
   await chmod(scratch, 0o711)
   // PostgreSQL's own durability settings; few connections, so that they can be used up.
@@ -58,14 +61,18 @@ async function main(): Promise<void> {
     settings: { max_connections: '90' },
   })
   try {
-    await migrate(postgres.url)
-    const world = await openWorld(postgres.url, { env: { SMTP_REPORT_TOKEN } })
-    print(row(HEAD))
-    print(row(HEAD.map(() => '---')))
-    const lines = await runFaults(world, faults, { scale, tell: (line) => print(rowOf(line)) })
-    await world.close()
+    const server = { url: postgres.url, prefix: 'chaos' }
+    await createTemplate(server, migrate)
+    for (const line of HEAD) print(line)
+    const lines: Line[] = []
+    for (const fault of faults) {
+      const line = stop.aborted ? null : await run(server, fault, { scale, stop })
+      if (line) lines.push(line)
+    }
     const broken = lines.filter(({ held }) => !held)
     print(`\n${lines.length - broken.length} held, ${broken.length} did not`)
+    if (wanted.length === 0 && scale === 1 && !stop.aborted)
+      await writeResults(lines, await versionOf(postgres.url))
     process.exitCode = broken.length === 0 ? 0 : 1
   } finally {
     await postgres.stop()

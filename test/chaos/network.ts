@@ -13,6 +13,8 @@ export type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
 export type Network = {
   port: number
   weather(now: Weather): void
+  /** How many connections were asked for so far. */
+  asked(): number
   /** Resets every connection that is open. */
   cut(): void
   close(): Promise<void>
@@ -47,7 +49,9 @@ function relay(from: Socket, to: Socket, weatherOf: () => Weather): void {
 export async function startNetwork(target: number): Promise<Network> {
   const ways = new Set<Way>()
   let weather: Weather = 'calm'
+  let asked = 0
   const server = createServer({ allowHalfOpen: true }, (client) => {
+    asked += 1
     if (weather === 'refuse') return reset(client)
     const way = { client, server: connect({ port: target, host: '127.0.0.1', allowHalfOpen: true }) }
     ways.add(way)
@@ -67,6 +71,7 @@ export async function startNetwork(target: number): Promise<Network> {
     weather: (now) => {
       weather = now
     },
+    asked: () => asked,
     cut,
     close: async () => {
       weather = 'calm'

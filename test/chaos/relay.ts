@@ -10,13 +10,20 @@ import { reset } from '../support/reset.ts'
 
 export type Step = 'banner' | 'mail' | 'rcpt' | 'dot'
 /** A reply as it is sent, or what happens in its place. */
-export type Answer = 'drop' | 'reset' | 'hang' | (string & {})
+export type Answer = 'drop' | 'reset' | 'hang' | 'endless' | (string & {})
 /**
  * What a step is answered; undefined: as a proper relay would. `line` is the command, or the message's id at the dot.
  */
 export type Manners = (step: Step, line: string) => Answer | undefined | Promise<Answer | undefined>
 
-export type Copy = { at: number; answered: boolean }
+export type Copy = {
+  /** When its sender began with it, and when it had come whole: milliseconds since 1970. */
+  began: number
+  at: number
+  answered: boolean
+  /** The name that its sender gave in EHLO. */
+  by: string
+}
 
 export type Relay = {
   port: number
@@ -48,9 +55,9 @@ export async function startRelay(): Promise<Relay> {
     socket.on('error', () => {}).on('close', () => sockets.delete(socket))
     converse(socket, {
       answer: (step, line) => manners(step, line),
-      taken(message) {
+      taken(message, sender) {
         const id = idOf(message)
-        const copy = { at: Date.now(), answered: false }
+        const copy = { ...sender, at: Date.now(), answered: false }
         copies.set(id, [...(copies.get(id) ?? []), copy])
         const refuse = (): void => {
           const others = (copies.get(id) ?? []).filter((other) => other !== copy)
@@ -77,12 +84,16 @@ export async function startRelay(): Promise<Relay> {
   }
 }
 
-type Desk = { answer: Manners; taken(message: string): { id: string; copy: Copy; refuse(): void } }
+type Desk = {
+  answer: Manners
+  taken(message: string, sender: Pick<Copy, 'began' | 'by'>): { id: string; copy: Copy; refuse(): void }
+}
 
 /** @returns whether a good answer was handed to a connection that was still there. */
 async function say(socket: Socket, reply: Answer): Promise<boolean> {
   if (reply === 'hang') await sleep(3_600_000, undefined, { ref: false })
-  if (reply === 'drop') socket.end()
+  if (reply === 'endless') await babble(socket)
+  else if (reply === 'drop') socket.end()
   else if (reply === 'reset') reset(socket)
   else if (socket.writable) {
     socket.write(`${reply}\r\n`)
@@ -91,23 +102,37 @@ async function say(socket: Socket, reply: Answer): Promise<boolean> {
   return false
 }
 
+/** Writes a line that does not end, until nobody listens. */
+async function babble(socket: Socket): Promise<void> {
+  const words = Buffer.alloc(64 * 1024, 'x')
+  while (socket.writable) {
+    if (!socket.write(words))
+      await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => {})
+  }
+}
+
 /** One connection: its lines and messages, one after the other. */
 function converse(socket: Socket, { answer, taken }: Desk): void {
   let pending = ''
   let inMessage = false
+  const sender = { began: 0, by: '' }
   const step = async (name: Step, line: string) => say(socket, (await answer(name, line)) ?? PROPER[name])
   const hear = async (line: string): Promise<void> => {
     const verb = line.slice(0, 4).toUpperCase()
-    if (verb === 'EHLO') await say(socket, '250-chaos.test\r\n250 8BITMIME')
-    else if (verb === 'MAIL') await step('mail', line)
-    else if (verb === 'RCPT') await step('rcpt', line)
+    if (verb === 'EHLO') {
+      sender.by = line.slice(5)
+      await say(socket, '250-chaos.test\r\n250 8BITMIME')
+    } else if (verb === 'MAIL') {
+      sender.began = Date.now()
+      await step('mail', line)
+    } else if (verb === 'RCPT') await step('rcpt', line)
     else if (verb === 'QUIT') await say(socket, '221 bye').then(() => socket.end())
     else if (verb === 'DATA') inMessage = await say(socket, '354 go on')
     else await say(socket, '250 OK')
   }
   const take = async (message: string): Promise<void> => {
     inMessage = false
-    const { id, copy, refuse } = taken(message)
+    const { id, copy, refuse } = taken(message, sender)
     const reply = (await answer('dot', id)) ?? PROPER.dot
     if (/^[45]/.test(reply)) refuse()
     copy.answered = (await say(socket, reply)) && !socket.destroyed

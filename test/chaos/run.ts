@@ -1,7 +1,7 @@
-/** Runs faults one after the other in one world, and sets up each in calm weather. */
+/** Runs faults: several in one world, each set up in calm weather, or one in a world of its own. */
 import type { Fault, Outcome } from './fault.ts'
 import { holds } from './fault.ts'
-import { type World, within } from './world.ts'
+import { openWorld, type World, within } from './world.ts'
 
 export type Line = { fault: Fault; outcome: Outcome; held: boolean }
 
@@ -19,19 +19,41 @@ async function calm({ toDatabase, toRelay, relay, apis, workers, sql }: World): 
   })
 }
 
-/** Runs them. @param tell hears of each as it ends. */
-export async function runFaults(
-  world: World,
-  faults: readonly Fault[],
-  { scale = 1, tell = () => {} }: { scale?: number; tell?: (line: Line) => void } = {},
-): Promise<Line[]> {
-  const lines: Line[] = []
-  for (const fault of faults) {
-    await calm(world)
-    const outcome = await fault.run(world, scale)
-    const line = { fault, outcome, held: holds(outcome) }
-    lines.push(line)
-    tell(line)
+/** Runs a fault in a world that others have been in. */
+export async function runIn(world: World, fault: Fault, scale: number): Promise<Line> {
+  await calm(world)
+  const outcome = await fault.run(world, scale)
+  return { fault, outcome, held: holds(outcome) }
+}
+
+/** What there is to say of a fault that did not come to an end. */
+const unfinished = (error: unknown): Outcome => ({
+  accepted: 0,
+  lost: 0,
+  repeated: 0,
+  after_answer: 0,
+  over: 0,
+  recovered: null,
+  note: `it did not come to an end: ${error instanceof Error ? error.message : error}`,
+})
+
+/**
+ * Runs a fault in a world of its own, over a migrated database. What it throws is a promise that did not hold.
+ * @param stop ends it early.
+ */
+export async function runAlone(
+  url: string,
+  fault: Fault,
+  { scale, stop }: { scale: number; stop: AbortSignal },
+): Promise<Line> {
+  const world = await openWorld(url, fault.world)
+  const stopped = Promise.withResolvers<never>()
+  stop.addEventListener('abort', () => stopped.reject(new Error('told to stop')))
+  try {
+    return await Promise.race([runIn(world, fault, scale), stopped.promise])
+  } catch (error) {
+    return { fault, outcome: unfinished(error), held: false }
+  } finally {
+    await world.close()
   }
-  return lines
 }

@@ -11,7 +11,15 @@ import { Client } from 'pg'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { bareEnvironment } from '../support/environment.ts'
-import { makeTeam, SECRET_KEY, type Service, type TeamLimits, type TestTeam } from '../support/service.ts'
+import {
+  makeTeam,
+  SECRET_KEY,
+  type Service,
+  SMTP_REPORT_TOKEN,
+  type TeamLimits,
+  type TestTeam,
+} from '../support/service.ts'
+import { makeTemplate } from '../support/whatsapp.ts'
 import { type Network, startNetwork } from './network.ts'
 import { type Relay, startRelay } from './relay.ts'
 
@@ -21,16 +29,33 @@ export const CONCURRENCY = 10
 
 export type Entry = 'api/main.ts' | 'workers/main.ts'
 
+/** What one process has of its own: settings, and arguments of Node. */
+export type Start = { env?: Record<string, string>; argv?: string[] }
+
+/** How a world differs from two API and two worker processes that know nothing of each other. */
+export type WorldOptions = {
+  apis?: Start[]
+  workers?: Start[]
+  /** For all of them. */
+  env?: Record<string, string>
+  /** What stands between the network and the database; `url` is the database's. @returns where it listens. */
+  before?: (url: string, closing: { teardown(end: () => Promise<void>): void }) => Promise<string>
+}
+
 /** A process that is started again whenever it ends. */
 export type Member = {
   /** Where an API process listens just now; '' while it is away. */
   base(): string
+  /** Whether it has said that it is up, and has not ended since. */
+  isUp(): boolean
   pid(): number
   signal(signal: NodeJS.Signals): void
   /** Ends it for good. @returns its exit code or signal. */
   stop(signal?: NodeJS.Signals): Promise<number | string>
   /** How often it was started. */
   starts(): number
+  /** Asks a process that was started with a script of test/chaos/preload. */
+  ask<T>(question: string): Promise<T>
 }
 
 export type World = {
@@ -42,16 +67,18 @@ export type World = {
   relay: Relay
   apis: Member[]
   workers: Member[]
-  start(entry: Entry, env?: Record<string, string>): Promise<Member>
+  start(entry: Entry, own?: Start): Promise<Member>
   team(limits?: TeamLimits): Promise<TestTeam>
+  whatsappTemplate(team: TestTeam, definition: Record<string, unknown>): Promise<{ id: string }>
   sql<T>(text: string, values?: unknown[]): Promise<T[]>
   close(): Promise<void>
 }
 
 /** Keeps one process running. */
-async function startMember(entry: Entry, env: Record<string, string>): Promise<Member> {
+async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promise<Member> {
   let child: ChildProcess
   let base = ''
+  let up = false
   let starts = 0
   let wanted = true
   let ended = Promise.withResolvers<number | string>()
@@ -60,19 +87,21 @@ async function startMember(entry: Entry, env: Record<string, string>): Promise<M
     ended = Promise.withResolvers()
     child = fork(join(ROOT, entry), {
       env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'fatal', PORT: '0', ...env },
-      execArgv: [],
+      execArgv: argv,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     child.once('exit', async (code, signal) => {
       base = ''
+      up = false
       ended.resolve(signal ?? code ?? 0)
       // A process that cannot start yet, its database being away, is not started in a tight loop.
       if (wanted && code === 1) await sleep(300)
       if (wanted) await launch()
     })
     return Promise.race([
-      once(child, 'message').then(([up]) => {
-        base = `http://127.0.0.1:${(up as { port?: number }).port}`
+      once(child, 'message').then(([said]) => {
+        base = `http://127.0.0.1:${(said as { port?: number }).port}`
+        up = true
       }),
       ended.promise.then(() => {}),
     ])
@@ -80,9 +109,15 @@ async function startMember(entry: Entry, env: Record<string, string>): Promise<M
   await launch()
   return {
     base: () => base,
+    isUp: () => up,
     pid: () => child.pid ?? 0,
     signal: (signal) => void child.kill(signal),
     starts: () => starts,
+    async ask(question) {
+      child.send(question)
+      const [answer] = await once(child, 'message')
+      return answer
+    },
     stop(signal = 'SIGTERM') {
       wanted = false
       const last = ended.promise
@@ -104,26 +139,30 @@ function through(url: string, port: number): string {
 /** Opens a world over a migrated database. */
 export async function openWorld(
   url: string,
-  { apis = 2, workers = 2, env = {} }: { apis?: number; workers?: number; env?: Record<string, string> } = {},
+  { apis = [{}, {}], workers = [{}, {}], env = {}, before }: WorldOptions = {},
 ): Promise<World> {
+  const endings: (() => Promise<void>)[] = []
   const relay = await startRelay()
-  const toDatabase = await startNetwork(Number(new URL(url).port))
+  const target = before ? await before(url, { teardown: (end) => void endings.push(end) }) : url
+  const toDatabase = await startNetwork(Number(new URL(target).port))
   const toRelay = await startNetwork(relay.port)
   const database = await openDatabase(url, { size: 5 })
   const admin = await connected(url)
   const members: Member[] = []
   const start: World['start'] = async (entry, own = {}) => {
-    const member = await startMember(entry, {
+    // Its name in EHLO tells the relay who speaks.
+    const relayUrl = `smtp://127.0.0.1:${toRelay.port}?name=member${members.length}.test`
+    const settings = {
       DATABASE_URL: through(url, toDatabase.port),
-      SMTP_URL: `smtp://127.0.0.1:${toRelay.port}`,
+      SMTP_URL: relayUrl,
+      SMTP_REPORT_TOKEN,
       WORKER_CONCURRENCY: String(CONCURRENCY),
-      ...env,
-      ...own,
-    })
+    }
+    const member = await startMember(entry, { ...own, env: { ...settings, ...env, ...own.env } })
     members.push(member)
     return member
   }
-  const many = (entry: Entry, count: number) => Promise.all(Array.from({ length: count }, () => start(entry)))
+  const startAll = (entry: Entry, each: readonly Start[]) => Promise.all(each.map((own) => start(entry, own)))
   const place = { database, deps: { clock: () => new Date(), secrets: createSecrets(SECRET_KEY) } }
   return {
     url,
@@ -131,10 +170,11 @@ export async function openWorld(
     toDatabase,
     toRelay,
     relay,
-    apis: await many('api/main.ts', apis),
-    workers: await many('workers/main.ts', workers),
+    apis: await startAll('api/main.ts', apis),
+    workers: await startAll('workers/main.ts', workers),
     start,
     team: (limits = {}) => makeTeam(place as unknown as Service, { email_limit: 1_000_000, ...limits }),
+    whatsappTemplate: ({ id }, definition) => makeTemplate(place as unknown as Service, id, definition),
     sql: async (text, values) => (await admin().query(text, values)).rows,
     async close() {
       toDatabase.weather('calm')
@@ -142,6 +182,7 @@ export async function openWorld(
       await Promise.all(members.map((member) => member.stop('SIGKILL')))
       await Promise.allSettled([relay.close(), toDatabase.close(), toRelay.close(), database.end()])
       await admin().end()
+      for (const end of endings) await end()
     },
   }
 }

@@ -74,21 +74,29 @@ export async function emptyDatabase(t: {
   return { url: databaseUrl(url, name) }
 }
 
-/** A fresh, migrated database, dropped when the test ends. Ask for it before anything that connects to it. */
-export async function testDatabase(t: {
-  teardown(drop: () => Promise<void>): unknown
-}): Promise<{ url: string }> {
-  const { url, prefix } = testServer()
+/** A fresh database like the template. @returns its URL, and how to drop it. */
+export async function cloneDatabase({
+  url,
+  prefix,
+}: TestServer): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
-  t.teardown(() => execute(url, [`drop database if exists "${name}" with (force)`]))
-  const clone = () => execute(url, [`create database "${name}" template "${prefix}_template"`])
+  const drop = () => execute(url, [`drop database if exists "${name}" with (force)`])
   for (let attempt = 1; ; attempt++) {
     try {
-      await clone()
-      return { url: databaseUrl(url, name) }
+      await execute(url, [`create database "${name}" template "${prefix}_template"`])
+      return { url: databaseUrl(url, name), drop }
     } catch (error) {
       const passing = error instanceof Error && 'code' in error && error.code === IN_USE
       if (!passing || attempt === 10) throw error
     }
   }
+}
+
+/** A fresh, migrated database, dropped when the test ends. Ask for it before anything that connects to it. */
+export async function testDatabase(t: {
+  teardown(drop: () => Promise<void>): unknown
+}): Promise<{ url: string }> {
+  const { url, drop } = await cloneDatabase(testServer())
+  t.teardown(drop)
+  return { url }
 }

@@ -2,14 +2,14 @@
  * A real PgBouncer of the test's own before the test server, in one of its modes, with the settings that it comes with.
  * Promises: nothing of the machine's own PgBouncer is read or changed; it stops and is removed with the test.
  */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
+import { programMissing } from './programs.ts'
 import type { Teardown } from './smtp-sink.ts'
 
 const ATTEMPTS = 5
@@ -17,21 +17,7 @@ const ATTEMPTS = 5
 export type PoolMode = 'session' | 'transaction'
 
 /** Why there can be no PgBouncer here, or null when there can. */
-export async function pgbouncerMissing(): Promise<string | null> {
-  const found = await promisify(execFile)('pgbouncer', ['--version']).then(
-    () => true,
-    () => false,
-  )
-  return found ? null : 'PgBouncer is not installed (Debian: apt-get install -y pgbouncer)'
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
-}
+export const pgbouncerMissing = () => programMissing('pgbouncer', 'pgbouncer')
 
 const configuration = (target: URL, mode: PoolMode, port: number, users: string): string =>
   `[databases]

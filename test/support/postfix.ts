@@ -1,35 +1,29 @@
 /**
- * A real Postfix of the test's own: it takes mail on a free port, hands everything to one relay, and pipes what comes
- * to the return domain to the service's hook, with the very lines that README shows.
- * Mail to arrives.test is delivered, as far as anybody is told.
+ * A real Postfix of the test's own: it takes mail on a free port and hands everything to one relay. Where it collects,
+ * it pipes what comes to the return domain to the service's hook, with the very lines that README shows, and mail to
+ * arrives.test is delivered, as far as anybody is told.
  * Promises: nothing of the machine's own Postfix is read or changed; it stops and is removed with the test.
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
+import { programMissing } from './programs.ts'
 import type { Teardown } from './smtp-sink.ts'
 
 const run = promisify(execFile)
 
 const ATTEMPTS = 5
 
-export type Postfix = { url: string; log(): Promise<string> }
+export type Postfix = { port: number; url: string; log(): Promise<string> }
 
 /** Why there can be no Postfix here, or null when there can. */
 export async function postfixMissing(): Promise<string | null> {
   if (process.platform !== 'linux') return 'Postfix runs on Linux'
   if (process.getuid?.() !== 0) return 'Postfix must be started by root'
-  for (const program of ['postfix', 'curl']) {
-    const found = await run('/bin/sh', ['-c', `command -v ${program}`]).then(
-      () => true,
-      () => false,
-    )
-    if (!found) return `${program} is not installed (Debian: apt-get install -y postfix curl)`
-  }
-  return null
+  return (await programMissing('postfix', 'postfix')) ?? (await programMissing('curl', 'curl'))
 }
 
 /** How Postfix hands reports over. curl's own exit codes would make it bounce them: 75 asks it to try again. */
@@ -40,7 +34,7 @@ const pipeLines = (token_file: string, hook: string): string =>
 
 const service = (name: string, program: string): string => `${name} unix - - n - 0 ${program}`
 
-const masterCf = (port: number, pipe: string): string =>
+const masterCf = (port: number, pipes: string[]): string =>
   [
     `127.0.0.1:${port} inet n - n - - smtpd`,
     ...['rewrite:trivial-rewrite', 'bounce', 'defer:bounce', 'trace:bounce', 'smtp', 'error', 'discard']
@@ -51,12 +45,13 @@ const masterCf = (port: number, pipe: string): string =>
     'retry unix - - n - - error',
     'proxymap unix - - n - - proxymap',
     'anvil unix - - n - 1 anvil',
+    'scache unix - - n - 1 scache',
     'postlog unix-dgram n - n - 1 postlogd',
-    pipe,
+    ...pipes,
     '',
   ].join('\n')
 
-const mainCf = (home: string, { relay_port, return_domain }: PostfixOptions): string =>
+const mainCf = (home: string, { relay_port, collects, milter_port }: PostfixOptions): string =>
   `compatibility_level = 3.6
 queue_directory = ${home}/queue
 data_directory = ${home}/data
@@ -71,26 +66,29 @@ alias_maps =
 local_recipient_maps =
 disable_dns_lookups = yes
 default_transport = smtp:[127.0.0.1]:${relay_port}
-heliograph_destination_recipient_limit = 1
+${collects ? collectingCf(collects) : ''}${milter_port ? milterCf(milter_port) : ''}`
+
+const collectingCf = ({ return_domain }: Collects): string =>
+  `heliograph_destination_recipient_limit = 1
 relay_domains = ${return_domain}
 relay_recipient_maps = regexp:{ {/^b-[0-9a-z]{62}@/ OK} }
 transport_maps = inline:{ ${return_domain}=heliograph:, arrives.test=discard: }
 `
 
+const milterCf = (port: number): string =>
+  `smtpd_milters = inet:127.0.0.1:${port}
+milter_default_action = tempfail
+`
+
+/** The domain that bounces return to, and the hook that they go to. */
+type Collects = { return_domain: string; hook: string; token: string }
+
 type PostfixOptions = {
   /** Where it delivers to. */
   relay_port: number
-  return_domain: string
-  hook: string
-  token: string
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === 'object' && address ? address.port : 0
+  collects?: Collects
+  /** What signs the mail on its way, such as OpenDKIM. */
+  milter_port?: number | undefined
 }
 
 /** Starts one. @throws Error with Postfix's own words when it cannot. */
@@ -101,7 +99,9 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   const [config, token_file] = [join(home, 'etc'), join(home, 'token')]
   for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
   await run('chown', ['postfix', join(home, 'data')])
-  await writeFile(token_file, `Authorization: Bearer ${options.token}\n`)
+  const { collects } = options
+  await writeFile(token_file, `Authorization: Bearer ${collects?.token}\n`)
+  const pipes = collects ? [pipeLines(token_file, collects.hook)] : []
   await writeFile(join(config, 'main.cf'), mainCf(home, options))
   const log = (): Promise<string> => readFile(join(home, 'log'), 'utf8').catch(() => '')
   t.teardown(async () => {
@@ -111,10 +111,10 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   // Postfix takes no port 0: the one that was free a moment ago may be taken by now.
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
-    await writeFile(join(config, 'master.cf'), masterCf(port, pipeLines(token_file, options.hook)))
+    await writeFile(join(config, 'master.cf'), masterCf(port, pipes))
     try {
       await run('postfix', ['-c', config, 'start'])
-      return { url: `smtp://127.0.0.1:${port}`, log }
+      return { port, url: `smtp://127.0.0.1:${port}`, log }
     } catch (error) {
       const said = await log()
       if (attempt < ATTEMPTS && said.includes('Address already in use')) continue

@@ -1,4 +1,5 @@
 /** What a worker does around its handlers: a job that cannot be read, a fault in words that no database takes. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -10,7 +11,7 @@ import { runBatches } from '../../workers/batches.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
-import { startSmtpSink } from '../support/smtp-sink.ts'
+import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test(
@@ -27,6 +28,38 @@ t.test(
     await startWorker(t, service, { smtp_url })
     await until('the others are sent', async () => (await sentCount(service, team.id)) === 2)
     await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
+  },
+)
+
+t.test(
+  'messages that were lost with their workers twice are tried one by one, apart from all others',
+  async (t) => {
+    const service = await startService(t)
+    const team = await makeTeam(service)
+    const [sending, together] = [new Set<string>(), new Set<string>()]
+    const { url: smtp_url } = await startSmtpSink(t, {
+      async onMessage(message) {
+        const id = messageIdOf(message).split('@')[0] ?? ''
+        sending.add(id)
+        if (sending.size > 1) for (const each of sending) together.add(each)
+        await sleep(300)
+        sending.delete(id)
+        return undefined
+      },
+    })
+    const emails = Array.from({ length: 12 }, () => anEmail())
+    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+    const ids = body.data.map(({ id }: { id: string }) => id)
+    const lost = ids.slice(0, 3)
+    await service.database.query(sql.unsafe`
+    update pgboss.job set retry_count = 2 where name = 'deliver-email' and id = any(${sql.array(lost, 'uuid')})`)
+    await startWorker(t, service, { smtp_url })
+    await until('all are sent', async () => (await sentCount(service, team.id)) === 12)
+    t.same(
+      lost.filter((id: string) => together.has(id)),
+      [],
+    )
+    t.ok(together.size > 0, 'the others went together')
   },
 )
 

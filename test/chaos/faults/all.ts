@@ -1,7 +1,11 @@
 /** Every fault, in the order of the plan (reliability §2, §F). */
 import type { Fault } from '../fault.ts'
+import { backlogFaults } from './backlog.ts'
+import { clockFaults } from './clocks.ts'
 import { databaseFaults } from './database.ts'
 import { limitFaults } from './limits.ts'
+import { neighbourFaults } from './neighbours.ts'
+import { poolerFaults } from './pooler.ts'
 import { processFaults } from './processes.ts'
 import { providerFaults } from './provider.ts'
 import { queueFaults } from './queue.ts'
@@ -10,6 +14,10 @@ export const FAULTS: readonly Fault[] = [
   ...processFaults,
   ...databaseFaults,
   ...queueFaults,
+  ...backlogFaults,
   ...limitFaults,
+  ...clockFaults,
   ...providerFaults,
+  ...poolerFaults,
+  ...neighbourFaults,
 ]

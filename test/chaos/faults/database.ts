@@ -1,4 +1,5 @@
 /** A database that crashes, hangs, goes away or refuses: reliability A2, A11, F. */
+import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { anEmail } from '../../support/service.ts'
@@ -15,6 +16,27 @@ async function crash({ sql }: World): Promise<void> {
     `select pid ${OTHERS} and backend_type = 'client backend' limit 1`,
   )
   if (backend) process.kill(backend.pid, 'SIGKILL')
+}
+
+/** The whole server stops where it stands, as a machine does that hangs. @returns how it goes on. */
+async function freezeServer({ sql }: World): Promise<() => unknown> {
+  const [own] = await sql<{ pid: number }>('select pg_backend_pid() as pid')
+  const postmaster = await parentOf(own?.pid ?? 0)
+  const entries = await readdir('/proc')
+  const pids = entries.filter((name) => /^[0-9]+$/.test(name)).map(Number)
+  const parents = await Promise.all(pids.map(parentOf))
+  const server = [postmaster, ...pids.filter((_, at) => parents[at] === postmaster)]
+  const signal = (name: NodeJS.Signals): void => {
+    for (const pid of server) process.kill(pid, name)
+  }
+  signal('SIGSTOP')
+  return () => signal('SIGCONT')
+}
+
+/** Who started a process, as the kernel knows; 0 when it is gone. */
+async function parentOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/PPid:\s+(\d+)/.exec(status)?.[1] ?? 0)
 }
 
 const terminateAll = ({ sql }: World) => sql(`select pg_terminate_backend(pid) ${OTHERS}`).catch(() => {})
@@ -146,13 +168,23 @@ export const databaseFaults: readonly Fault[] = [
   }),
   lasting({ id: 'A11/full', words: 'max_connections exhausted', seconds: 8, own_server: true }, exhaust),
   lasting({ id: 'A11/readonly', words: 'a database that is read only', seconds: 8 }, readOnly),
-  lasting({ id: 'F/away', words: 'a database that is away', seconds: 41 }, async ({ toDatabase }) => {
-    toDatabase.weather('refuse')
-    toDatabase.cut()
-    return () => toDatabase.weather('calm')
-  }),
-  lasting({ id: 'F/lock', words: 'LOCK TABLE emails', seconds: 30 }, (world) => lockTable(world, 'emails')),
-  lasting({ id: 'F/lockjobs', words: 'LOCK TABLE of the jobs', seconds: 30 }, (world) =>
-    lockTable(world, 'pgboss.job'),
+  lasting(
+    { id: 'A11/stop', words: 'SIGSTOP to the whole database server', seconds: 20, own_server: true },
+    freezeServer,
   ),
+  ...[41, 300].map((seconds) =>
+    lasting({ id: `F/away${seconds}`, words: 'a database that is away', seconds }, async ({ toDatabase }) => {
+      toDatabase.weather('refuse')
+      toDatabase.cut()
+      return () => toDatabase.weather('calm')
+    }),
+  ),
+  ...[30, 120].flatMap((seconds) => [
+    lasting({ id: `F/lock${seconds}`, words: 'LOCK TABLE emails', seconds }, (world) =>
+      lockTable(world, 'emails'),
+    ),
+    lasting({ id: `F/lockjobs${seconds}`, words: 'LOCK TABLE of the jobs', seconds }, (world) =>
+      lockTable(world, 'pgboss.job'),
+    ),
+  ]),
 ]

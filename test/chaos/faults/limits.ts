@@ -1,30 +1,16 @@
-/** Races for one key, one quota, one bucket, one contact: reliability B1, B2, B3, B7. */
+/** Races for one key, one quota, one bucket, one contact: reliability B1 to B5, B7. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { anEmail, type TestTeam } from '../../support/service.ts'
-import { contradictions, settle } from '../account.ts'
-import type { Fault, Outcome } from '../fault.ts'
+import { deleteMatching } from '../../../db/emails/matching.ts'
+import { anEmail } from '../../support/service.ts'
+import { contradictions, counted, emailsOf, settle } from '../account.ts'
+import { type Fault, inTurn, meanwhile } from '../fault.ts'
 import { attempt, type Load } from '../load.ts'
-import { type World, within } from '../world.ts'
-
-/** What is counted where nothing has to be recovered from. */
-const counted = (accepted: number, over: number): Outcome => ({
-  accepted,
-  lost: 0,
-  repeated: 0,
-  after_answer: 0,
-  over,
-  recovered: 0,
-})
+import { slowCommits } from '../slow-commits.ts'
+import { within } from '../world.ts'
 
 const many = <T>(count: number, one: (nth: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, nth) => one(nth)))
-
-/** How many emails a team has. */
-async function stored({ sql }: World, { id }: TestTeam): Promise<number> {
-  const [row] = await sql<{ count: string }>('select count(*) as count from emails where team_id = $1', [id])
-  return Number(row?.count)
-}
 
 export const limitFaults: readonly Fault[] = [
   {
@@ -47,7 +33,11 @@ export const limitFaults: readonly Fault[] = [
         load.accepted.set(idempotency_key, [...told][0])
       }
       const account = await settle(world, load, { ended: performance.now() })
-      return { ...account, over: account.over + (await stored(world, team)) - load.accepted.size, limit: 30 }
+      return {
+        ...account,
+        over: account.over + (await emailsOf(world, team)) - load.accepted.size,
+        limit: 30,
+      }
     },
   },
   {
@@ -61,7 +51,7 @@ export const limitFaults: readonly Fault[] = [
           ? attempt(world, team, { emails: [1, 2, 3, 4, 5, 6, 7].map(() => anEmail()) }, '/v1/emails/batch')
           : attempt(world, team, anEmail()),
       )
-      const count = await stored(world, team)
+      const count = await emailsOf(world, team)
       return counted(count, Math.max(0, count - 100) + (await contradictions(world)))
     },
   },
@@ -77,11 +67,70 @@ export const limitFaults: readonly Fault[] = [
         while (performance.now() < end) await attempt(world, team, anEmail())
       })
       const seconds = (performance.now() - started) / 1_000
-      const count = await stored(world, team)
-      return {
-        ...counted(count, Math.max(0, count - Math.floor(50 + 10 * seconds))),
-        note: `${seconds.toFixed(1)} s`,
-      }
+      const count = await emailsOf(world, team)
+      return counted(count, Math.max(0, count - Math.floor(50 + 10 * seconds)), `${seconds.toFixed(1)} s`)
+    },
+  },
+  {
+    id: 'B4',
+    words:
+      'requests that are refused at each stage, commits of 0.2 s, kill -9 of an API every 0.7 s: none costs',
+    load: '16 clients for 8 s, then a burst of 50',
+    async run(world) {
+      const team = await world.team({ rate: 10, email_limit: 60 })
+      const refused: Record<string, unknown>[] = [
+        { subject: 5 },
+        { from: 'nobody' },
+        { headers: { 'Message-ID': 'x' } },
+        { reply_to: 'nobody' },
+        { from: 'hello@example.test' },
+        { template_id: randomUUID() },
+      ]
+      const full = await world.team({ email_limit: 0 })
+      const mend = await slowCommits(world, 0.2)
+      const begun = performance.now()
+      const work = many(16, async (nth) => {
+        while (performance.now() < begun + 8_000) {
+          await attempt(world, team, anEmail(inTurn(refused, nth)))
+          await attempt(world, full, anEmail())
+        }
+      })
+      await meanwhile(work, 700, (nth) => {
+        if (world.apis.every((api) => api.isUp())) inTurn(world.apis, nth).signal('SIGKILL')
+      })
+      await mend()
+      await within(30, () => world.apis.every((api) => api.isUp()))
+      const costs = (await emailsOf(world, team)) + (await emailsOf(world, full))
+      // Its bucket and its quota are as full as ever.
+      const answers = await many(50, () => attempt(world, team, anEmail()))
+      const wrong = answers.filter(({ status }) => status !== 201).length
+      return counted(await emailsOf(world, team), costs + wrong + (await contradictions(world)))
+    },
+  },
+  {
+    id: 'B5',
+    words: 'emails deleted while others are sent, at a quota that is full',
+    load: 'quota 30, 8 clients for 10 s',
+    async run(world) {
+      const team = await world.team({ email_limit: 30 })
+      const begun = performance.now()
+      let [accepted, most] = [0, 0]
+      const work = many(8, async () => {
+        while (performance.now() < begun + 10_000) {
+          const { status } = await attempt(world, team, anEmail())
+          if (status === 201) accepted += 1
+        }
+      })
+      let deleted = 0
+      await meanwhile(work, 100, async () => {
+        most = Math.max(most, await emailsOf(world, team))
+        const wanted = { filter: { status: 'sent' as const }, most: 5 }
+        deleted += await deleteMatching({ database: world.database, now: new Date() }, team.id, wanted)
+      })
+      const count = await emailsOf(world, team)
+      const over =
+        Math.max(0, most - 30) + Math.abs(accepted - deleted - count) + (await contradictions(world))
+      return counted(accepted, over, `${deleted} deleted, at most ${most} stored`)
     },
   },
   {

@@ -3,16 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn, meanwhile } from '../fault.ts'
 import { type Load, send } from '../load.ts'
+import { slowCommits } from '../slow-commits.ts'
 import { type World, within } from '../world.ts'
-
-/** Makes every commit of an email last. @returns how to end that. */
-async function slowCommits({ sql }: World, seconds: number): Promise<() => Promise<unknown>> {
-  await sql(`create function slow_commit() returns trigger language plpgsql as
-    'begin perform pg_sleep(${seconds}); return null; end'`)
-  await sql(`create constraint trigger slow_commit after insert on emails deferrable initially deferred
-    for each row execute function slow_commit()`)
-  return () => sql('drop function slow_commit cascade')
-}
 
 /** Rows that no client knows of: its answer was lost, and the repetition must have found them. */
 async function unknownRows({ sql }: World, teamId: string, { accepted }: Load): Promise<number> {
@@ -22,6 +14,15 @@ async function unknownRows({ sql }: World, teamId: string, { accepted }: Load): 
     [teamId, ids],
   )
   return Number(row?.count)
+}
+
+/** Copies that were begun after the thaw, of messages that another worker had begun with in the meantime. */
+function begunOnLostClaims({ relay }: World, { accepted }: Load, thawed: number): number {
+  const copies = [...accepted.values()].flatMap((id) => {
+    const all = relay.copies.get(id) ?? []
+    return all.slice(1).filter(({ began, by }) => began >= thawed && all[0]?.by !== by)
+  })
+  return copies.length
 }
 
 export const processFaults: readonly Fault[] = [
@@ -53,7 +54,7 @@ export const processFaults: readonly Fault[] = [
       const work = send(world, [team], 150 * scale, { connections: 16 })
       const { result: load } = await meanwhile(work, 700, (nth) => {
         // One is always left, however long the other takes to start.
-        if (world.apis.every((api) => api.base() !== '')) inTurn(world.apis, nth).signal('SIGKILL')
+        if (world.apis.every((api) => api.isUp())) inTurn(world.apis, nth).signal('SIGKILL')
       })
       await mend()
       const account = await settle(world, load, { ended: performance.now() })
@@ -89,18 +90,21 @@ export const processFaults: readonly Fault[] = [
   },
   {
     id: 'A8',
-    words: 'SIGTERM to every process in turn, every 2 s',
+    words: 'SIGTERM to every process in turn, every 2 s, once both of its kind are up',
     load: '1,000 singles, the relay takes 50 ms',
     async run(world, scale) {
       const team = await world.team()
       world.relay.manners(async (step) => void (step === 'dot' && (await sleep(50))))
-      const all = [...world.workers, ...world.apis]
       const work = send(world, [team], 1_000 * scale)
-      const { result: load } = await meanwhile(work, 2_000, (nth) => inTurn(all, nth).signal('SIGTERM'))
+      const { result: load } = await meanwhile(work, 2_000, (nth) => {
+        const kind = inTurn([world.workers, world.apis], nth)
+        // One is always left, however long the other takes to start.
+        if (kind.every((member) => member.isUp())) inTurn(kind, nth >> 1).signal('SIGTERM')
+      })
       return { ...(await settle(world, load, { ended: performance.now() })), limit: 60 }
     },
   },
-  ...[13, 30].map(
+  ...[13, 30, 300].map(
     (seconds): Fault => ({
       id: `B8/${seconds}`,
       words: `a worker frozen for ${seconds} s, then thawed`,
@@ -113,13 +117,12 @@ export const processFaults: readonly Fault[] = [
         const frozen = inTurn(world.workers, 0)
         frozen.signal('SIGSTOP')
         await sleep(seconds * 1_000)
+        const thawed = Date.now()
         frozen.signal('SIGCONT')
         const load = await work
-        return {
-          ...(await settle(world, load, { ended: performance.now() })),
-          allowed: inFlight(1),
-          limit: 30,
-        }
+        const account = await settle(world, load, { ended: performance.now() })
+        const late = begunOnLostClaims(world, load, thawed)
+        return { ...account, over: account.over + late, allowed: inFlight(1), limit: 30 }
       },
     }),
   ),
@@ -138,7 +141,7 @@ export const processFaults: readonly Fault[] = [
       await sleep(4_000)
       for (const worker of world.workers) worker.signal('SIGKILL')
       const load = await work
-      return { ...(await settle(world, load, { ended: performance.now() })), allowed: 4, limit: 60 }
+      return { ...(await settle(world, load, { ended: performance.now() })), allowed: inFlight(2), limit: 60 }
     },
   },
 ]

@@ -1,10 +1,11 @@
 /** A relay and a network that misbehave: reliability C and F. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { settle } from '../account.ts'
+import type { TestTeam } from '../../support/service.ts'
+import { emailsOf, settle } from '../account.ts'
 import type { Fault, Outcome } from '../fault.ts'
-import { send, sendBatches } from '../load.ts'
+import { attempt, insist, type Load, send, sendBatches } from '../load.ts'
 import type { Answer, Manners } from '../relay.ts'
-import type { World } from '../world.ts'
+import { type World, within } from '../world.ts'
 
 /** Misbehaves at one in so many. */
 const oneIn = (often: number, misbehave: Manners): Manners => {
@@ -44,15 +45,71 @@ const inTheWay = (
     await sleep(seconds * 1_000)
     mend()
     const account = await settle(world, load, { ended: performance.now() })
-    return { ...account, over: account.over + (await bounced(world, team.id)), limit }
+    return { ...account, over: account.over + (await emailsOf(world, team, 'bounced')), limit }
   },
 })
 
-/** Messages that were given up for what was not their fault. */
-async function bounced({ sql }: World, teamId: string): Promise<number> {
+/** A server that takes its time for one message in so many: each gets one copy, and every row is `sent`. */
+const patient = (id: string, seconds: number): Fault => ({
+  id,
+  words: `one final dot in fifty is answered after ${seconds} s`,
+  load: '100 singles',
+  async run(world, scale) {
+    const team = await world.team()
+    world.relay.manners(
+      oneIn(50, async (step) => {
+        if (step === 'dot') await sleep(seconds * 1_000)
+        return undefined
+      }),
+    )
+    const load = await send(world, [team], 100 * scale)
+    const count = load.accepted.size
+    await within(seconds + 30, async () => (await emailsOf(world, team, 'sent')) === count)
+    const account = await settle(world, load, { ended: performance.now() })
+    const unsent = count - (await emailsOf(world, team, 'sent'))
+    return { ...account, over: account.over + unsent + account.repeated }
+  },
+})
+
+/** How many seconds it is until a message's job is due; null while it has none that waits. */
+async function dueIn({ sql }: World, id: string): Promise<number | null> {
+  const [job] = await sql<{ seconds: string }>(
+    `select extract(epoch from start_after - now()) as seconds from pgboss.job
+      where name = 'deliver-email' and id = $1 and state < 'active'`,
+    [id],
+  )
+  return job ? Number(job.seconds) : null
+}
+
+/** Copies of messages whose answers are always lost. The tries are ten minutes apart; the clock is put forward. */
+async function loseAnswers(world: World, ids: readonly string[]): Promise<{ early: number }> {
+  let early = 0
+  const copies = (id: string): number => world.relay.copies.get(id)?.length ?? 0
+  for (const wanted of [1, 2, 3]) {
+    await within(60, () => ids.every((id) => copies(id) >= wanted))
+    for (const id of ids) {
+      let due: number | null = null
+      // After the third the message waits for a person, without a job that would ever be due.
+      await within(wanted === 3 ? 5 : 30, async () => {
+        due = await dueIn(world, id)
+        return due !== null
+      })
+      if (due !== null && due < 570) early += 1
+    }
+    await world.sql(
+      `update pgboss.job set start_after = now() where name = 'deliver-email' and state < 'active' and id = any($1)`,
+      [ids],
+    )
+  }
+  await sleep(5_000)
+  return { early }
+}
+
+/** What is in the timelines of a team's emails. */
+async function eventsOf({ sql }: World, { id }: TestTeam): Promise<number> {
   const [row] = await sql<{ count: string }>(
-    `select count(*) as count from emails where team_id = $1 and status = 'bounced'`,
-    [teamId],
+    'select count(*) as count from email_events where team_id = $1',
+    [id],
   )
   return Number(row?.count)
 }
@@ -80,12 +137,64 @@ export const providerFaults: readonly Fault[] = [
   rude({ id: 'C/nul', words: 'one answer in seven holds NULs and half characters' }, () =>
     oneIn(7, (step) => (step === 'dot' ? '451 4.3.0 \0\ufffd later' : undefined)),
   ),
-  rude({ id: 'F/dot', words: 'one final dot in a hundred is answered after 40 s', count: 200 }, () =>
-    oneIn(100, async (step) => {
-      if (step === 'dot') await sleep(40_000)
-      return undefined
-    }),
+  rude(
+    { id: 'C/endless', words: 'one answer in a hundred is a line without an end', ...{ count: 200 } },
+    () => oneIn(100, (step) => (step === 'rcpt' ? 'endless' : undefined)),
   ),
+  patient('F/dot40', 40),
+  patient('F/dot110', 110),
+  patient('F/dot540', 540),
+  {
+    id: 'F/taken',
+    words: 'a server that takes the mail and cuts the connection: three copies at most, ten minutes apart',
+    load: '5 singles, then 100',
+    async run(world, scale) {
+      const team = await world.team()
+      world.relay.manners((step) => (step === 'dot' ? 'reset' : undefined))
+      const cut = await send(world, [team], 5)
+      const ids = [...cut.accepted.values()]
+      const { early } = await loseAnswers(world, ids)
+      world.relay.manners(() => undefined)
+      const most = Math.max(...ids.map((id) => world.relay.copies.get(id)?.length ?? 0))
+      const load = await send(world, [team], 100 * scale)
+      const account = await settle(world, load, { ended: performance.now() })
+      return {
+        ...account,
+        over: account.over + early + Math.abs(most - 3),
+        note: `${most} copies`,
+        limit: 30,
+      }
+    },
+  },
+  {
+    id: 'F/policy',
+    words:
+      'one recipient refused by policy (550 5.7.1) among others that are taken: that email alone bounces',
+    load: '200 singles, one in twenty to that recipient',
+    async run(world, scale) {
+      const team = await world.team()
+      const refused = 'refused@example.org'
+      await attempt(world, team, { email: refused }, '/v1/contacts')
+      world.relay.manners((step, line) =>
+        step === 'rcpt' && line.includes(refused) ? '550 5.7.1 not from you' : undefined,
+      )
+      const load: Load = { accepted: new Map(), wrong: [] }
+      const unwanted: Load = { accepted: new Map(), wrong: [] }
+      for (let nth = 0; nth < 200 * scale; nth++) {
+        const [to, kind] = nth % 20 === 10 ? [refused, unwanted] : ['someone@example.org', load]
+        await insist(world, team, `${team.id}-${nth}`, kind, { to: [to] })
+      }
+      const account = await settle(world, load, { ended: performance.now() })
+      const count = unwanted.accepted.size
+      await within(30, async () => (await emailsOf(world, team, 'bounced')) === count)
+      const touched = await world.sql(
+        `select 1 from contacts where team_id = $1 and status <> 'subscribed'`,
+        [team.id],
+      )
+      const wrong = Math.abs((await emailsOf(world, team, 'bounced')) - count) + touched.length
+      return { ...account, over: account.over + wrong, limit: 30 }
+    },
+  },
   inTheWay(
     { id: 'C/frozen', words: 'a half-open network to the relay', seconds: 15, limit: 60 },
     ({ toRelay }) => {
@@ -100,17 +209,49 @@ export const providerFaults: readonly Fault[] = [
       return () => toRelay.weather('calm')
     },
   ),
-  inTheWay({ id: 'F/down', words: 'a relay that is down', seconds: 60, limit: 35 }, ({ toRelay }) => {
-    toRelay.weather('refuse')
-    toRelay.cut()
-    return () => toRelay.weather('calm')
-  }),
+  {
+    id: 'F/down',
+    words: 'a relay that is down for 60 s: no event for each try, no storm when it is back',
+    load: '600 in batches',
+    async run(world, scale) {
+      const team = await world.team()
+      world.toRelay.weather('refuse')
+      world.toRelay.cut()
+      const load = await sendBatches(world, team, 600 * scale)
+      const asked = world.toRelay.asked()
+      await sleep(60_000)
+      const probes = world.toRelay.asked() - asked
+      const events = await eventsOf(world, team)
+      world.toRelay.weather('calm')
+      const account = await settle(world, load, { ended: performance.now() })
+      // Each of the two workers asks every half minute at least, every few seconds at most.
+      const storm = Math.max(0, probes - 60)
+      const note = `${probes} connections tried, ${events} events meanwhile`
+      return { ...account, over: account.over + events + storm, note, limit: 15 }
+    },
+  },
   inTheWay(
     { id: 'F/setup', words: 'a relay that refuses our set-up (554 5.7.1)', seconds: 60, limit: 60 },
     refusing('554 5.7.1 relay access denied'),
   ),
+  {
+    id: 'F/refused',
+    words: 'a relay that refuses everything for 10 min (554 5.7.1), then mended: all sent, none bounced',
+    load: '1,000 in batches',
+    async run(world, scale) {
+      const team = await world.team()
+      world.relay.manners((step) => (step === 'rcpt' ? '554 5.7.1 relay access denied' : undefined))
+      const load = await sendBatches(world, team, 1_000 * scale)
+      await sleep(600_000)
+      world.relay.manners(() => undefined)
+      const account = await settle(world, load, { ended: performance.now() })
+      const bounced = await emailsOf(world, team, 'bounced')
+      const events = await eventsOf(world, team)
+      return { ...account, over: account.over + bounced, note: `${events} events meanwhile`, limit: 60 }
+    },
+  },
   inTheWay(
-    { id: 'F/slow', words: 'a relay that asks to slow down (421 at MAIL)', seconds: 20, limit: 120 },
+    { id: 'F/hurried', words: 'a relay that asks to slow down (421 at MAIL)', seconds: 20, limit: 120 },
     refusing('421 4.7.0 too fast'),
   ),
 ]

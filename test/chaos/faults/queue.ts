@@ -5,17 +5,21 @@ import { openProducer } from '../../../db/queue/boss.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { SMTP_REPORT_TOKEN } from '../../support/service.ts'
-import { settle } from '../account.ts'
+import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn } from '../fault.ts'
 import { insist, type Load, send, sendBatches } from '../load.ts'
-import { type World, within } from '../world.ts'
+import { largest } from '../measure.ts'
+import { type Start, type World, within } from '../world.ts'
+
+/** A worker with room for its work, and for nothing else. */
+const SMALL: Start = { argv: ['--max-old-space-size=128'] }
 
 /** Stops the workers, and starts others at the end. */
-async function withoutWorkers<T>(world: World, work: () => Promise<T>): Promise<T> {
+async function withoutWorkers<T>(world: World, work: () => Promise<T>, own: Start = {}): Promise<T> {
   const count = world.workers.length
   await Promise.all(world.workers.splice(0).map((worker) => worker.stop()))
   const done = await work()
-  const starts = Array.from({ length: count }, () => world.start('workers/main.ts'))
+  const starts = Array.from({ length: count }, () => world.start('workers/main.ts', own))
   world.workers.push(...(await Promise.all(starts)))
   return done
 }
@@ -153,6 +157,46 @@ export const queueFaults: readonly Fault[] = [
     },
   },
   {
+    id: 'A7/memory',
+    words: 'poison: a job that eats all memory of its worker, each time; the others are sent meanwhile',
+    load: '300 singles behind it',
+    async run(world, scale) {
+      const team = await world.team()
+      const poison: Load = { accepted: new Map(), wrong: [] }
+      const load = await withoutWorkers(
+        world,
+        async () => {
+          await insist(world, team, `memory-${team.id}`, poison)
+          const much = `('[' || repeat('[],', 6000000) || '[]]')::jsonb`
+          await world.sql(`update emails set tags = ${much} where team_id = $1`, [team.id])
+          return send(world, [team], 300 * scale)
+        },
+        SMALL,
+      )
+      const ended = performance.now()
+      const account = await settle(world, load, { ended })
+      const starts = world.workers.reduce((sum, worker) => sum + worker.starts(), 0)
+      // So long is its budget of retries that the rest of it is taken away here.
+      const id = [...poison.accepted.values()][0]
+      const isDead = async () => {
+        const spent = `update pgboss.job set retry_limit = retry_count
+          where name = 'deliver-email' and id = $1 and state <= 'active' returning 1`
+        await world.sql(spent, [id])
+        const dead = `select 1 from pgboss.job where name = 'deliver-email-dead' and source_id = $1`
+        return (await world.sql(dead, [id])).length > 0
+      }
+      const quarantined = await within(90, isDead)
+      await world.sql('delete from emails where id = $1', [id])
+      return {
+        ...account,
+        over: account.over + (quarantined ? 0 : 1),
+        note: `${starts - world.workers.length} deaths by then; it ends as a dead letter`,
+        allowed: inFlight(starts),
+        limit: 90,
+      }
+    },
+  },
+  {
     id: 'A10',
     words: 'a backlog, while the relay takes 5 s a mail',
     load: '5,000 in batches',
@@ -164,22 +208,10 @@ export const queueFaults: readonly Fault[] = [
         return undefined
       })
       const load = await sendBatches(world, team, 5_000 * scale)
-      const rss = await memory(world.workers.map((worker) => worker.pid()))
+      const rss = await largest(world.workers)
       slow = false
       const account = await settle(world, load, { ended: performance.now(), seconds: 300 * scale })
       return { ...account, note: `workers ${rss} MB at most`, limit: 300 * scale }
     },
   },
 ]
-
-/** The resident set of the largest of these processes, in MB. */
-async function memory(pids: readonly number[]): Promise<number> {
-  const { readFile } = await import('node:fs/promises')
-  const sizes = await Promise.all(
-    pids.map(async (pid) => {
-      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-      return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
-    }),
-  )
-  return Math.round(Math.max(0, ...sizes))
-}

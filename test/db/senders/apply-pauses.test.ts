@@ -4,6 +4,7 @@ import { applyReportedPauses } from '../../../db/senders/apply-pauses.ts'
 import { bookSends } from '../../../db/senders/pace.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { listSenders } from '../../../db/senders/show.ts'
+import { noteTrouble } from '../../../db/senders/trouble.ts'
 import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
 
@@ -82,4 +83,13 @@ t.test('a time ahead of ours counts as now', async (t) => {
   await sender('d')
   await apply(pause('d', 86_400))
   t.ok((await paused()).includes('d until 2026-03-01T12:05:00.000Z: since 86400'))
+})
+
+t.test('a send that fails during a pause that was reported does not shorten it', async (t) => {
+  await sender('f')
+  await apply(pause('f', 0, 3_600))
+  const trouble = { kind: 'connection' as const, words: 'ECONNREFUSED', began_at: later(1) }
+  const wait = await database.transaction((tx) => noteTrouble(tx, { key: 'f', ceiling: 10 }, trouble))
+  t.equal(wait, 3_600, 'what was in flight waits as long')
+  t.ok((await paused()).includes('f until 2026-03-01T13:00:00.000Z: since 0'))
 })

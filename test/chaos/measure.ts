@@ -1,0 +1,17 @@
+/** What processes weigh: memory and descriptors, as the kernel counts them (Linux). */
+import { readdir, readFile } from 'node:fs/promises'
+import type { Member } from './world.ts'
+
+/** The resident set of a process, in MB; 0 when it is gone. */
+export async function resident(member: Member): Promise<number> {
+  const status = await readFile(`/proc/${member.pid()}/status`, 'utf8').catch(() => '')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
+}
+
+/** The largest resident set of these processes, in whole MB. */
+export const largest = async (members: readonly Member[]): Promise<number> =>
+  Math.round(Math.max(0, ...(await Promise.all(members.map(resident)))))
+
+/** How many files, sockets and the like a process has open. */
+export const descriptors = async (member: Member): Promise<number> =>
+  (await readdir(`/proc/${member.pid()}/fd`).catch(() => [])).length

@@ -1,0 +1,10 @@
+/** A process whose clock is wrong by CHAOS_CLOCK_MS, for `node --import`. Timers keep their pace. */
+const wrong = Number(process.env.CHAOS_CLOCK_MS)
+const right = Date.now
+
+globalThis.Date = new Proxy(Date, {
+  construct: (target, given: [], made) =>
+    Reflect.construct(target, given.length === 0 ? [right() + wrong] : given, made),
+  get: (target, name) => (name === 'now' ? () => right() + wrong : Reflect.get(target, name)),
+  apply: () => new Date().toString(),
+})

@@ -1,0 +1,11 @@
+/** Commits that last, so that processes are killed in the midst of them. */
+import type { World } from './world.ts'
+
+/** Makes every commit of an email last. @returns how to end that. */
+export async function slowCommits({ sql }: World, seconds: number): Promise<() => Promise<unknown>> {
+  await sql(`create function slow_commit() returns trigger language plpgsql as
+    'begin perform pg_sleep(${seconds}); return null; end'`)
+  await sql(`create constraint trigger slow_commit after insert on emails deferrable initially deferred
+    for each row execute function slow_commit()`)
+  return () => sql('drop function slow_commit cascade')
+}

@@ -1,0 +1,59 @@
+/** The table of a run: what each fault has cost, on the terminal and in RESULTS.md. */
+import { writeFile } from 'node:fs/promises'
+import { cpus, release, totalmem } from 'node:os'
+import { join } from 'node:path'
+import type { Line } from './run.ts'
+
+const RESULTS = join(import.meta.dirname, 'RESULTS.md')
+
+const COLUMNS = [
+  '',
+  'fault',
+  'load',
+  'accepted',
+  'lost',
+  'repeated',
+  'after an answer',
+  'over a limit',
+  'recovered in',
+  '',
+]
+
+// A note may hold a provider's words, or an error's lines.
+const row = (cells: readonly (string | number)[]): string =>
+  `| ${cells.map((cell) => String(cell).replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`
+
+export const HEAD = [row(COLUMNS), row(COLUMNS.map(() => '---'))]
+
+export function rowOf({ fault, outcome, held }: Line): string {
+  const { accepted, lost, repeated, after_answer, over, recovered, allowed = 0, note = '' } = outcome
+  return row([
+    fault.id,
+    note === '' ? fault.words : `${fault.words} (${note})`,
+    fault.load,
+    accepted,
+    lost,
+    repeated,
+    `${after_answer} of ${allowed} allowed`,
+    over,
+    recovered === null ? 'never' : `${recovered.toFixed(1)} s`,
+    held ? 'held' : '**not held**',
+  ])
+}
+
+const INTRO = `# What \`npm run test:chaos\` found
+
+Two API and two worker processes over a PostgreSQL of their own, a database and processes of its own for each fault.
+*Repeated* are copies beyond the first of a message, *after an answer* those of messages that the relay had answered
+before: only a killed or frozen worker may cause these, for what it had in flight. *Recovered in* is the time from the
+end of the fault until all that was accepted had been taken.`
+
+/** Writes the table of a whole run. @param postgres the server's version. */
+export async function writeResults(lines: readonly Line[], postgres: string): Promise<void> {
+  const [cpu] = cpus()
+  const memory = Math.round(totalmem() / 1024 ** 3)
+  const date = new Date().toISOString().slice(0, 16).replace('T', ' ')
+  const machine = `${cpus().length} × ${cpu?.model.trim()}, ${memory} GB, ${process.platform} ${release()}`
+  const about = `${machine}; Node ${process.version}, PostgreSQL ${postgres}; ${date} UTC`
+  await writeFile(RESULTS, `${[INTRO, '', about, '', ...HEAD, ...lines.map(rowOf)].join('\n')}\n`)
+}
