@@ -15,6 +15,11 @@ import type { Field, Section } from '../section.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
 
+const importLink = (team: { id: string }) => ({
+  href: teamPath(team, 'contacts', 'import'),
+  label: 'Import from CSV',
+})
+
 function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
   const fields: Field[] = [
     { name: 'email', label: 'Part of the address', type: 'search' },
@@ -39,7 +44,7 @@ function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
     reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
     more: [
       { href: `${here}.csv?${search}`, label: 'CSV' },
-      ...(team.role === 'viewer' ? [] : [{ href: `${here}/import`, label: 'Import from CSV' }]),
+      ...(team.role === 'viewer' ? [] : [importLink(team)]),
     ],
   }
 }
@@ -101,6 +106,7 @@ const list: TeamPage = {
       reached === null
         ? null
         : { href: addressWith(request, { before: reached }), label: 'Look further back' }
+    const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
     const names = new Map(topics.map(({ id, name }) => [id, name]))
     return show({
       title: 'Contacts',
@@ -118,7 +124,7 @@ const list: TeamPage = {
             ],
           })),
           next: next ?? further,
-          ...(further ? { start: further } : {}),
+          ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
           empty: further
             ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
             : Object.values(search).some(Boolean)
