@@ -82,6 +82,24 @@ export async function contactFurther(
   return row?.id ?? null
 }
 
+const recipientRow = object({
+  email: string().defined(),
+  identity: string().defined(),
+  suppression: string().defined().nullable(),
+})
+export type RecipientContact = InferType<typeof recipientRow>
+
+/** Those of a team's contacts that have one of these identities. */
+export async function contactsWithIdentities(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+): Promise<readonly RecipientContact[]> {
+  return tx.any(sql.type(recipientRow)`
+    select email, identity, suppression from contacts
+    where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')}) order by identity`)
+}
+
 const emailRow = object({
   id: string().defined(),
   subject: string().defined(),

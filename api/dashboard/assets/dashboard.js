@@ -40,6 +40,7 @@ const isInUse = (section) =>
   section.contains(document.activeElement) || section.contains(window.getSelection()?.anchorNode ?? null)
 
 async function refresh() {
+  if (!document.querySelector('section[data-live][id]')) return
   const answer = await fetch(location.href, { headers: { Accept: 'text/html' } })
   if (!answer.ok || answer.redirected) return
   const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html')

@@ -1,13 +1,15 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
 import { record } from '../../../db/audit/record.ts'
+import { contactsWithIdentities, type RecipientContact } from '../../../db/contacts/search.sql.ts'
 import { EMAIL } from '../../../db/delivery/channel.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { acceptEmails } from '../../../db/emails/accept.ts'
+import { recipientIdentity } from '../../../db/emails/recipients.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { status, text, time } from '../cell.ts'
+import { type Cell, status, text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
 import { LINK_TAG } from '../mail-link.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
@@ -26,7 +28,8 @@ const emailOf = async ({ team, params, now }: TeamRequest, deps: PageDeps): Prom
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id ?? '', ...rest)
 
-function facts(email: ShownEmail, { team, now }: TeamRequest): Section {
+function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest): Section {
+  const contact = email.to_emails.length === 1 ? [...contacts.values()][0] : undefined
   const template = email.template_id
   return {
     kind: 'facts',
@@ -35,7 +38,13 @@ function facts(email: ShownEmail, { team, now }: TeamRequest): Section {
     facts: [
       { label: 'Status', cell: status(email.status) },
       { label: 'From', cell: text(email.from_address) },
-      { label: 'To', cell: text(email.to_emails.join(', ')) },
+      {
+        label: 'To',
+        cell: text(
+          email.to_emails.join(', '),
+          contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
+        ),
+      },
       ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
       { label: 'Accepted', cell: time(email.created_at, now) },
       ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
@@ -60,16 +69,46 @@ function facts(email: ShownEmail, { team, now }: TeamRequest): Section {
   }
 }
 
-function recipients(email: ShownEmail, { team }: TeamRequest): Section {
+type Contacts = ReadonlyMap<string, RecipientContact>
+
+/** The contacts among the recipients, by identity. */
+async function contactsOf(
+  email: ShownEmail,
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Contacts> {
+  const identities = email.to_emails.map(recipientIdentity)
+  const contacts = await contactsWithIdentities(database, team.id, identities)
+  return new Map(contacts.map((contact) => [contact.identity, contact]))
+}
+
+/** Who of the recipients should get nothing more, with the way to the cause and to lifting it. */
+function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
+  const alerts = [...contacts.values()]
+    .filter(({ suppression }) => suppression !== null)
+    .map(({ email, suppression }) => ({
+      tone: 'warn' as const,
+      title: `${email} is suppressed: it ${suppression === 'bounced' ? 'sent mail back' : 'complained'}`,
+      link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
+    }))
+  return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Suppressed', calm: '', alerts }]
+}
+
+function recipients(email: ShownEmail, contacts: Contacts, { team }: TeamRequest): Section {
+  const contactCell = (address: string): Cell => {
+    const contact = contacts.get(recipientIdentity(address))
+    return contact ? text('Show', { href: teamPath(team, 'contacts', contact.email) }) : text(null)
+  }
   return {
     kind: 'table',
     title: 'Recipients',
-    columns: [{ label: 'Address' }, { label: 'What became of it' }, { label: 'In the server’s words' }],
+    columns: ['Address', 'What became of it', 'In the server’s words', 'Contact'].map((label) => ({ label })),
     rows: outcomesOf(email).map(({ address, outcome, words }) => ({
       cells: [
         text(address, { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}` }),
         status(outcome),
         text(words),
+        contactCell(address),
       ],
     })),
     empty: '',
@@ -168,6 +207,7 @@ const page: TeamPage = {
     const { team, now } = request
     const email = await emailOf(request, deps)
     const alerts = waitingAlerts(email, now)
+    const contacts = await contactsOf(email, request, deps)
     const link = { href: here(request, 'content'), label: 'Open what it holds' }
     const body: Section[] = team.member
       ? content(email, request)
@@ -186,9 +226,10 @@ const page: TeamPage = {
         ...(alerts.length > 0
           ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
           : []),
-        facts(email, request),
+        facts(email, contacts, request),
         ...(await actions(email, request, deps)),
-        ...(email.to_emails.length > 1 ? [recipients(email, request)] : []),
+        ...suppressed(contacts, request),
+        ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
         {
           kind: 'timeline',
           id: 'timeline',

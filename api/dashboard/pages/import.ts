@@ -85,6 +85,8 @@ const progress: TeamPage = {
     const { id, file_name, records, done, refused } = await showImport(database, team.id, params.id ?? '')
     const here = teamPath(team, 'contacts', 'imports', id)
     const finished = done === records
+    const stored = plural(records - refused.length, 'contact')
+    // All of it keeps up by itself, the last part too.
     const sections: Section[] = [
       {
         kind: 'tiles',
@@ -104,29 +106,39 @@ const progress: TeamPage = {
           },
         ],
       },
-      ...(refused.length === 0
-        ? []
-        : [
-            {
-              kind: 'actions' as const,
-              links: [{ href: `${here}/refused.csv`, label: 'Refused records as CSV' }],
-            },
-            {
-              kind: 'table' as const,
-              title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
-              columns: [{ label: 'Record', number: true }, { label: 'Why' }],
-              rows: refused.slice(0, SHOWN).map(({ record: at, message }) => ({
-                cells: [number(at + 1), text(message)],
-              })),
-              empty: '',
-            },
-          ]),
+      {
+        kind: 'alerts',
+        id: 'outcome',
+        live: !finished,
+        calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
+        alerts: [
+          ...(finished ? [{ tone: 'good' as const, title: `${stored} stored.` }] : []),
+          ...(refused.length === 0
+            ? []
+            : [
+                {
+                  tone: 'bad' as const,
+                  title: `${plural(refused.length, 'record')} refused`,
+                  text: 'The file has each with its line and the reason: mend them and import it again.',
+                  link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
+                },
+              ]),
+        ],
+      },
+      {
+        kind: 'table',
+        id: 'refused',
+        live: !finished,
+        title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
+        columns: [{ label: 'Record', number: true }, { label: 'Why' }],
+        rows: refused.slice(0, SHOWN).map(({ record: at, message }) => ({
+          cells: [number(at + 1), text(message)],
+        })),
+        empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
+      },
     ]
     return show({
       title: file_name,
-      lead: finished
-        ? `${plural(records - refused.length, 'contact')} stored.`
-        : 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
       back: { href: teamPath(team, 'contacts', 'import'), label: 'Import contacts' },
       sections,
     })

@@ -2,7 +2,7 @@
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { dayBefore } from '../../../db/figures/count.ts'
 import { type FigureRow, figuresSince, stuckEmails } from '../../../db/figures/figures.sql.ts'
-import { pausedSenders } from '../../../db/senders/senders.sql.ts'
+import { listSenders, type ShownSender } from '../../../db/senders/show.ts'
 import { showTeam } from '../../../db/teams/view.ts'
 import { duration, plural, utc } from '../cell.ts'
 import { chartOf, daysOf, tableOf } from '../chart.ts'
@@ -47,6 +47,14 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
   ]
 }
 
+/** A sender that takes nothing: between two probes, or while the next one is on its way. */
+const senderAlerts = ({ key, state, paused_until, reason }: ShownSender): Alert[] => {
+  if (state !== 'paused' && state !== 'probing') return []
+  const when = paused_until === null ? 'for now: it is being tried again' : `until ${utc(paused_until)}`
+  const title = `Nothing goes out through ${key} ${when}`
+  return [{ tone: 'bad', title, text: reason ?? 'It gave no reason.' }]
+}
+
 /** What needs a person. */
 async function alertsOf(
   { team, now }: TeamRequest,
@@ -55,18 +63,12 @@ async function alertsOf(
 ): Promise<Alert[]> {
   const emails = teamPath(team, 'emails')
   const stuck = await stuckEmails(database, team.id, new Date(now.getTime() - LONG))
-  const paused = await pausedSenders(database)
+  const senders = await listSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
   const queued = { href: `${emails}?status=queued`, label: 'Look at them' }
   const waiting = stuck.waiting - stuck.given_up
   return [
-    ...paused.map(
-      ({ key, paused_until, pause_reason }): Alert => ({
-        tone: 'bad',
-        title: `Nothing goes out through ${key} until ${utc(paused_until)}`,
-        text: pause_reason ?? 'It gave no reason.',
-      }),
-    ),
+    ...senders.flatMap(senderAlerts),
     ...(stuck.given_up > 0
       ? [
           {

@@ -12,6 +12,8 @@ import { countFigures } from '../../../db/figures/count.ts'
 import { linkFor } from '../../../db/people/members.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker } from '../../support/worker.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
 const FLAGS = [
@@ -38,7 +40,7 @@ async function journeys(browser: Browser): Promise<void> {
   const dns = new Map<string, string[]>()
   const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
   const { call, database, base } = service
-  const team = await makeTeam(service, { plan: 'free' })
+  const team = await makeTeam(service, { plan: 'free', contact_limit: 2_000 })
   const home = `${base}/dashboard`
   const here = `${home}/teams/${team.id}`
 
@@ -83,21 +85,29 @@ async function journeys(browser: Browser): Promise<void> {
     await page.waitForLoadState()
   }
 
-  t.test('from a recipient’s address to the reason in two clicks; the suppression is lifted', async (t) => {
-    const { page } = await signIn(t)
-    page.on('dialog', (dialog) => void dialog.accept())
-    await page.getByRole('link', { name: 'Emails', exact: true }).first().click()
-    await page.getByLabel('Recipient').fill('gone@example.org')
-    await submit(page, 'Find')
-    await page.getByRole('link', { name: 'Your invoice' }).click()
-    t.match(await page.locator('#timeline').innerText(), /It came back[\s\S]*550 5\.1\.1 no such user/)
-    await page.goto(`${here}/contacts/gone@example.org`)
-    t.match(await page.locator('main').innerText(), 'permanent bounce')
-    await page.getByText('Lift the suppression').first().click()
-    await page.getByLabel('Reason').fill('the mailbox is back')
-    await submit(page, 'Lift the suppression')
-    t.match(await page.locator('main').innerText(), /The suppression is lifted[\s\S]*subscribed/)
-  })
+  t.test(
+    'from a recipient’s address to the reason in two clicks; the suppression is lifted, the email sent again',
+    async (t) => {
+      const { page } = await signIn(t)
+      page.on('dialog', (dialog) => void dialog.accept())
+      await page.getByRole('link', { name: 'Emails', exact: true }).first().click()
+      await page.getByLabel('Recipient').fill('gone@example.org')
+      await submit(page, 'Find')
+      await page.getByRole('link', { name: 'Your invoice' }).click()
+      t.match(await page.locator('#timeline').innerText(), /It came back[\s\S]*550 5\.1\.1 no such user/)
+      await page.getByRole('link', { name: 'The contact, and how to lift it' }).click()
+      t.match(await page.locator('main').innerText(), 'permanent bounce')
+      await page.getByText('Lift the suppression').first().click()
+      await page.getByLabel('Reason').fill('the mailbox is back')
+      await submit(page, 'Lift the suppression')
+      t.match(await page.locator('main').innerText(), /The suppression is lifted[\s\S]*subscribed/)
+      await page.getByRole('link', { name: 'Your invoice' }).click()
+      await submit(page, 'Send it again')
+      t.match(await page.locator('.notice').innerText(), 'It is tried again now.')
+      t.match(await page.locator('#facts').innerText(), /Status\s+queued/)
+      t.match(await page.locator('#timeline').innerText(), 'It was requeued')
+    },
+  )
 
   t.test('a domain is added, lacks its record, and is verified once DNS has it', async (t) => {
     const { page } = await signIn(t)
@@ -149,6 +159,64 @@ async function journeys(browser: Browser): Promise<void> {
     await used.waitFor({ timeout: 15_000 })
     t.ok(await used.count(), 'without a reload')
   })
+
+  t.test(
+    'the relay is down: the overview says so in its words; paused, mended and resumed, all goes out',
+    async (t) => {
+      let words: string | undefined = '554 5.3.2 Closed for repairs'
+      const sink = await startSmtpSink(t, { onConnect: () => words })
+      const worker = await startWorker(t, service, { smtp_url: sink.url })
+      const { page } = await signIn(t)
+      page.on('dialog', (dialog) => void dialog.accept())
+      const alert = page.locator('#needs', { hasText: 'Closed for repairs' })
+      await alert.waitFor({ timeout: 30_000 })
+      t.match(await alert.innerText(), `Nothing goes out through smtp:127.0.0.1:${sink.port}`)
+      await page.getByRole('link', { name: 'Queues', exact: true }).click()
+      const queue = page.locator('tr', { hasText: 'deliver-email' })
+      await queue.getByRole('button', { name: 'Pause' }).click()
+      t.match(await queue.innerText(), 'deliver-email, paused')
+      words = undefined
+      await queue.getByRole('button', { name: 'Resume' }).click()
+      t.notMatch(await queue.innerText(), 'paused')
+      await page.getByRole('link', { name: 'Senders', exact: true }).click()
+      const sender = page.locator('tr', { hasText: `smtp:127.0.0.1:${sink.port}` })
+      if (await sender.getByRole('button', { name: 'Resume now' }).count())
+        await sender.getByRole('button', { name: 'Resume now' }).click()
+      await page.goto(`${here}/emails?status=queued`)
+      await page.getByText('No email matches.').waitFor({ timeout: 60_000 })
+      t.ok(sink.messages().length > 0)
+      await page.goto(here)
+      t.match(await page.locator('#needs').innerText(), /^((?!Nothing goes out)[\s\S])*$/)
+      await worker.stop()
+    },
+  )
+
+  t.test(
+    '1,000 contacts come from a file with ten bad lines, and these come back with their reasons',
+    async (t) => {
+      const lines = Array.from({ length: 1_010 }, (_, at) =>
+        at % 101 === 7 ? `no address ${at},Graz` : `person${at}@example.net,Graz`,
+      )
+      const { page } = await signIn(t)
+      await page.goto(`${here}/contacts`)
+      await page.getByRole('link', { name: 'Import from CSV' }).click()
+      const buffer = Buffer.from(`email,city\n${lines.join('\n')}\n`)
+      await page.getByLabel('CSV file').setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
+      await submit(page, 'Import')
+      t.match(await page.locator('#progress').innerText(), '0 of 1,010')
+      const worker = await startWorker(t, service)
+      await page.locator('#progress', { hasText: '1,010 of 1,010' }).waitFor({ timeout: 30_000 })
+      t.match(await page.locator('#outcome').innerText(), /1,000 contacts stored[\s\S]*10 records refused/)
+      const download = page.waitForEvent('download')
+      await page.getByRole('link', { name: 'Refused records as CSV' }).click()
+      const refused = readFileSync(await (await download).path(), 'utf8')
+        .trim()
+        .split('\r\n')
+      t.equal(refused.length, 11)
+      t.match(refused[1], /^no address 7,Graz,9,.*email address/)
+      await worker.stop()
+    },
+  )
 
   t.test('without JavaScript everything works still', async (t) => {
     const { page } = await signIn(t, { javaScriptEnabled: false }, 'plain@example.com')
