@@ -97,6 +97,19 @@ t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’
   )
 })
 
+t.test('what a module exports, another one uses', async (t) => {
+  const files = await sources('api', 'workers', 'db', 'test')
+  const unused = all.flatMap(({ file, text }) =>
+    [...text.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)]
+      .map(([, name]) => name ?? '')
+      .filter(
+        (name) => !files.some((other) => other.file !== file && new RegExp(`\\b${name}\\b`).test(other.text)),
+      )
+      .map((name) => `${file}: ${name}`),
+  )
+  t.strictSame(unused, [])
+})
+
 t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {
   const pure = /^db\/text\/|\/(status|bucket|period|content)\.ts$/
   const impure = /^slonik|^pg|config\.ts$|pool\.ts$|\.sql\.ts$/

@@ -78,11 +78,12 @@ const workerSettings = object({
   WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
-  /** For how many days reports, and a message's events, body and row are kept; unset: for ever. */
+  /** For how many days reports, a message's events, body and row, and senders' events are kept; unset: for ever. */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),
   RETENTION_DAYS_BODIES: wholeNumber(1, 3_650),
   RETENTION_DAYS_MESSAGES: wholeNumber(1, 3_650),
+  RETENTION_DAYS_SENDERS: wholeNumber(1, 3_650).default(365),
   /** Where GET /health and GET /ready are answered; without it this worker listens nowhere. 0 picks a port. */
   HEALTH_PORT: wholeNumber(0, 65_535),
 })
@@ -99,6 +100,7 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   events: settings.RETENTION_DAYS_EVENTS,
   bodies: settings.RETENTION_DAYS_BODIES ?? null,
   messages: settings.RETENTION_DAYS_MESSAGES ?? null,
+  senders: settings.RETENTION_DAYS_SENDERS,
 })
 
 /** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */

@@ -66,7 +66,7 @@ export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({
 })
 
 /** Words that stand for a missing value. */
-export const faint = (words: string): Cell => ({ text: words, tone: 'plain' })
+const faint = (words: string): Cell => ({ text: words, tone: 'plain' })
 
 /** A number with separators, at the right. */
 export const number = (value: number | null, more: Partial<Cell> = {}): Cell => ({
@@ -105,6 +105,3 @@ export const status = (word: string, more: Partial<Cell> = {}): Cell => ({
   tone: TONES[word] ?? 'plain',
   ...more,
 })
-
-/** The colour of a status. */
-export const toneOf = (word: string): Tone => TONES[word] ?? 'plain'

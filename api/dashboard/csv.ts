@@ -6,13 +6,13 @@ import { Readable } from 'node:stream'
 import { type PageAnswer, raw } from './page.ts'
 
 /** One cell, quoted where it has to be. */
-export function csvCell(value: string): string {
+function csvCell(value: string): string {
   const tame = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame
 }
 
 /** One line. */
-export const csvLine = (cells: readonly (string | null)[]): string =>
+const csvLine = (cells: readonly (string | null)[]): string =>
   `${cells.map((cell) => csvCell(cell ?? '')).join(',')}\r\n`
 
 /** A file of rows as they come. */

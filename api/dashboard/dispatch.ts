@@ -1,7 +1,8 @@
 /**
  * The dashboard's own dispatcher: asset or page → session → origin and token → rights → handler → HTML.
- * Promises: only those whom its access names get a page. A POST counts only from our own pages. Every answer
- * carries the security headers. A fault of ours is a page too, and tells nothing but the request's id.
+ * Promises: only those whom its access names get a page. A POST counts only from our own pages, and its form within
+ * the process's bounds for bodies, a person's own. Every answer carries the security headers. A fault of ours is a page
+ * too, and tells nothing but the request's id.
  */
 
 import type { Context, Middleware } from 'koa'
@@ -9,7 +10,7 @@ import { Refusal } from '../../db/errors.ts'
 import { reaches } from '../../db/people/roles.ts'
 import { type Person, personOfSession } from '../../db/people/sign-in.ts'
 import { teamById } from '../../db/teams/teams.sql.ts'
-import { readBytes } from '../input.ts'
+import type { Body } from '../bodies.ts'
 import type { Deps } from '../route.ts'
 import { type Assets, readAssets } from './assets.ts'
 import { BASE } from './base.ts'
@@ -98,11 +99,15 @@ async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
 }
 
 /** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
-async function readForm({ ctx, request, person }: Visit, { secrets }: PageDeps): Promise<URLSearchParams> {
+async function readForm(
+  { ctx, request, person }: Visit,
+  { secrets }: PageDeps,
+  { bytes }: Body,
+): Promise<URLSearchParams> {
   const foreign = () =>
     new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
-  const form = await formOf(ctx, await readBytes(ctx.req, { limit: FORM_LIMIT }))
+  const form = await formOf(ctx, await bytes(FORM_LIMIT))
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) throw foreign()
   for (const value of form.values()) {
     if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')
@@ -163,6 +168,9 @@ async function tellOnPage(dashboard: Dashboard, visit: Visit, fault: Fault): Pro
   return true
 }
 
+/** Whose forms count together: a person's own; those of all who have not signed in. */
+const ownerOf = ({ person }: Visit): string => (person ? `dashboard:${person.user_id}` : 'dashboard')
+
 async function serve(
   dashboard: Dashboard,
   visit: Visit,
@@ -175,11 +183,14 @@ async function serve(
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
     if (found === 'other method') throw new Refusal('method_not_allowed', 'this page is not asked for so')
     if (found === null) throw nothingHere()
-    if (ctx.method === 'POST') request.form = await readForm(visit, deps)
-    send(dashboard, visit, await answerOf(found.page, visit, deps))
+    await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
+      if (ctx.method === 'POST') request.form = await readForm(visit, deps, body)
+      send(dashboard, visit, await answerOf(found.page, visit, deps))
+    })
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)
     if (await tellOnPage(dashboard, visit, fault)) return
+    if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
     sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
   }
 }

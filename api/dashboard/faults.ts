@@ -5,7 +5,7 @@ import type { Log } from '../../db/process/log.ts'
 import { STATUS } from '../errors.ts'
 import type { View } from './section.ts'
 
-export type Fault = { status: number; title: string; words: string }
+export type Fault = { status: number; title: string; words: string; retry_after?: number | undefined }
 
 const TITLES: Record<number, string> = {
   400: 'That did not work',
@@ -20,7 +20,7 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (error instanceof Refusal) {
     const status = STATUS[error.code]
     const words = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
-    return { status, title: TITLES[status] ?? 'That did not work', words }
+    return { status, title: TITLES[status] ?? 'That did not work', words, retry_after: error.retry_after }
   }
   if (isTooSlow(error)) {
     log.warn({ err: error }, 'a page took too long')

@@ -101,7 +101,7 @@ function parameters({ path, query, about }: Route) {
 }
 
 /** The schema of a route's body: of one object, or of a batch of them. */
-export function bodySchema({ body, about }: Route): JsonSchema | null {
+function bodySchema({ body, about }: Route): JsonSchema | null {
   if (!body) return null
   const one = objectSchemaOf(body.schema, about?.notes ?? {})
   if (!body.batch) return one

@@ -1,6 +1,6 @@
 /** Verbs of `contact`: a team's contacts, and what suppresses them. */
-import { record } from '../audit/record.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../contacts/contacts.sql.ts'
+import { erasureHash } from '../contacts/erased.ts'
 import { liftSuppression, showContact } from '../contacts/lift.ts'
 import { erasePerson } from '../retention/erase.ts'
 import { teamOrRefusal } from '../teams/view.ts'
@@ -44,12 +44,10 @@ export const verbs: Verbs = (contact, admin) => {
     .requiredOption('--reason <text>', 'why, for the audit log')
     .action(
       answer((team: string, identity: string, { reason }: { reason: string }) =>
-        admin.transaction(async (at) => {
-          const contact = await liftSuppression(at, team, { identity, reason })
-          const deed = { team_id: team, action: 'contact.lift', subject: contact.email, detail: reason }
-          await record({ ...at, actor: 'cli' }, deed)
-          return contact
-        }),
+        admin.change(
+          (at) => liftSuppression(at, team, { identity, reason }),
+          ({ email }) => ({ team_id: team, action: 'contact.lift', subject: email, detail: reason }),
+        ),
       ),
     )
 
@@ -60,8 +58,14 @@ export const verbs: Verbs = (contact, admin) => {
     .argument('<email>', 'the address', emailIdentity)
     .action(
       answer(async (team: string, identity: string) => {
-        const deps = { database: await admin.database(), secrets: await admin.secrets(), now: admin.now }
-        return erasePerson(deps, team, identity)
+        const secrets = await admin.secrets()
+        // Told before it is begun, since it takes many transactions; by the hash, as the address must not stay.
+        const subject = erasureHash(secrets, team, identity).toString('hex')
+        await admin.change(
+          ({ tx }) => teamOrRefusal(tx, team),
+          () => ({ team_id: team, action: 'contact.erase', subject }),
+        )
+        return erasePerson({ database: await admin.database(), secrets, now: admin.now }, team, identity)
       }),
     )
 }

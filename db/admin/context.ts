@@ -5,6 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Actor, Deed } from '../audit/record.ts'
 import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Database } from '../postgres/pool.ts'
@@ -14,6 +15,9 @@ import type { Producer } from '../queue/boss.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
+/** Who acts, in the audit trail. */
+export const ACTOR: Actor = 'cli'
+
 export type Admin = {
   now: Date
   /** A DNS server to ask in place of the system's. */
@@ -21,7 +25,10 @@ export type Admin = {
   /** The address that recipients reach the service at. */
   publicUrl: string | undefined
   database(): Promise<Database>
-  transaction<T>(work: (at: At) => Promise<T>): Promise<T>
+  /** For work that records itself in the audit trail. */
+  transaction<T>(work: (at: At & { actor: Actor }) => Promise<T>): Promise<T>
+  /** For any other change: the audit trail tells of it in the same transaction; null, when nothing was changed. */
+  change<T>(work: (at: At) => Promise<T>, deed: (value: T) => Deed | null): Promise<T>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
   secrets(): Promise<Secrets>
@@ -87,12 +94,21 @@ export function createAdmin(): Admin {
     const { openSecrets } = await import('../process/canary.ts')
     return openSecrets(await database.get(), keys)
   })
+  const transaction: Admin['transaction'] = async (work) =>
+    (await database.get()).transaction((tx) => work({ tx, now, actor: ACTOR }))
   return {
     now,
     dnsServer: settings.DNS_SERVER,
     publicUrl: settings.PUBLIC_URL,
     database: database.get,
-    transaction: async (work) => (await database.get()).transaction((tx) => work({ tx, now })),
+    transaction,
+    change: (work, deedOf) =>
+      transaction(async (at) => {
+        const value = await work(at)
+        const deed = deedOf(value)
+        if (deed !== null) await (await import('../audit/record.ts')).record(at, deed)
+        return value
+      }),
     queue: queue.get,
     secrets: secrets.get,
     url: () => known,

@@ -1,10 +1,10 @@
 /** Verbs of `domain`: a team's sending domains. */
-import { record } from '../audit/record.ts'
 import { addDomain, domainView, removeDomain } from '../domains/add.ts'
 import { domainsOfTeam } from '../domains/domains.sql.ts'
 import { rekeyDomain } from '../domains/rekey.ts'
 import { createTxtLookup, type Verification, verifyDomain } from '../domains/verify.ts'
 import { teamOrRefusal } from '../teams/view.ts'
+import { ACTOR } from './context.ts'
 import { uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -19,8 +19,12 @@ export const verbs: Verbs = (domain, admin) => {
     .option('--verified', 'take it as verified without looking at DNS', false)
     .action(
       answer(async (team: string, name: string, { verified }: { verified: boolean }) => {
-        const deps = { tx: await admin.database(), secrets: await admin.secrets(), now: admin.now }
-        return domainView(await addDomain(deps, team, { name, verified }))
+        const secrets = await admin.secrets()
+        const row = await admin.change(
+          (at) => addDomain({ ...at, secrets }, team, { name, verified }),
+          ({ name, status }) => ({ team_id: team, action: 'domain.add', subject: name, detail: status }),
+        )
+        return domainView(row)
       }),
     )
 
@@ -36,7 +40,8 @@ export const verbs: Verbs = (domain, admin) => {
     .action(
       answer(async (team: string, name: string) => {
         const lookupTxt = await createTxtLookup(admin.dnsServer)
-        return verifyDomain({ database: await admin.database(), lookupTxt, now: admin.now }, team, name)
+        const deps = { database: await admin.database(), lookupTxt, now: admin.now, actor: ACTOR }
+        return verifyDomain(deps, team, name)
       }, isVerified),
     )
 
@@ -48,15 +53,14 @@ export const verbs: Verbs = (domain, admin) => {
     .action(
       answer(async (team: string, name: string) => {
         const secrets = await admin.secrets()
-        return admin.transaction(async (at) => {
-          const row = await rekeyDomain({ tx: at.tx, secrets }, team, name)
-          const detail = row.next_dkim_selector ?? ''
-          await record(
-            { ...at, actor: 'cli' },
-            { team_id: team, action: 'domain.rekey', subject: row.name, detail },
-          )
-          return domainView(row)
-        })
+        const row = await admin.change(
+          ({ tx }) => rekeyDomain({ tx, secrets }, team, name),
+          ({ name, next_dkim_selector }) => ({
+            ...{ team_id: team, action: 'domain.rekey', subject: name },
+            detail: next_dkim_selector ?? '',
+          }),
+        )
+        return domainView(row)
       }),
     )
 
@@ -67,7 +71,10 @@ export const verbs: Verbs = (domain, admin) => {
     .argument('<name>', 'the domain')
     .action(
       answer(async (team: string, name: string) => {
-        const row = await admin.transaction(({ tx }) => removeDomain(tx, team, name))
+        const row = await admin.change(
+          ({ tx }) => removeDomain(tx, team, name),
+          ({ name }) => ({ team_id: team, action: 'domain.remove', subject: name }),
+        )
         return { id: row.id, name: row.name, removed: true }
       }),
     )

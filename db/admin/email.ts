@@ -78,7 +78,10 @@ export const verbs: Verbs = (email, admin) => {
     .argument('<id>', 'id of the email', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const { created_at } = await admin.transaction((at) => removeEmail(at, team, id))
+        const { created_at } = await admin.change(
+          (at) => removeEmail(at, team, id),
+          () => ({ team_id: team, action: 'email.delete', subject: id }),
+        )
         return { id, created_at, deleted: true }
       }),
     )

@@ -1,9 +1,9 @@
 /** Verbs of `key`: a team's API keys. */
-
-import { record } from '../audit/record.ts'
 import { keysOfTeam, revokeKey, SCOPES } from '../credentials/credentials.sql.ts'
 import { issueKey } from '../credentials/issue.ts'
+import { displayPrefix } from '../credentials/token.ts'
 import { Refusal } from '../errors.ts'
+import type { At } from '../postgres/pool.ts'
 import { commaList } from '../process/config.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { instant, uuid } from './input.ts'
@@ -23,7 +23,13 @@ export const verbs: Verbs = (key, admin) => {
     .action(
       answer(async (team: string, { name, scopes, domain = undefined, expires = undefined }: KeyOptions) => {
         const request = { name, scopes, domain: domain ?? null, expires_at: expires ?? null }
-        return admin.transaction((at) => issueKey(at, team, request))
+        return admin.change(
+          (at) => issueKey(at, team, request),
+          ({ key, scopes }) => ({
+            ...{ team_id: team, action: 'key.create', subject: name },
+            detail: `${displayPrefix(key)}: ${scopes.join(', ')}`,
+          }),
+        )
       }),
     )
 
@@ -34,14 +40,16 @@ export const verbs: Verbs = (key, admin) => {
     .argument('<id>', 'id of the key', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        return admin.transaction(async (at) => {
-          await teamOrRefusal(at.tx, team)
-          const row = await revokeKey(at.tx, team, id, at.now)
+        const revoke = async ({ tx, now }: At) => {
+          await teamOrRefusal(tx, team)
+          const row = await revokeKey(tx, team, id, now)
           if (!row) throw new Refusal('not_found', `there is no key ${id} in this team`)
-          const deed = { team_id: team, action: 'key.revoke', subject: row.prefix, detail: row.name }
-          await record({ ...at, actor: 'cli' }, deed)
           return row
-        })
+        }
+        return admin.change(revoke, ({ prefix, name }) => ({
+          ...{ team_id: team, action: 'key.revoke' },
+          ...{ subject: prefix, detail: name },
+        }))
       }),
     )
 

@@ -22,7 +22,7 @@ export const verbs: Verbs = (login, admin) => {
     .action(
       answer(async (email: string, { team, role, operator }: Options) => {
         const wish = { email, team: team ?? null, role: role ?? null, operator }
-        const { secret, expires_at } = await admin.transaction((at) => linkFor({ ...at, actor: 'cli' }, wish))
+        const { secret, expires_at } = await admin.transaction((at) => linkFor(at, wish))
         return { url: new URL(`/dashboard/login/${secret}`, admin.publicUrl ?? LOCAL).href, expires_at }
       }),
     )

@@ -16,7 +16,7 @@ export const verbs: Verbs = (member, admin) => {
     .action(
       answer(
         async (team: string, email: string, { role }: { role: Role }) =>
-          await admin.transaction((at) => addMember({ ...at, actor: 'cli' }, team, { email, role })),
+          await admin.transaction((at) => addMember(at, team, { email, role })),
       ),
     )
 
@@ -39,9 +39,7 @@ export const verbs: Verbs = (member, admin) => {
     .argument('<email>', 'who')
     .action(
       answer(async (team: string, email: string) => {
-        const { user_id, email: known } = await admin.transaction((at) =>
-          removeMember({ ...at, actor: 'cli' }, team, email),
-        )
+        const { user_id, email: known } = await admin.transaction((at) => removeMember(at, team, email))
         return { user_id, email: known, removed: true }
       }),
     )

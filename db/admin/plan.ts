@@ -1,5 +1,6 @@
 /** Verbs of `plan`: the plan catalog. */
 import { loadCatalog, printCatalog } from '../plans/catalog.ts'
+import type { At } from '../postgres/pool.ts'
 import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -11,10 +12,14 @@ export const verbs: Verbs = (plan, admin) => {
     .action(
       answer(async (file: string) => {
         const content = await fileJson(file)
-        return admin.transaction(async ({ tx }) => {
+        const load = async ({ tx }: At) => {
           await loadCatalog(tx, content)
           return printCatalog(tx)
-        })
+        }
+        return admin.change(load, ({ plans }) => ({
+          ...{ team_id: null, action: 'plan.load', subject: 'catalog' },
+          detail: plans.map(({ key }) => key).join(', '),
+        }))
       }),
     )
 

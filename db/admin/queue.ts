@@ -8,7 +8,14 @@ import { answer, type Verbs } from './noun.ts'
 
 async function redrive(admin: Admin, job: JobName) {
   const deps = { database: await admin.database(), queue: await admin.queue(), now: admin.now }
-  return { queue: job, redriven: await redriveQueue(deps, job) }
+  const redriven = await redriveQueue(deps, job)
+  // It takes many transactions: this is told afterwards, with how many moved.
+  const deed = { team_id: null, action: 'queue.redrive', subject: job, detail: `${redriven} jobs` }
+  await admin.change(
+    async () => {},
+    () => deed,
+  )
+  return { queue: job, redriven }
 }
 
 export const verbs: Verbs = (queue, admin) => {
@@ -31,7 +38,10 @@ export const verbs: Verbs = (queue, admin) => {
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(
       answer(async (job: JobName) => {
-        await pauseQueue(await admin.database(), job, admin.now)
+        await admin.change(
+          ({ tx, now }) => pauseQueue(tx, job, now),
+          () => ({ team_id: null, action: 'queue.pause', subject: job }),
+        )
         return { queue: job, paused: true }
       }),
     )
@@ -42,7 +52,10 @@ export const verbs: Verbs = (queue, admin) => {
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(
       answer(async (job: JobName) => {
-        await resumeQueue(await admin.database(), job)
+        await admin.change(
+          ({ tx }) => resumeQueue(tx, job),
+          () => ({ team_id: null, action: 'queue.resume', subject: job }),
+        )
         return { queue: job, paused: false }
       }),
     )

@@ -1,5 +1,6 @@
 /** Verbs of `report`: what providers have reported, raw. */
 import type { Command } from 'commander'
+import type { Deed } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import { dropParked, dropReport, replayParked, replayReport, showReport } from '../reports/replay.ts'
 import {
@@ -49,6 +50,17 @@ function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOpti
   return others.length === 0 ? only : { ids }
 }
 
+/** What the audit trail says: the report, or the filter in the words of the flags. */
+function deedOf(action: string, which: string | ParkedFilter): Deed {
+  if (typeof which === 'string') return { team_id: null, action, subject: which }
+  const { ids, before, ...words } = which
+  const told = { ...words, ...(before === undefined ? {} : { before: before.toISOString() }) }
+  const detail = Object.entries(told).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}: ${value}`,
+  )
+  return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }
+}
+
 export const verbs: Verbs = (report, admin) => {
   report
     .command('list')
@@ -72,23 +84,26 @@ export const verbs: Verbs = (report, admin) => {
   forMany(report.command('replay'))
     .description('ingest reports again, after whatever was in their way is gone')
     .action(
-      answer((ids: string[] = [], options: ManyOptions) =>
-        admin.transaction(async (at) => {
-          const which = whichOf(ids, options)
-          const queue = await admin.queue()
-          return typeof which === 'string' ? replayReport(at, queue, which) : replayParked(at, queue, which)
-        }),
-      ),
+      answer(async (ids: string[] = [], options: ManyOptions) => {
+        const which = whichOf(ids, options)
+        const queue = await admin.queue()
+        return admin.change(
+          async (at) =>
+            typeof which === 'string' ? replayReport(at, queue, which) : replayParked(at, queue, which),
+          () => deedOf('report.replay', which),
+        )
+      }),
     )
 
   forMany(report.command('drop'))
     .description('remove parked reports, once nothing more is to be learnt from them')
     .action(
-      answer((ids: string[] = [], options: ManyOptions) =>
-        admin.transaction(async ({ tx }) => {
-          const which = whichOf(ids, options)
-          return typeof which === 'string' ? dropReport(tx, which) : dropParked(tx, which)
-        }),
-      ),
+      answer(async (ids: string[] = [], options: ManyOptions) => {
+        const which = whichOf(ids, options)
+        return admin.change(
+          async ({ tx }) => (typeof which === 'string' ? dropReport(tx, which) : dropParked(tx, which)),
+          () => deedOf('report.drop', which),
+        )
+      }),
     )
 }

@@ -6,6 +6,7 @@ import type { Command } from 'commander'
 import type { Channel } from '../delivery/channel.sql.ts'
 import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
+import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, uuid } from './input.ts'
@@ -35,7 +36,7 @@ export function requeueVerb(
         if (id === undefined && options.status === undefined && options.since === undefined) {
           throw new Refusal('bad_request', 'name one message, or a filter: --status, --since')
         }
-        return requeue(admin, channel, { team, id, ...options })
+        return requeue(admin, channel, { team, id, ...options, action: `${noun.name()}.requeue` })
       }),
     )
 }
@@ -50,19 +51,25 @@ async function requeue(
     since,
     force = false,
     dryRun = false,
-  }: Options & { team: string; id?: string | undefined },
+    action,
+  }: Options & { team: string; id?: string | undefined; action: string },
 ) {
   const queue = await admin.queue()
-  return admin.transaction(async (at) => {
-    await teamOrRefusal(at.tx, team)
-    const found = await requeuePicked({ ...at, queue }, channel, team, { id, status, since, force, dryRun })
-    const told = {
-      requeued_at: dryRun ? null : at.now.toISOString(),
-      dry_run: dryRun,
-      paused: await pausesOf(at.tx, channel),
-    }
-    if (id === undefined) return { requeued: found.length, ...told, ids: found }
-    if (found.length === 0) throw await requeueRefusal(at.tx, channel, { team_id: team, id })
-    return { id, status: 'queued', ...told }
-  })
+  const work = async ({ tx, now }: At) => {
+    await teamOrRefusal(tx, team)
+    const found = await requeuePicked({ tx, now, queue }, channel, team, { id, status, since, force, dryRun })
+    if (id !== undefined && found.length === 0) throw await requeueRefusal(tx, channel, { team_id: team, id })
+    return { found, paused: await pausesOf(tx, channel) }
+  }
+  const detail = [
+    ...(status === undefined ? [] : [`status: ${status}`]),
+    ...(since === undefined ? [] : [`since: ${since.toISOString()}`]),
+    ...(force ? ['refused ones too'] : []),
+  ].join(', ')
+  const { found, paused } = await admin.change(work, ({ found: { length } }) =>
+    dryRun || length === 0 ? null : { team_id: team, action, subject: id ?? `${length} messages`, detail },
+  )
+  const told = { requeued_at: dryRun ? null : admin.now.toISOString(), dry_run: dryRun, paused }
+  if (id === undefined) return { requeued: found.length, ...told, ids: found }
+  return { id, status: 'queued', ...told }
 }

@@ -13,7 +13,11 @@ export const verbs: Verbs = (secret, admin) => {
     .action(
       answer(async () => {
         const secrets = await admin.secrets()
-        return { domains: await admin.transaction(({ tx }) => resealAll({ tx, secrets })) }
+        const domains = await admin.change(
+          ({ tx }) => resealAll({ tx, secrets }),
+          (count) => ({ team_id: null, action: 'secret.reseal', subject: `${count} domains` }),
+        )
+        return { domains }
       }),
     )
 }

@@ -14,5 +14,12 @@ export const verbs: Verbs = (sender, admin) => {
     .command('resume')
     .description('end the pause of a sender now, whatever its provider said')
     .argument('<key>', 'its key, as `sender list` shows it')
-    .action(answer((key: string) => admin.transaction(({ tx }) => resumeSender(tx, key))))
+    .action(
+      answer((key: string) =>
+        admin.change(
+          ({ tx }) => resumeSender(tx, key),
+          () => ({ team_id: null, action: 'sender.resume', subject: key }),
+        ),
+      ),
+    )
 }

@@ -1,5 +1,4 @@
 /** Verbs of `session`: tokens that act for a team as its people do. */
-import { record } from '../audit/record.ts'
 import { sessionsOfTeam } from '../credentials/credentials.sql.ts'
 import { issueSession } from '../credentials/issue.ts'
 import { endSessions } from '../credentials/revoke.ts'
@@ -16,7 +15,10 @@ export const verbs: Verbs = (session, admin) => {
     .action(
       answer(
         async (team: string, { user }: { user?: string }) =>
-          await admin.transaction((at) => issueSession(at, team, user ?? null)),
+          await admin.change(
+            (at) => issueSession(at, team, user ?? null),
+            ({ id }) => ({ team_id: team, action: 'session.create', subject: id, detail: user ?? '' }),
+          ),
       ),
     )
 
@@ -42,13 +44,13 @@ export const verbs: Verbs = (session, admin) => {
     .action(
       answer(
         async (team: string, id: string | undefined, options: { user?: string; all?: boolean }) =>
-          await admin.transaction(async (at) => {
-            const ended = await endSessions(at, team, { id, ...options })
-            const subject = id ?? options.user ?? 'all'
-            const deed = { team_id: team, action: 'session.revoke', subject, detail: `${ended.length} ended` }
-            await record({ ...at, actor: 'cli' }, deed)
-            return ended
-          }),
+          await admin.change(
+            (at) => endSessions(at, team, { id, ...options }),
+            (ended) => ({
+              ...{ team_id: team, action: 'session.revoke', subject: id ?? options.user ?? 'all' },
+              detail: `${ended.length} ended`,
+            }),
+          ),
       ),
     )
 }

@@ -1,5 +1,4 @@
 /** Verbs of `team`: teams, their plans and allowances. */
-import { record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
@@ -50,6 +49,13 @@ function changeOf(options: PlanOptions) {
   }
 }
 
+/** The figures of a change, for the audit trail. */
+const figuresOf = ({ plan: _, period, ...figures }: ReturnType<typeof changeOf>): string =>
+  [
+    ...Object.entries(figures).map(([name, figure]) => `${name} ${figure ?? 'plan'}`),
+    ...(period ? [`period ${period.start.toISOString()} to ${period.end.toISOString()}`] : []),
+  ].join(', ')
+
 export const verbs: Verbs = (team, admin) => {
   team
     .command('create')
@@ -59,7 +65,10 @@ export const verbs: Verbs = (team, admin) => {
     .action(
       answer(
         async (options: { name: string; plan: string }) =>
-          await admin.transaction((at) => createTeam(at, options)),
+          await admin.change(
+            (at) => createTeam(at, options),
+            ({ id, name, plan }) => ({ team_id: id, action: 'team.create', subject: name, detail: plan }),
+          ),
       ),
     )
 
@@ -90,7 +99,10 @@ export const verbs: Verbs = (team, admin) => {
     .action(
       answer(async (id: string, options: PlanOptions) => {
         const change = changeOf(options)
-        return admin.transaction((at) => subscribeTeam(at, id, change))
+        return admin.change(
+          (at) => subscribeTeam(at, id, change),
+          ({ plan }) => ({ team_id: id, action: 'team.plan', subject: plan, detail: figuresOf(change) }),
+        )
       }),
     )
 
@@ -101,11 +113,10 @@ export const verbs: Verbs = (team, admin) => {
     .action(
       answer(
         async (id: string) =>
-          await admin.transaction(async (at) => {
-            const team = await suspendTeam(at, id)
-            await record({ ...at, actor: 'cli' }, { team_id: id, action: 'team.suspend', subject: team.name })
-            return team
-          }),
+          await admin.change(
+            (at) => suspendTeam(at, id),
+            ({ name }) => ({ team_id: id, action: 'team.suspend', subject: name }),
+          ),
       ),
     )
 
@@ -116,11 +127,10 @@ export const verbs: Verbs = (team, admin) => {
     .action(
       answer(
         async (id: string) =>
-          await admin.transaction(async (at) => {
-            const team = await resumeTeam(at, id)
-            await record({ ...at, actor: 'cli' }, { team_id: id, action: 'team.resume', subject: team.name })
-            return team
-          }),
+          await admin.change(
+            (at) => resumeTeam(at, id),
+            ({ name }) => ({ team_id: id, action: 'team.resume', subject: name }),
+          ),
       ),
     )
 

@@ -39,7 +39,10 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, { name, ...files }: PartOptions & { name: string }) => {
         const { text = '', ...parts } = await readParts(files)
-        return admin.transaction((at) => saveTemplate(at, team, { name, text, ...parts }))
+        return admin.change(
+          (at) => saveTemplate(at, team, { name, text, ...parts }),
+          ({ id }) => ({ team_id: team, action: 'template.create', subject: name, detail: id }),
+        )
       }),
     )
 
@@ -59,7 +62,10 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, id: string, files: PartOptions) => {
         const parts = await readParts(files)
-        return admin.transaction((at) => updateTemplate(at, team, id, parts))
+        return admin.change(
+          (at) => updateTemplate(at, team, id, parts),
+          () => ({ team_id: team, action: 'template.update', subject: id }),
+        )
       }),
     )
 
@@ -89,7 +95,10 @@ export const verbs: Verbs = (template, admin) => {
     .argument('<id>', 'id of the template', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const { name } = await admin.transaction(({ tx }) => removeTemplate(tx, team, id))
+        const { name } = await admin.change(
+          ({ tx }) => removeTemplate(tx, team, id),
+          ({ name }) => ({ team_id: team, action: 'template.delete', subject: id, detail: name }),
+        )
         return { id, name, deleted: true }
       }),
     )

@@ -15,7 +15,10 @@ export const verbs: Verbs = (topic, admin) => {
     .action(
       answer(
         async (team: string, options: { name: string }) =>
-          await admin.transaction((at) => createTopic(at, team, options)),
+          await admin.change(
+            (at) => createTopic(at, team, options),
+            ({ id }) => ({ team_id: team, action: 'topic.create', subject: options.name, detail: id }),
+          ),
       ),
     )
 
@@ -38,7 +41,10 @@ export const verbs: Verbs = (topic, admin) => {
     .argument('<id>', 'id of the topic', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const row = await admin.transaction((at) => removeTopic(at, team, id))
+        const row = await admin.change(
+          (at) => removeTopic(at, team, id),
+          ({ name }) => ({ team_id: team, action: 'topic.delete', subject: id, detail: name }),
+        )
         return { id: row.id, name: row.name, deleted: true }
       }),
     )

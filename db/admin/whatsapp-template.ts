@@ -2,6 +2,7 @@
 import { teamOrRefusal } from '../teams/view.ts'
 import { createWhatsappTemplate, setWhatsappTemplateStatus, templateView } from '../whatsapp/save-template.ts'
 import { TEMPLATE_STATES } from '../whatsapp/status.ts'
+import { awaitSync, requestSync } from '../whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../whatsapp/templates.sql.ts'
 import { fileJson, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -20,7 +21,15 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, { file }: { file: string }) => {
         const definition = await fileJson(file)
-        return admin.transaction((at) => createWhatsappTemplate(at, team, definition))
+        return admin.change(
+          (at) => createWhatsappTemplate(at, team, definition),
+          ({ id, name }) => ({
+            team_id: team,
+            action: 'whatsapp-template.create',
+            subject: name,
+            detail: id,
+          }),
+        )
       }),
     )
 
@@ -33,7 +42,10 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(
         async (team: string, id: string, status: string) =>
-          await admin.transaction((at) => setWhatsappTemplateStatus(at, team, id, status)),
+          await admin.change(
+            (at) => setWhatsappTemplateStatus(at, team, id, status),
+            () => ({ team_id: team, action: 'whatsapp-template.status', subject: id, detail: status }),
+          ),
       ),
     )
 
@@ -59,8 +71,12 @@ export const verbs: Verbs = (template, admin) => {
     )
     .action(
       answer(async (team: string) => {
-        const { syncTemplates } = await import('../whatsapp/sync-templates.ts')
-        return syncTemplates({ database: await admin.database(), queue: await admin.queue() }, team)
+        const queue = await admin.queue()
+        const sync_id = await admin.change(
+          ({ tx }) => requestSync({ tx, queue }, team),
+          (id) => ({ team_id: team, action: 'whatsapp-template.sync', subject: id }),
+        )
+        return awaitSync(await admin.database(), team, sync_id)
       }),
     )
 }

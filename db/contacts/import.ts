@@ -28,7 +28,7 @@ export type CsvRecord = { line: number; cells: string[] }
 export type CsvTable = { header: string[]; records: CsvRecord[] }
 
 /** Reads a CSV file. Lines may have too few or too many cells. @throws Refusal bad_request saying where it breaks. */
-export function readCsv(source: string): CsvTable {
+function readCsv(source: string): CsvTable {
   try {
     const rows = parse(source, {
       bom: true,

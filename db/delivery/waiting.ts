@@ -1,6 +1,7 @@
 /**
  * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
- * pause in its way. Must not tell of another message's recipient, nor of another channel's senders.
+ * pause in its way. How long it waits is decided in workers/verdict.ts. Must not tell of another message's recipient,
+ * nor of another channel's senders.
  */
 
 import type { Tx } from '../postgres/pool.ts'

@@ -2,10 +2,11 @@
  * Verifies a domain by the records its owner has published.
  * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
  * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
- * for a while. Decisions: from domain.
+ * for a while. The audit trail tells when that changes something. Decisions: from domain.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { type Actor, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import type { Database } from '../postgres/pool.ts'
 import { domainOrRefusal } from './add.ts'
@@ -125,16 +126,23 @@ export async function checkDomain(
  * over when that one is. @throws Refusal not_found; unavailable when DNS gives no answer.
  */
 export async function verifyDomain(
-  { database, lookupTxt, now }: { database: Database; lookupTxt: TxtLookup; now: Date },
+  { database, lookupTxt, now, actor }: { database: Database; lookupTxt: TxtLookup; now: Date; actor: Actor },
   teamId: string,
   name: string,
 ): Promise<Verification> {
   const domain = await domainOrRefusal(database, teamId, name)
   const { current, next, hints } = await checkRecords(domain, lookupTxt)
   const selector = next?.state === 'found' ? domain.next_dkim_selector : null
-  const promoted = selector && (await promoteNextKey(database, teamId, { id: domain.id, selector }, now))
-  const proved = !promoted && current.state === 'found'
-  const row = promoted || (proved ? await markDomainVerified(database, teamId, domain.id, now) : domain)
+  const isProved = current.state === 'found'
+  const { promoted, row } = await database.transaction(async (tx) => {
+    const promoted = selector && (await promoteNextKey(tx, teamId, { id: domain.id, selector }, now))
+    const row = promoted || (isProved ? await markDomainVerified(tx, teamId, domain.id, now) : domain)
+    if (promoted || (row && row.status !== domain.status)) {
+      const deed = { team_id: teamId, action: 'domain.verify', subject: domain.name }
+      await record({ tx, now, actor }, { ...deed, detail: promoted ? `with the key ${selector}` : '' })
+    }
+    return { promoted, row }
+  })
   if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]

@@ -6,8 +6,8 @@
  * words. Contract §6.
  */
 
-import { applyContactEffects, lockTouchedContacts } from '../contacts/apply-events.ts'
 import type { ContactEffect } from '../contacts/effect.ts'
+import { applyContactEffects, lockTouchedContacts } from '../contacts/suppress.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'

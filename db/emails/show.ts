@@ -39,7 +39,7 @@ export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow
 }
 
 /** The email of this id. @throws Refusal not_found. */
-export async function emailOrRefusal(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
+async function emailOrRefusal(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
   await teamOrRefusal(tx, teamId)
   const row = await emailById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no email ${id} in this team`)

@@ -14,7 +14,7 @@ export const EMAIL_LADDER = [
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 
 /** What can happen to an email; those that name a status move the row to it, the others only tell. */
-export const EMAIL_EVENTS = [
+const EMAIL_EVENTS = [
   'sent',
   'delivered',
   'opened',

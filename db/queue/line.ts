@@ -36,7 +36,7 @@ export function placesAfter(last: number, reached: number, count: number): numbe
 }
 
 /** One queue's line, as this process sees it. */
-export function createLine(job: SharedJob): Line {
+function createLine(job: SharedJob): Line {
   let reached = 0
   let top = 0
   let looked = Number.NEGATIVE_INFINITY

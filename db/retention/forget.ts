@@ -1,5 +1,6 @@
 /**
- * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row.
+ * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
+ * what happened to senders.
  * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
  * what still has to be delivered, nor a row of the team's current period, whose count is the quota.
  */
@@ -11,6 +12,7 @@ import {
   deleteEvents,
   deleteMessages,
   deleteRequests,
+  deleteSenderEvents,
   emptiedUntil,
   emptyEmails,
   emptyRequests,
@@ -26,9 +28,10 @@ export type Retention = {
   events: number | null
   bodies: number | null
   messages: number | null
+  senders: number | null
 }
 
-export type Forgotten = { events: number; bodies: number; messages: number }
+export type Forgotten = { events: number; bodies: number; messages: number; senders: number }
 
 const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
@@ -91,10 +94,18 @@ async function deleteOldEvents(database: Database, teams: readonly string[], unt
   return total
 }
 
+async function deleteOldSenderEvents(
+  database: Database,
+  _teams: readonly string[],
+  until: Date,
+): Promise<number> {
+  return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
+}
+
 /** One round over all teams. @returns how much was forgotten. */
 export async function forgetMessages(
   database: Database,
-  { events, bodies, messages }: Retention,
+  { events, bodies, messages, senders }: Retention,
   now: Date,
 ): Promise<Forgotten> {
   const teams = await teamIds(database)
@@ -104,5 +115,6 @@ export async function forgetMessages(
     messages: await round(messages, deleteOld),
     events: await round(events, deleteOldEvents),
     bodies: await round(bodies, emptyBodies),
+    senders: await round(senders, deleteOldSenderEvents),
   }
 }

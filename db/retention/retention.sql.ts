@@ -1,5 +1,6 @@
 /**
- * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small lot at a time.
+ * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small lot at a time; and
+ * events of senders.
  * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, and
  * so does a row that counts in the team's current period.
  */
@@ -122,6 +123,17 @@ export async function deleteRequests(tx: Tx, teamId: string, lot: Lot): Promise<
       delete from whatsapp_requests where team_id = ${teamId} and id in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Deletes a lot of what happened to senders. */
+export async function deleteSenderEvents(tx: Tx, { before, limit }: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as (
+      select ctid as place from sender_events where id < ${before} limit ${limit}
+    ), gone as (
+      delete from sender_events e using old where e.ctid = old.place returning e.id
+    )
+    select count(*) as found, max(id::text) as last from gone`)
 }
 
 const markRow = object({ done_until: string().defined() })

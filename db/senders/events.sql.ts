@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
-export const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
+const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
 
 const eventRow = object({
   sender: string().defined(),

@@ -70,7 +70,7 @@ export async function noteRecovery(tx: Tx, sender: Sender, began_at: Date): Prom
 }
 
 /** A sender that has no trouble. */
-export const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
+const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
 
 /** How a sender stands, as its workers look at it before they claim anything. */
 export type Standing = {

@@ -6,7 +6,7 @@ export const WHATSAPP_LADDER = ['queued', 'sent', 'failed', 'delivered', 'read']
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
 
 /** What can happen to a message; those that name a status move the row to it, the others only tell. */
-export const WHATSAPP_EVENTS = [
+const WHATSAPP_EVENTS = [
   'accepted',
   'sent',
   'delivered',

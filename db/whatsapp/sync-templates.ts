@@ -49,12 +49,8 @@ export async function requestSync(
   return sync_id
 }
 
-/** Asks a worker to sync, and waits for it. @throws Refusal not_found, unavailable */
-export async function syncTemplates(
-  { database, queue }: { database: Database; queue: Pick<Producer, 'enqueue'> },
-  teamId: string,
-): Promise<SyncResult> {
-  const sync_id = await database.transaction((tx) => requestSync({ tx, queue }, teamId))
+/** Waits for a sync that was asked for. @throws Refusal unavailable */
+export async function awaitSync(database: Database, teamId: string, sync_id: string): Promise<SyncResult> {
   for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
     const end = await jobEnd(database, JOB, sync_id)
     if (end?.state === 'completed') {

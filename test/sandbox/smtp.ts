@@ -195,7 +195,7 @@ async function openStore({ keep = keepNothing, ...bounds }: SandboxOptions) {
 }
 
 /** The magic recipients of the header above. */
-export function magicScript(): SmtpScript {
+function magicScript(): SmtpScript {
   const tries = new Map<string, number>()
   const defer = (pair: string): SmtpReply => {
     const before = tries.get(pair) ?? 0

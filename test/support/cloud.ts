@@ -11,7 +11,7 @@ import {
 
 export const PHONE_NUMBER_ID = '100000000000002'
 export const ACCESS_TOKEN = 'EAA-token-of-the-tests'
-export const BUSINESS_ACCOUNT_ID = '100000000000001'
+const BUSINESS_ACCOUNT_ID = '100000000000001'
 
 export type Cloud = WhatsappSandbox & {
   /** What a worker sends with. */

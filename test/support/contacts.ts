@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
-import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/apply-events.ts'
+import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/suppress.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import { makeTeam, type Service, type TestTeam } from './service.ts'

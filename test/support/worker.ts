@@ -53,7 +53,7 @@ export async function startWorker(
     pauses: createQueuePauses(database),
     readers,
     return_domain: null,
-    retention: { reports: 30, events: 365, bodies: null, messages: null },
+    retention: { reports: 30, events: 365, bodies: null, messages: null, senders: 365 },
     log,
     clock,
   }

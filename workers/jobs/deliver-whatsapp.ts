@@ -12,7 +12,7 @@ import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates.sql.ts'
-import type { Delivered, DeliveryChannel, Outgoing } from '../delivery.ts'
+import type { Delivered, DeliveryChannel, Outgoing } from '../delivery-channel.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from '../providers/whatsapp.ts'
 

@@ -16,8 +16,8 @@ import {
 } from '../../db/reports/reports.sql.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
+import { applyEvents } from '../apply-reports.ts'
 import type { Batch } from '../batches.ts'
-import { applyEvents } from '../channels.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { ReportedEvent } from '../providers/report.ts'
 

@@ -3,7 +3,7 @@
  * Nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
 import type { ReportedEmail } from '../../db/emails/apply-events.ts'
-import type { ReportedPause } from '../../db/senders/apply-pauses.ts'
+import type { ReportedPause } from '../../db/senders/reported-pauses.ts'
 import type { ReportedStatus } from '../../db/whatsapp/apply-events.ts'
 import type { TemplateNews } from '../../db/whatsapp/templates.sql.ts'
 

@@ -183,9 +183,10 @@ const verify: TeamPage = {
   path: '/teams/:team/domains/:name/verify',
   access: 'owner',
   async handle(request, { database, lookupTxt }) {
-    const { team, params, now } = request
+    const { team, params, now, person } = request
     const name = params.name ?? ''
-    const { status: word, records } = await verifyDomain({ database, lookupTxt, now }, team.id, name)
+    const deps = { database, lookupTxt, now, actor: person.email }
+    const { status: word, records } = await verifyDomain(deps, team.id, name)
     const lacks = records.filter(({ required, state }) => required && state !== 'found')
     const back = teamPath(team, 'domains', name)
     if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)

@@ -1,13 +1,33 @@
 /** What a browser can be made to do to the dashboard, and what it must not let itself be made to do. */
-import { request } from 'node:http'
-import t from 'tap'
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import t, { type Test } from 'tap'
+import { createApp } from '../../../api/app.ts'
+import { createBodies } from '../../../api/bodies.ts'
+import { createParser } from '../../../api/parser.ts'
 import { linkFor } from '../../../db/people/members.ts'
-import { shows, signedIn, visitor } from '../../support/dashboard.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
+import { listen, makeTeam, startService } from '../../support/service.ts'
+import { until } from '../../support/worker.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
+
+/** Begins to send a form that does not end. */
+function beginForm(t: Test, base: string, person: Visitor | undefined): ClientRequest {
+  const headers = {
+    Cookie: [...(person?.cookies ?? [])].map(([name, value]) => `${name}=${value}`).join('; '),
+    'Sec-Fetch-Site': 'same-origin',
+    'Content-Type': 'application/x-www-form-urlencoded',
+    'Content-Length': 400_000,
+  }
+  const sent = request(`${base}/dashboard/teams/${team.id}/topics`, { method: 'POST', headers, agent: false })
+  sent.on('error', () => {})
+  t.teardown(() => sent.destroy())
+  sent.write(Buffer.alloc(200_000))
+  return sent
+}
 
 t.test('a form counts only from our own pages, with its session’s token', async (t) => {
   const post = (headers: Record<string, string>, form = {}) =>
@@ -106,6 +126,29 @@ t.test('cookies are for encrypted connections alone, but for plain http on this 
   t.match(await cookieFor('localhost:3000'), /^heliograph=/)
   t.match(await cookieFor('mail.example.com'), /^__Host-heliograph=.*; Secure/)
   t.match(await cookieFor('localhost.evil.test'), /^__Host-heliograph=.*; Secure/)
+})
+
+t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
+  const parser = createParser()
+  t.teardown(parser.close)
+  const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000 })
+  const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }
+  const [busy, other] = await Promise.all(
+    ['busy', 'other'].map((name) =>
+      signedIn(small, { team: team.id, role: 'owner', email: `${name}@example.com` }),
+    ),
+  )
+  const stalled = [beginForm(t, small.base, busy), beginForm(t, small.base, busy)]
+  const [refused] = await Promise.race(
+    stalled.map((sent) => once(sent, 'response') as Promise<[IncomingMessage]>),
+  )
+  t.equal(refused.statusCode, 503)
+  t.match(refused.headers['retry-after'], /^\d+$/)
+  shows(t, { html: Buffer.concat(await refused.toArray()).toString() }, /Too many bodies are coming in/)
+  const save = (visitor?: Visitor) => visitor?.post(`/teams/${team.id}/topics`, { name: crypto.randomUUID() })
+  t.equal((await save(other))?.status, 303, 'another person has room of their own')
+  for (const sent of stalled) sent.destroy()
+  await until('there is room again', async () => (await save(busy))?.status === 303)
 })
 
 t.test('a fault of ours tells nothing but the request’s id', async (t) => {

@@ -11,10 +11,14 @@ import {
   aMessage,
   aTemplate,
   type Json,
+  jobOf,
+  loseJobs,
   makeTemplate,
   numbers,
   rowsOf,
+  setFailed,
   setStatus,
+  setTaken,
   templateOf,
 } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -154,3 +158,62 @@ t.test('whatsapp-template sync says why the provider’s list could not be read'
   await startWorker(t, service, { whatsapp: cloud.delivery })
   t.match(await cli.fault(['whatsapp-template', 'sync', team.id]), /the sync failed: .*401 \(#190\)/)
 })
+
+t.test(
+  'whatsapp requeue: one, all that match, and with --force what was refused and never taken',
+  async (t) => {
+    const team = await makeTeam(service)
+    const { id: template } = await makeTemplate(service, team.id)
+    const body = aMessage(template, { to: numbers(4) })
+    const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+    const [queued, refused, failedLater, taken] = sent.data.map(({ id }: { id: string }) => id)
+    await loseJobs(service)
+    await setTaken(service, taken)
+    await setTaken(service, failedLater)
+    for (const id of [refused, failedLater]) await setFailed(service, id)
+    const requeue = ['whatsapp', 'requeue', team.id]
+
+    t.match(await cli.fault(requeue), /name one message, or a filter/)
+    t.match(await cli.fault([...requeue, UNKNOWN]), /there is no WhatsApp message/)
+    t.match(await cli.fault([...requeue, refused]), /the WhatsApp message is failed/)
+    t.match(
+      await cli.fault([...requeue, taken, '--force']),
+      /only what was never handed over can be requeued/,
+    )
+
+    const all = ['--since', '2026-01-01', '--force']
+    t.match(await cli.json([...requeue, ...all, '--dry-run']), {
+      requeued: 2,
+      dry_run: true,
+      requeued_at: null,
+    })
+    t.equal(await jobOf(service, queued), null, 'a dry run gives it no job')
+    t.match(await cli.json([...requeue, queued]), {
+      id: queued,
+      status: 'queued',
+      requeued_at: /Z$/,
+      paused: [],
+    })
+    t.ok(await jobOf(service, queued))
+    t.strictSame((await cli.json([...requeue, '--status', 'queued'])).ids, [queued], 'nor what was taken')
+    t.strictSame((await cli.json([...requeue, '--status', 'failed'])).ids, [], 'not without --force')
+    t.strictSame((await cli.json([...requeue, '--status', 'failed', '--force'])).ids, [refused])
+    t.match(await cli.json(['whatsapp', 'show', team.id, refused]), {
+      status: 'queued',
+      waiting: { state: 'not_taken_yet' },
+      events: [{ kind: 'requeued' }],
+    })
+
+    const cloud = await startCloud(t)
+    await startWorker(t, service, { whatsapp: cloud.delivery })
+    await until('both are sent', () => cloud.messages().length === 2)
+    t.strictSame(
+      cloud
+        .messages()
+        .map(({ body }) => body.biz_opaque_callback_data)
+        .sort(),
+      [`${team.id}:${queued}`, `${team.id}:${refused}`].sort(),
+      'each once',
+    )
+  },
+)

@@ -4,11 +4,14 @@ import t, { type Test } from 'tap'
 import { array, number, object, string } from 'yup'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { forgetMessages, type Retention } from '../../../db/retention/forget.ts'
+import { pauseSender } from '../../../db/senders/pace.ts'
+import { listSenders } from '../../../db/senders/show.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
+import { firstIdAt } from '../../../db/text/ids.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
 const DAY = 86_400_000
-const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null }
+const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null, senders: null }
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
@@ -46,7 +49,7 @@ async function start(t: Test) {
 t.test('nothing is forgotten while no setting says so', async (t) => {
   const { store, teamId, forget } = await start(t)
   await delivered(store, teamId, 450)
-  t.strictSame(await forget({}), { messages: 0, events: 0, bodies: 0 })
+  t.strictSame(await forget({}), { messages: 0, events: 0, bodies: 0, senders: 0 })
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
@@ -79,6 +82,22 @@ t.test(
     )
   },
 )
+
+t.test('what happened to senders is forgotten by its own setting, lot by lot', async (t) => {
+  const { store, forget } = await start(t)
+  const { database } = store
+  const sender = { key: 'smtp:relay.test', ceiling: 10 }
+  await database.transaction((tx) => pauseSender(tx, sender, 60, 'said just now'))
+  await database.query(sql.unsafe`
+    insert into sender_events (sender, id, kind, occurred_at, detail)
+    select 'smtp:relay.test', ${firstIdAt(daysAgo(100))}::uuid, 'paused', now(), '' union all
+    select 'smtp:other.test', overlay(${firstIdAt(daysAgo(91))} placing lpad(n::text, 12, '0') from 25)::uuid,
+      'recovered', now(), '' from generate_series(1, 2_500) n`)
+  t.match(await forget({ senders: 101 }), { senders: 0 })
+  t.match(await forget({ senders: 90 }), { senders: 2_501 })
+  const [shown] = await listSenders(database)
+  t.match(shown?.events, [{ detail: 'said just now' }])
+})
 
 t.test('a row that somebody holds is passed over, and found the next time', async (t) => {
   const { store, teamId, forget } = await start(t)

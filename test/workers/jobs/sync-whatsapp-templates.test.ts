@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { applyReportedTemplates } from '../../../db/whatsapp/apply-template-events.ts'
-import { syncTemplates } from '../../../db/whatsapp/sync-templates.ts'
+import { awaitSync, requestSync } from '../../../db/whatsapp/sync-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp-cloud.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
@@ -51,7 +51,8 @@ t.test('what is told while the list is on its way is newer than the list', async
     response.end(page([told, { ...other, status: 'DISABLED' }]))
   })
   await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
-  await syncTemplates({ database, queue: service.deps.queue }, team.id)
+  const { queue } = service.deps
+  await awaitSync(database, team.id, await requestSync({ tx: database, queue }, team.id))
   t.match(await templateOf(service, ids[0]?.id ?? ''), { status: 'paused' })
   t.match(await templateOf(service, ids[1]?.id ?? ''), { status: 'disabled' })
 })

@@ -1,9 +1,9 @@
 /** What suppresses a contact, what it leaves to be seen, and what ends it: decisions: suppression, delivery reports. */
 import t from 'tap'
-import { reviewSoftSuppressions } from '../../../db/contacts/apply-events.ts'
 import type { ContactEffect } from '../../../db/contacts/effect.ts'
 import { liftSuppression, showContact } from '../../../db/contacts/lift.ts'
 import { unsubscribe } from '../../../db/contacts/subscription.ts'
+import { reviewSoftSuppressions } from '../../../db/contacts/suppress.ts'
 import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
 import type { EmailEvent } from '../../../db/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../db/emails/status.ts'

@@ -1,5 +1,6 @@
 /**
- * Pauses senders when a report says that the provider has stopped a number or an account.
+ * Pauses senders when a report says that the provider has stopped a number or an account. What a send itself meets,
+ * such as a refused login, is trouble.ts.
  * Promises: a pause counts from when it happened, so an old or repeated report pauses nothing anew. A longer pause
  * stays. Only our own senders are paused, and their timelines say so. The time is the database's. Runs last in the
  * caller's transaction, because sends wait for these rows. Must not know a provider's words.

@@ -2,7 +2,7 @@
 import { applyReportedEmails } from '../db/emails/apply-events.ts'
 import type { Tx } from '../db/postgres/pool.ts'
 import { type Fate, ignored } from '../db/reports/fate.ts'
-import { applyReportedPauses } from '../db/senders/apply-pauses.ts'
+import { applyReportedPauses } from '../db/senders/reported-pauses.ts'
 import { applyReportedWhatsapp } from '../db/whatsapp/apply-events.ts'
 import { applyReportedTemplates } from '../db/whatsapp/apply-template-events.ts'
 import type { ReportedEvent } from './providers/report.ts'

@@ -1,7 +1,7 @@
 /** Pauses that reports tell of: they begin when the provider began them, whenever the report comes. */
 import t from 'tap'
-import { applyReportedPauses } from '../../../db/senders/apply-pauses.ts'
 import { bookSends } from '../../../db/senders/pace.ts'
+import { applyReportedPauses } from '../../../db/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { listSenders } from '../../../db/senders/show.ts'
 import { noteTrouble } from '../../../db/senders/trouble.ts'

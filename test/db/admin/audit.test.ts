@@ -1,0 +1,161 @@
+/** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
+import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { settleReports } from '../../../db/reports/reports.sql.ts'
+import { storeReport } from '../../../db/reports/store.ts'
+import { pauseSender } from '../../../db/senders/pace.ts'
+import { adminCli } from '../../support/admin.ts'
+import { startCloud } from '../../support/cloud.ts'
+import { report } from '../../support/contacts.ts'
+import { startDns } from '../../support/dns.ts'
+import { storeContact, storedReports } from '../../support/reports.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { aMessage, aTemplate, makeTemplate } from '../../support/whatsapp.ts'
+import { startWorker } from '../../support/worker.ts'
+
+/** The verbs that change nothing. */
+const READS = `
+  team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
+  topic list, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
+  report list, report show, member list, audit list, queue status, sender list`
+  .split(',')
+  .map((verb) => verb.trim())
+
+const service = await startService(t)
+const { database } = service
+const dns = await startDns(t)
+const cli = adminCli({ DATABASE_URL: service.url, DNS_SERVER: dns.address })
+
+/** The nouns, or the verbs of a noun, as --help lists them. */
+async function commandsOf(...noun: string[]): Promise<string[]> {
+  const { stdout } = await cli.run([...noun, '--help'])
+  const [, list = ''] = stdout.split(/^Commands:\n/m)
+  const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name ?? '')
+  return names.filter((name) => name !== 'help')
+}
+
+const world = await (async () => {
+  const { id: team, key } = await makeTeam(service)
+  const post = async (path: string, body: unknown) => (await service.call('POST', path, { key, body })).body
+  const { id: whatsappTemplate } = await makeTemplate(service, team)
+  const [gone, stays] = [await post('/v1/emails', anEmail()), await post('/v1/emails', anEmail())]
+  await post('/v1/whatsapp/messages', aMessage(whatsappTemplate))
+  await storeContact(service, team, 'ana@example.org')
+  await storeContact(service, team, 'bob@example.org')
+  await report(service, { id: team }, 'bob@example.org', 'bounced')
+  return { team, whatsappTemplate, gone, stays }
+})()
+const { team } = world
+
+const html = { input: '<p>Hello {{name}}</p>' }
+type Change = { args: readonly string[]; input?: string; action?: string; subject?: string | RegExp }
+
+/** A call of each verb that changes something, in an order in which each finds what it needs. */
+async function* changes(): AsyncGenerator<Change> {
+  yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another' }
+  yield { args: ['team', 'plan', team, '--plan', 'pro', '--emails', '7000'], subject: 'pro' }
+  yield { args: ['team', 'suspend', team] }
+  yield { args: ['team', 'resume', team] }
+  yield { args: ['domain', 'add', team, 'fresh.test'], subject: 'fresh.test' }
+  const listed: { name: string; dns_records: { name: string; value: string }[] }[] = await cli.json([
+    'domain',
+    'list',
+    team,
+  ])
+  const [record] = listed.find(({ name }) => name === 'fresh.test')?.dns_records ?? []
+  dns.records.set(record?.name ?? '', [record?.value.match(/.{1,255}/gs) ?? []])
+  yield { args: ['domain', 'verify', team, 'fresh.test'], subject: 'fresh.test' }
+  yield { args: ['domain', 'rekey', team, 'fresh.test'], subject: 'fresh.test' }
+  yield { args: ['domain', 'remove', team, 'fresh.test'], subject: 'fresh.test' }
+  yield { args: ['key', 'create', team, '--name', 'New', '--scopes', 'emails:send'], subject: 'New' }
+  const [{ id: key }] = await cli.json(['key', 'list', team])
+  yield { args: ['key', 'revoke', team, key] }
+  yield { args: ['session', 'create', team] }
+  yield { args: ['session', 'revoke', team, '--all'] }
+  yield { args: ['template', 'create', team, '--name', 'Hello', '--html', '-'], ...html, subject: 'Hello' }
+  const [{ id: template }] = await cli.json(['template', 'list', team])
+  yield { args: ['template', 'update', team, template, '--html', '-'], ...html, subject: template }
+  yield { args: ['template', 'delete', team, template], subject: template }
+  yield { args: ['topic', 'create', team, '--name', 'News'], subject: 'News' }
+  const [{ id: topic }] = await cli.json(['topic', 'list', team])
+  yield { args: ['topic', 'delete', team, topic], subject: topic }
+  const bob = 'bob@example.org'
+  yield { args: ['contact', 'lift', team, bob, '--reason', 'he asked'], subject: bob }
+  yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
+  yield { args: ['email', 'requeue', team, world.stays.id], subject: world.stays.id }
+  yield { args: ['email', 'delete', team, world.gone.id], subject: world.gone.id }
+  yield { args: ['whatsapp', 'requeue', team, '--status', 'queued'], subject: '1 messages' }
+  const definition = JSON.stringify(aTemplate({}, { name: 'made' }))
+  yield { args: ['whatsapp-template', 'create', team, '--file', '-'], input: definition, subject: 'made' }
+  yield { args: ['whatsapp-template', 'status', team, world.whatsappTemplate, 'paused'] }
+  const catalog = JSON.stringify(await cli.json(['plan', 'list']))
+  yield { args: ['plan', 'load', '-'], input: catalog, subject: 'catalog' }
+  const now = new Date()
+  const parked = async (event_key: string): Promise<string> => {
+    await database.transaction((tx) =>
+      storeReport(
+        { tx, queue: service.deps.queue, now },
+        { provider: 'smtp', event_key, body: Buffer.from('x') },
+      ),
+    )
+    const id = (await storedReports(service)).at(-1)?.id ?? ''
+    await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
+    return id
+  }
+  const one = await parked('one')
+  yield { args: ['report', 'replay', one], subject: one }
+  await parked('two')
+  yield { args: ['report', 'drop', '--parked', '--reason', 'unread'], subject: 'parked' }
+  yield { args: ['login', 'op@example.org', '--operator'], action: 'login.link' }
+  yield { args: ['member', 'add', team, 'eve@example.org', '--role', 'viewer'] }
+  yield { args: ['member', 'remove', team, 'eve@example.org'] }
+  yield { args: ['secret', 'reseal'] }
+  yield { args: ['queue', 'pause', 'ingest-report'], subject: 'ingest-report' }
+  yield { args: ['queue', 'resume', 'ingest-report'], subject: 'ingest-report' }
+  yield { args: ['queue', 'redrive', 'ingest-report'], subject: 'ingest-report' }
+  await database.transaction((tx) => pauseSender(tx, { key: 'smtp:relay.test', ceiling: 10 }, 60, 'no'))
+  yield { args: ['sender', 'resume', 'smtp:relay.test'], subject: 'smtp:relay.test' }
+  const cloud = await startCloud(t)
+  await startWorker(t, service, { whatsapp: cloud.delivery })
+  yield { args: ['whatsapp-template', 'sync', team] }
+}
+
+t.test('each verb that changes something leaves a line of who did what to what', async (t) => {
+  const tried = new Set<string>()
+  const known = new Set<string>()
+  const news = async () => {
+    const lines = (await auditEntries(database, { limit: 5 })).filter(({ id }) => !known.has(id))
+    for (const { id } of lines) known.add(id)
+    return lines
+  }
+  for await (const { args, input = '', action, subject = /./ } of changes()) {
+    const verb = args[0] === 'login' ? 'login' : args.slice(0, 2).join(' ')
+    await news()
+    await cli.json(args, { input })
+    const told = (await news()).filter((line) => line.action === (action ?? verb.replace(' ', '.')))
+    t.match(told, [{ actor: 'cli', subject }], verb)
+    tried.add(verb)
+  }
+  const nouns = await commandsOf()
+  const verbs = await Promise.all(
+    nouns.map(async (noun) => {
+      const own = await commandsOf(noun)
+      return own.length === 0 ? [noun] : own.map((verb) => `${noun} ${verb}`)
+    }),
+  )
+  t.strictSame(verbs.flat().sort(), [...READS, ...tried].sort(), 'no verb is forgotten here')
+})
+
+t.test('what changes nothing leaves no line: a dry run, a verb that is refused', async (t) => {
+  const lines = async () => (await auditEntries(database, { limit: 1_000 })).length
+  const before = await lines()
+  await cli.json(['email', 'requeue', team, '--status', 'queued', '--dry-run'])
+  await cli.json(['email', 'requeue', team, '--status', 'bounced', '--force'])
+  await cli.fault(['domain', 'remove', team, 'nobody.test'])
+  await cli.run(['domain', 'verify', team, 'example.com'])
+  t.equal(await lines(), before)
+})
+
+t.test('an erased person is in the audit trail by a keyed hash only', async (t) => {
+  t.notMatch(JSON.stringify(await auditEntries(database, { limit: 1_000 })), /ana@example/)
+})
