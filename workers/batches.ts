@@ -57,7 +57,7 @@ async function runBatch<J extends JobName>(
     await claims.settle(tx, given)
     for (const [each, end] of given) ends.set(each, end)
   }
-  let reason = 'its handler left it'
+  let reason = 'it could not be carried out: the worker’s log says why'
   try {
     if (readable.length > 0) await handle({ jobs: readable, settle }, { ...deps, log })
   } catch (error) {

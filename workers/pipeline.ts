@@ -148,8 +148,10 @@ export function startPipeline<J extends DeliveryJob, A>(
       const [each, outgoing] = ready[index] ?? []
       if (each && outgoing) track(deliver(each, outgoing, { delay: delay * 1_000, bookedAt }))
     }
-    letGo(jobs.slice(delays.length), wait_seconds)
-    return delays.length < jobs.length ? Math.min(wait_seconds, HORIZON) * 1_000 : 0
+    // A pause may end early, another worker's probe within a moment: who is let go looks again soon.
+    const wait = Math.min(wait_seconds, HORIZON)
+    letGo(jobs.slice(delays.length), wait)
+    return delays.length < jobs.length ? wait * 1_000 : 0
   }
 
   function track(sending: Promise<void>): void {

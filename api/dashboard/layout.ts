@@ -59,6 +59,10 @@ function prepared(section: Section, index: number, frame: Frame): object {
     }))
     return { ...section, tiles }
   }
+  // On a narrow screen a row of words reads as a card, a row of figures as a row.
+  if (section.kind === 'table') {
+    return { ...section, cards: section.columns.filter(({ number }) => number).length < 2 }
+  }
   if (section.kind === 'difference') {
     return { ...section, lines: section.lines.map((line) => ({ ...line, name: SIGNS[line.sign] })) }
   }

@@ -21,6 +21,8 @@ import type { StoredRefusal } from './upserts.sql.ts'
 
 const PART = 1_000
 const MOST_RECORDS = 100_000
+/** Where an item stands in a bulk call: of no use to whoever has a file. */
+const PLACE = /^contacts\[\d+\]\./
 
 export type CsvRecord = { line: number; cells: string[] }
 export type CsvTable = { header: string[]; records: CsvRecord[] }
@@ -118,7 +120,9 @@ export async function showImport(
       return Array.from({ length }, (_, at) => ({ ...result.refusal, record: first_record + at }))
     }
     return result.items.flatMap((item, at) =>
-      typeof item === 'string' ? [] : [{ ...item, record: first_record + at }],
+      typeof item === 'string'
+        ? []
+        : [{ ...item, message: item.message.replace(PLACE, ''), record: first_record + at }],
     )
   })
   return { ...row, refused }

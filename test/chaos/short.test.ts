@@ -12,6 +12,7 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['B1', 0.1],
   ['B2', 1],
   ['C/reset', 0.1],
+  ['C/lost', 0.25],
 ]
 
 const { url } = await testDatabase(t)

@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { mixed, object, string } from 'yup'
+import { mixed, number, object, string } from 'yup'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { runBatches } from '../../workers/batches.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
+import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
@@ -60,6 +61,38 @@ t.test(
       [],
     )
     t.ok(together.size > 0, 'the others went together')
+  },
+)
+
+const dueRow = object({ waits: number().defined() })
+
+t.test(
+  'a message that was claimed while another worker began to probe waits for seconds, not for as long as a probe may take',
+  async (t) => {
+    const service = await startService(t)
+    const { database } = service
+    const team = await makeTeam(service)
+    const { url } = await startSmtpSink(t)
+    const email = createSmtpProvider({ url, max_connections: 1 })
+    let asked = 0
+    const sender = async () => {
+      const own = await email.sender()
+      // The worker has looked at the sender and claimed; now another's probe takes the sender for itself.
+      if (++asked === 2)
+        await database.query(sql.unsafe`
+        insert into senders (key, rate, tokens, refilled_at, paused_until)
+        values (${own.key}, 1, 1, now(), now() + interval '30 seconds')`)
+      return own
+    }
+    await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    await startWorker(t, service, { email: { ...email, sender } })
+    const due = () =>
+      database.maybeOne(sql.type(dueRow)`
+      select extract(epoch from start_after - now())::float8 as waits from pgboss.job
+      where name = 'deliver-email' and state = 'created' and retry_count > 0`)
+    await until('it is let go', async () => (await due()) !== null)
+    const waits = (await due())?.waits ?? 0
+    t.ok(waits <= 5, `${waits} s`)
   },
 )
 

@@ -22,6 +22,9 @@ document.addEventListener('click', async (event) => {
   }
 })
 
+// On a narrow screen the links are one row that scrolls.
+document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'Escape') return
   for (const menu of document.querySelectorAll('details.menu[open]')) {

@@ -1,17 +1,24 @@
-/** A team's contacts: the list with its filter, and a new one. */
+/** A team's contacts: the list with its filter, as CSV, and a new one. */
 import { CONTACT_STATUSES } from '../../../db/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/contacts/edit.ts'
+import type { ContactSearch } from '../../../db/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { act, inTeam } from '../act.ts'
 import { status, text, time } from '../cell.ts'
+import { csvFile } from '../csv.ts'
 import { addressWith, anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { contactOf } from '../properties.ts'
 import type { Field, Section } from '../section.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
+
+const importLink = (team: { id: string }) => ({
+  href: teamPath(team, 'contacts', 'import'),
+  label: 'Import from CSV',
+})
 
 function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
   const fields: Field[] = [
@@ -25,15 +32,20 @@ function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
     },
   ]
   const here = teamPath(team, 'contacts')
-  const isSet = ['email', 'status', 'topic'].some((name) => given(query, name) !== undefined)
+  const search = new URLSearchParams(
+    [...query].filter(([name, value]) => ['email', 'status', 'topic'].includes(name) && value.trim() !== ''),
+  )
   return {
     kind: 'filter',
     action: here,
     method: 'get',
     fields: filled(fields, query),
     submit: 'Find',
-    reset: isSet ? { href: here, label: 'Clear' } : null,
-    more: team.role === 'viewer' ? [] : [{ href: `${here}/import`, label: 'Import from CSV' }],
+    reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
+    more: [
+      { href: `${here}.csv?${search}`, label: 'CSV' },
+      ...(team.role === 'viewer' ? [] : [importLink(team)]),
+    ],
   }
 }
 
@@ -69,6 +81,16 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section => ({
   ],
 })
 
+/** The filter that the address holds. */
+function searchOf(query: URLSearchParams): ContactSearch {
+  const topic = given(query, 'topic')
+  return {
+    email: given(query, 'email'),
+    status: CONTACT_STATUSES.find((word) => word === given(query, 'status')),
+    topic: topic !== undefined && isUuid(topic) ? topic : undefined,
+  }
+}
+
 const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/contacts',
@@ -76,12 +98,7 @@ const list: TeamPage = {
   async handle(request, { database }) {
     const { team, query, now } = request
     const topics = await topicsOfTeam(database, team.id)
-    const topic = given(query, 'topic')
-    const search = {
-      email: given(query, 'email'),
-      status: CONTACT_STATUSES.find((word) => word === given(query, 'status')),
-      topic: topic !== undefined && isUuid(topic) ? topic : undefined,
-    }
+    const search = searchOf(query)
     const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
     const { contacts, reached } = await searchContacts(database, team.id, search, page)
     const { rows, next } = pageOf(request, contacts, ({ id }) => id)
@@ -89,6 +106,7 @@ const list: TeamPage = {
       reached === null
         ? null
         : { href: addressWith(request, { before: reached }), label: 'Look further back' }
+    const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
     const names = new Map(topics.map(({ id, name }) => [id, name]))
     return show({
       title: 'Contacts',
@@ -106,7 +124,7 @@ const list: TeamPage = {
             ],
           })),
           next: next ?? further,
-          ...(further ? { start: further } : {}),
+          ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
           empty: further
             ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
             : Object.values(search).some(Boolean)
@@ -133,4 +151,31 @@ const create: TeamPage = {
   },
 }
 
-export const contactsPages = [list, create]
+const HEADER = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties']
+/** How many contacts are read at a time. */
+const LOT = 500
+
+async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
+  const names = new Map((await topicsOfTeam(database, team.id)).map(({ id, name }) => [id, name]))
+  for (let before: string | undefined; ; ) {
+    const page = { before, limit: LOT }
+    const { contacts } = await searchContacts(database, team.id, searchOf(query), page, {
+      patience: Infinity,
+    })
+    for (const { id, email, status: word, topic_ids, properties, created_at, updated_at } of contacts) {
+      const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
+      yield [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
+    }
+    before = contacts.at(-1)?.id
+    if (contacts.length < LOT) return
+  }
+}
+
+const csv: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts.csv',
+  access: 'viewer',
+  handle: async (request, deps) => csvFile('contacts', HEADER, csvRows(request, deps)),
+}
+
+export const contactsPages = [list, csv, create]

@@ -29,7 +29,7 @@ t.test(
     const refused = file.html.trim().split('\r\n')
     t.equal(refused.length, 11)
     t.match(refused[0], /^email,city,line,reason$/)
-    t.match(refused[1], /^not an address 7,"Town, ""7""",9,.*email address/)
+    t.match(refused[1], /^not an address 7,"Town, ""7""",9,email must be an email address/)
     const contact = await contactByIdentity(database, team.id, 'person9@example.com')
     t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
     shows(t, await editor.get(path), /people\.csv/)

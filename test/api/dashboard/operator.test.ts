@@ -1,10 +1,11 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
+import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/fleet/fleet.sql.ts'
 import { insertReport, settleReports } from '../../../db/reports/reports.sql.ts'
 import { pauseSender } from '../../../db/senders/pace.ts'
 import { showTeam } from '../../../db/teams/view.ts'
-import { shows, signedIn } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 
 const service = await startService(t)
@@ -33,6 +34,16 @@ t.test('health names the database, its processes, the hooks and which settings a
   shows(t, page, /No worker is running/)
   shows(t, page, /smtp never/)
   shows(t, page, /METRICS_TOKEN set/)
+})
+
+t.test('health tells through what the live workers deliver, and how each stands', async (t) => {
+  const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
+  const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
+  const senders = { 'deliver-email': 'smtp:mail.example.test:587' }
+  await storeSignOfLife(database, { ...life, gauges, senders, started_at: new Date() }, [])
+  const page = await operator.get('/operator/health')
+  shows(t, page, /smtp:mail\.example\.test:587 no trouble yet/)
+  t.notMatch(textOf(page.html), /No worker is running/)
 })
 
 t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {
@@ -124,6 +135,7 @@ t.test(
     shows(t, page, /smtp:relay\.test paused/)
     shows(t, page, /Access denied/)
     t.notMatch(page.html, /<script>Access/)
+    shows(t, await operator.get('/operator/health'), /smtp:relay\.test takes nothing 554 5\.7\.1/)
     await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
     shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
   },

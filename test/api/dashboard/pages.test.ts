@@ -42,6 +42,21 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   t.equal((await editor.get(path)).status, 404)
 })
 
+t.test('contacts that fit come as a file, and no cell is a formula', async (t) => {
+  await editor.post(at('topics'), { name: 'Sales, EU' })
+  const topics = (await editor.get(at('topics'))).html
+  const topic = /Sales, EU\s*<\/a>[\s\S]*?([0-9a-f-]{36})<\/code>/.exec(topics)?.[1] ?? ''
+  const form = { email: '=cmd@example.org', properties: 'city: Graz', topic_ids: topic }
+  await editor.post(at('contacts'), form)
+  await editor.post(at('contacts'), { email: 'other@example.org' })
+  const file = await viewer.get(`${at('contacts.csv')}?email=cmd`)
+  t.match(file.headers.get('content-disposition'), 'contacts.csv')
+  const lines = file.html.trim().split('\r\n')
+  t.equal(lines.length, 2)
+  t.match(lines[1], /^'=cmd@example\.org,subscribed,"Sales, EU",.*"\{""city"":""Graz""\}"$/)
+  t.equal((await viewer.get(at('contacts.csv'))).html.trim().split('\r\n').length, 3)
+})
+
 t.test('what cannot be is told beside the form, with what was typed', async (t) => {
   const refused = await editor.post(at('contacts'), { email: 'no address', properties: 'name: Ana' })
   t.equal(refused.status, 400)

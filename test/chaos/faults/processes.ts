@@ -40,7 +40,7 @@ export const processFaults: readonly Fault[] = [
       return {
         ...(await settle(world, load, { ended: performance.now() })),
         allowed: inFlight(strikes + 1),
-        limit: 60,
+        limit: 30,
       }
     },
   },

@@ -4,6 +4,7 @@ import { FORGOTTEN, SILENCE } from '../../../../db/fleet/fleet.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { lastHeard } from '../../../../db/reports/reports.sql.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
+import { listSenders, type ShownSender } from '../../../../db/senders/show.ts'
 import { databaseFault } from '../../../../db/start.ts'
 import { type Cell, status, text, time } from '../../cell.ts'
 import { type PersonPage, show } from '../../page.ts'
@@ -78,6 +79,33 @@ function processAlerts(processes: readonly ProcessRow[]): Alert[] {
   ]
 }
 
+/** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
+function senderAlerts(senders: readonly ShownSender[]): Alert[] {
+  return senders
+    .filter(({ state }) => state === 'paused' || state === 'probing')
+    .map(({ key, reason }) => ({
+      tone: 'bad',
+      title: `${key} takes nothing`,
+      text: reason ?? 'It gave no reason.',
+      link: { href: '/operator/senders', label: 'What happened, and how to resume' },
+    }))
+}
+
+/** Each sender that live workers deliver through, with how it stands. */
+function senderFacts(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {
+  const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENCE)
+  const keys = [...new Set(live.flatMap(({ senders: used }) => Object.values(used)))].sort()
+  return keys.map((key) => {
+    const known = senders.find((sender) => sender.key === key)
+    const isWell = known === undefined || known.state === 'sending'
+    const since = known?.troubled_at ? { detail: `last trouble ${time(known.troubled_at, now).age}` } : {}
+    return {
+      label: key,
+      cell: status(known?.state ?? 'no trouble yet', { tone: isWell ? 'good' : 'bad', ...since }),
+    }
+  })
+}
+
 const health: PersonPage = {
   method: 'GET',
   path: PATH,
@@ -86,10 +114,12 @@ const health: PersonPage = {
     const { alerts, facts } = await databaseFacts(database, now)
     const processes = await liveProcesses(database, FORGOTTEN)
     const heard = await lastHeard(database)
+    const senders = await listSenders(database)
+    const used = senderFacts(processes, senders, now)
     const sections: Section[] = [
       {
         kind: 'alerts',
-        alerts: [...alerts, ...processAlerts(processes)],
+        alerts: [...alerts, ...processAlerts(processes), ...senderAlerts(senders)],
         calm: 'Everything looked at is well.',
       },
       {
@@ -112,6 +142,9 @@ const health: PersonPage = {
         rows: processes.map((process) => ({ cells: processCells(process, now) })),
         empty: 'No process has given a sign of life within an hour.',
       },
+      ...(used.length === 0
+        ? []
+        : [{ kind: 'facts' as const, title: 'Senders, as the workers find them', facts: used }]),
       {
         kind: 'facts',
         title: 'Hooks last heard from',
