@@ -33,6 +33,13 @@ export const ROUTES: readonly Route[] = [
 
 const REQUEST_ID = /^[\w.-]{1,64}$/
 
+/** A body whose rest nobody has read leaves nothing to be read after it: the connection can't be used again. */
+const endUnread: Middleware = async (ctx, next) => {
+  await next()
+  const isRefused = ctx.req.readableDidRead || ctx.status === 503
+  if (isRefused && !ctx.req.complete) ctx.set('Connection', 'close')
+}
+
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
   ctx.state.id = REQUEST_ID.test(given) ? given : randomUUID()
@@ -98,6 +105,7 @@ export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadlin
   // Paths match exactly, letter by letter.
   const router = new Router({ sensitive: true, strict: true })
   for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps, deadline))
+  app.use(endUnread)
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))

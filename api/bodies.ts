@@ -2,13 +2,14 @@
  * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
  * Promises: bodies cannot fill the memory (past a bound: 503 `unavailable`). No team's parsing keeps the others
  * waiting: large bodies are parsed in a thread, one of each team at a time; of small ones a team gets a few parsed,
- * then the others have their turn. Must not know any resource.
+ * then the others have their turn. Nor do bodies that are refused: of those a few at a time are read to their end, so
+ * that their clients live to see why. Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
 import { createTurns, type Turns } from '../db/process/turns.ts'
-import { type BodyShape, parseBody, readBytes, readJsonBytes } from './input.ts'
+import { type BodyShape, discard, parseBody, type Reading, readBytes, readJsonBytes } from './input.ts'
 import type { Parser } from './parser.ts'
 
 /** What a process holds of one owner's bodies, and of all together, in bytes. */
@@ -21,8 +22,11 @@ const SMALL = 64 * 1024
 /** So many large bodies of an owner come in at once; so many small ones are parsed before the others' turn. */
 const LARGE_AT_ONCE = 4
 const SMALL_AT_ONCE = 4
-/** How long a body waits for its turn, in milliseconds. */
+/** So many refused bodies are thrown away at once: a socket hands over up to 2 MiB before the next one's turn. */
+const DISCARDED_AT_ONCE = 2
+/** How long a body waits for its turn, in milliseconds; and one that is refused, to be thrown away. */
 const PATIENCE = 10_000
+const REFUSED_PATIENCE = 2_000
 
 /** A route, as far as it says what it takes. */
 export type Taking = { method: string; path: string; body?: BodyShape<unknown> }
@@ -55,14 +59,17 @@ async function inTurn<T>(turns: Turns, owner: string, work: () => Promise<T>): P
 function createBudget({ ofOne, inAll }: typeof BOUNDS) {
   const held = new Map<string, number>()
   let all = 0
+  /** @throws Refusal unavailable when there is no room for so many more. */
+  const expect = (owner: string, bytes: number): void => {
+    if ((held.get(owner) ?? 0) + bytes <= ofOne && all + bytes <= inAll) return
+    throw new Refusal('unavailable', 'too many bodies are coming in at once; please retry', 1)
+  }
   return {
-    /** @throws Refusal unavailable when there is no room for so many more. */
+    expect,
+    /** @throws as `expect` */
     take(owner: string, bytes: number): void {
-      const own = (held.get(owner) ?? 0) + bytes
-      if (own > ofOne || all + bytes > inAll) {
-        throw new Refusal('unavailable', 'too many bodies are coming in at once; please retry', 1)
-      }
-      held.set(owner, own)
+      expect(owner, bytes)
+      held.set(owner, (held.get(owner) ?? 0) + bytes)
       all += bytes
     },
     give(owner: string, bytes: number): void {
@@ -80,6 +87,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const reading = createTurns(LARGE_AT_ONCE)
   const parsingHere = createTurns(SMALL_AT_ONCE)
   const parsingThere = createTurns(1)
+  const discarding = createTurns(DISCARDED_AT_ONCE)
 
   const parse = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
     if (bytes.length > SMALL) return inTurn(parsingThere, owner, () => parser.parse(route, bytes))
@@ -92,21 +100,46 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   return {
     async during(owner, request, work) {
       let held = 0
-      const hold = (bytes: number): void => {
-        budget.take(owner, bytes)
-        held += bytes
+      const letGo = (): void => {
+        budget.give(owner, held)
+        held = 0
       }
-      const read = async (route: Taking) => parse(owner, route, await readJsonBytes(request, hold))
+      const account: Reading = {
+        expect: (bytes) => budget.expect(owner, bytes),
+        hold(bytes) {
+          budget.take(owner, bytes)
+          held += bytes
+        },
+      }
+      const read = async (route: Taking): Promise<unknown> => {
+        const bytes = await readJsonBytes(request, account)
+        const body = await parse(owner, route, bytes)
+        return route.body?.withBytes ? route.body.withBytes(body, bytes) : body
+      }
+      /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */
+      const orDiscarded = async <T>(reading: () => Promise<T>): Promise<T> => {
+        try {
+          return await reading()
+        } catch (error) {
+          if (!request.complete) {
+            letGo()
+            await discarding.run('all', () => discard(request), REFUSED_PATIENCE)
+          }
+          throw error
+        }
+      }
       try {
         return await work({
-          bytes: (limit) => readBytes(request, { hold, limit }),
+          bytes: (limit) => orDiscarded(() => readBytes(request, { ...account, limit })),
           parsed: async (route) => {
             if (!route.body) return undefined
-            return isLarge(request) ? inTurn(reading, owner, () => read(route)) : read(route)
+            return orDiscarded(() =>
+              isLarge(request) ? inTurn(reading, owner, () => read(route)) : read(route),
+            )
           },
         })
       } finally {
-        budget.give(owner, held)
+        letGo()
       }
     },
   }

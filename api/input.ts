@@ -9,9 +9,10 @@ import { type Described, isObject, parse, text } from '../db/text/fields.ts'
 import { jsonFault } from './json-fault.ts'
 
 const BODY_LIMIT = 10 * 1024 * 1024
-/** How much of an oversized body is read to its end, in bytes, and for how long, in milliseconds. */
+/** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
 const DISCARD_LIMIT = 64 * 1024 * 1024
 const DISCARD_TIME = 10_000
+const DISCARD_PAUSE = 2_000
 const JSON_TYPE = /^application\/json *(;|$)/i
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
 
@@ -20,53 +21,74 @@ const chunksOf = (request: IncomingMessage) =>
   request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
 
 /** Reads on and throws away, within bounds, so that a client in mid-upload lives to see the answer. */
-async function discard(request: IncomingMessage): Promise<void> {
-  const until = performance.now() + DISCARD_TIME
-  let left = DISCARD_LIMIT
-  for await (const chunk of chunksOf(request)) {
-    left -= chunk.length
-    if (left < 0 || performance.now() > until) return
-  }
+export const discard = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    const until = performance.now() + DISCARD_TIME
+    let left = DISCARD_LIMIT
+    const end = (): void => {
+      clearTimeout(pause)
+      for (const event of ['end', 'close', 'error']) request.off(event, end)
+      request.off('data', count).pause()
+      resolve()
+    }
+    const count = (chunk: Buffer): void => {
+      left -= chunk.length
+      pause.refresh()
+      if (left < 0 || performance.now() > until) end()
+    }
+    const pause = setTimeout(end, DISCARD_PAUSE)
+    for (const event of ['end', 'close', 'error']) request.once(event, end)
+    request.on('data', count).resume()
+  })
+
+/** The length that a body is said to have; 0 when it does not say. */
+const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+/**
+ * How a body is read: at most `limit` bytes. `expect` is told of the length that it is said to have, and `hold` of each
+ * chunk before it is kept: both may refuse it.
+ */
+export type Reading = {
+  expect: (bytes: number) => void
+  hold: (bytes: number) => void
+  limit?: number | undefined
 }
 
-/** How a body is read: at most `limit` bytes, `hold` being told of each chunk before it is kept. */
-type Reading = { hold?: (bytes: number) => void; limit?: number | undefined }
-
-/** The body as it came, which may be nothing. @throws Refusal payload_too_large, bad_request when it breaks off. */
+/**
+ * The body as it came, which may be nothing. What is refused is not read to its end: see `discard`.
+ * @throws Refusal payload_too_large, bad_request when it breaks off, and what `expect` and `hold` throw.
+ */
 export async function readBytes(
   request: IncomingMessage,
-  { hold, limit = BODY_LIMIT }: Reading,
+  { expect, hold, limit = BODY_LIMIT }: Reading,
 ): Promise<Buffer> {
   const chunks: Buffer[] = []
+  const check = (bytes: number): void => {
+    if (bytes <= limit) return
+    throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+  }
+  check(lengthOf(request))
+  expect(lengthOf(request))
   let size = 0
-  let tooLarge = Number(request.headers['content-length'] ?? 0) > limit
   try {
-    if (!tooLarge) {
-      for await (const chunk of chunksOf(request)) {
-        size += chunk.length
-        tooLarge = size > limit
-        if (tooLarge) break
-        hold?.(chunk.length)
-        chunks.push(chunk)
-      }
+    for await (const chunk of chunksOf(request)) {
+      size += chunk.length
+      check(size)
+      hold(chunk.length)
+      chunks.push(chunk)
     }
-    if (tooLarge) await discard(request)
   } catch (error) {
     if (error instanceof Refusal) throw error
     // Nobody is left to read this answer.
     throw new Refusal('bad_request', 'the body ended early')
   }
-  if (!tooLarge) return Buffer.concat(chunks)
-  throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+  return Buffer.concat(chunks)
 }
 
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
-export async function readJsonBytes(
-  request: IncomingMessage,
-  hold: (bytes: number) => void,
-): Promise<Buffer> {
+export async function readJsonBytes(request: IncomingMessage, reading: Reading): Promise<Buffer> {
   const { headers } = request
-  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+  const hasBody = headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
   const type = headers['content-type'] ?? ''
   if (hasBody && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
     throw new Refusal('unsupported_media_type', 'the body must be application/json in UTF-8')
@@ -74,7 +96,7 @@ export async function readJsonBytes(
   if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', 'the body must not be compressed')
   }
-  return readBytes(request, { hold })
+  return readBytes(request, reading)
 }
 
 /**
@@ -83,14 +105,13 @@ export async function readJsonBytes(
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
   if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
-  const { value, text } = parseJson(bytes)
-  return shape.read(value, text)
+  return shape.read(parseJson(bytes))
 }
 
-function parseJson(bytes: Uint8Array): { value: unknown; text: string } {
+function parseJson(bytes: Uint8Array): unknown {
   const text = decoded(bytes)
   try {
-    return { value: JSON.parse(text), text }
+    return JSON.parse(text)
   } catch {
     throw new Refusal(
       'bad_request',
@@ -98,6 +119,10 @@ function parseJson(bytes: Uint8Array): { value: unknown; text: string } {
     )
   }
 }
+
+/** Without the mark that some editors put before UTF-8; `decoded` leaves it out too. */
+export const withoutMark = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
 
 function decoded(bytes: Uint8Array): string {
   try {
@@ -122,7 +147,9 @@ export type BodyShape<B> = {
   schema: Fields
   batch: { field: string; most: number } | null
   /** @throws Refusal what is wrong with the whole call */
-  read(value: unknown, text: string): B
+  read(value: unknown): B
+  /** For who needs the body as it came: it is valid, and has not travelled to the parser's thread and back. */
+  withBytes?(body: B, bytes: Buffer): B
 }
 
 /** What a route takes in its query. */

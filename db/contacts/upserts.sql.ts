@@ -9,16 +9,16 @@ export type StoredRefusal = { code: Code; message: string }
 /** What became of each item in request order: its contact's id, or a refusal; or of the whole call. */
 export type UpsertResult = { items: (string | StoredRefusal)[] } | { refusal: StoredRefusal }
 
-/** Stores a call. `body` is valid JSON: text that can be stored whatever it says. */
+/** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
 export async function insertUpsert(
   tx: Tx,
   teamId: string,
-  { id, body }: { id: string; body: string },
+  { id, body }: { id: string; body: Buffer },
   now: Date,
 ): Promise<void> {
   await tx.query(sql.prepared('insert_contact_upsert', object())`
     insert into contact_upserts (team_id, id, body, created_at)
-    values (${teamId}, ${id}, ${body}, ${sql.timestamp(now)})`)
+    values (${teamId}, ${id}, ${sql.binary(body)}, ${sql.timestamp(now)})`)
 }
 
 const bodyRow = object({ body: string().defined() })

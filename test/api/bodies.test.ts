@@ -1,12 +1,14 @@
 /** Bodies on their way in: bounded in all, parsed where they keep nobody waiting, judged alike wherever. */
 import { once } from 'node:events'
-import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createApp } from '../../api/app.ts'
 import { createBodies } from '../../api/bodies.ts'
 import { createParser } from '../../api/parser.ts'
 import { anEmail, type Call, caller, listen, makeTeam, startService } from '../support/service.ts'
+import { until } from '../support/worker.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
@@ -14,12 +16,16 @@ const { call } = service
 
 const SIGNED = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }
 
-/** Begins a post whose body does not end. */
+/** Begins a post whose body does not end, on a connection that could be used again. */
 function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
   const headers = { ...SIGNED, 'Content-Length': bytes + 1 }
-  const sent = request(url, { method: 'POST', headers, agent: false })
+  const agent = new Agent({ keepAlive: true })
+  const sent = request(url, { method: 'POST', headers, agent })
   sent.on('error', () => {})
-  t.teardown(() => sent.destroy())
+  t.teardown(() => {
+    sent.destroy()
+    agent.destroy()
+  })
   sent.write(Buffer.alloc(bytes))
   return sent
 }
@@ -38,6 +44,7 @@ t.test(
     )
     t.equal(refused.statusCode, 503)
     t.match(refused.headers['retry-after'], /^\d+$/)
+    t.equal(refused.headers.connection, 'close', 'the rest is on its way: nothing can be read behind it')
     t.match(JSON.parse(Buffer.concat(await refused.toArray()).toString()), { error: { code: 'unavailable' } })
     const send = await caller(base)('POST', '/v1/emails', { key: team.key, body: anEmail() })
     t.equal(send.status, 201, 'others have room of their own')
@@ -47,6 +54,42 @@ t.test(
     let { status } = await post()
     while (status === 503) ({ status } = await post())
     t.equal(status, 401)
+  },
+)
+
+t.test(
+  'of bodies that are refused, two at a time are read to their end, so that their clients live',
+  async (t) => {
+    const parser = createParser()
+    t.teardown(parser.close)
+    const bodies = createBodies(parser)
+    const coming = new Set<IncomingMessage>()
+    const server = createServer(async (request, response) => {
+      coming.add(request)
+      await bodies.during('a team', request, ({ bytes }) => bytes(1_000)).catch(() => {})
+      response.end(String(coming.delete(request)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const uploads = Array.from({ length: 6 }, () => beginUpload(t, url, 8_000_000))
+    await until('all have come', () => coming.size === 6)
+    let most = 0
+    const answered = uploads.map(async (sent) => {
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      return answer.statusCode
+    })
+    for (const sent of uploads) sent.end(Buffer.alloc(1))
+    await until('all are answered', () => {
+      const read = [...coming].filter(({ readableFlowing }) => readableFlowing === true)
+      most = Math.max(most, read.length)
+      return coming.size === 0
+    })
+    t.strictSame(await Promise.all(answered), [200, 200, 200, 200, 200, 200])
+    t.ok(most <= 2, `${most} at once`)
   },
 )
 

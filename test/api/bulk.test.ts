@@ -39,6 +39,20 @@ t.test('200: data, an array of batch result items in request order', async (t) =
   }
 })
 
+t.test(
+  'a call is carried out whatever its size, with the mark before it that some editors put',
+  async (t) => {
+    for (const padding of [0, 100_000]) {
+      const email = `marked${padding}@example.org`
+      const properties = { name: 'é 漢 😀' }
+      const raw = `\ufeff${JSON.stringify({ contacts: [{ email, properties }] })}${' '.repeat(padding)}`
+      const headers = { 'Content-Type': 'application/json' }
+      t.match(told(await call('POST', '/v1/contacts/bulk', { key, raw, headers })), ['id'])
+      t.match(await show(email), { properties })
+    }
+  },
+)
+
 t.test('a contact created by bulk starts subscribed, without topics; topic_ids is ignored', async (t) => {
   const topic = await createTopic({ tx: service.database, now: new Date() }, team.id, { name: 'bulk' })
   await bulk([

@@ -100,7 +100,7 @@ t.test('a listening connection that is lost loses no answer', async (t) => {
 /** A stored call, and a job for it as a worker has it in hand. */
 async function fetched({ database }: Service, { id: team_id }: TestTeam, body: string) {
   const upsert_id = uuidv7()
-  await insertUpsert(database, team_id, { id: upsert_id, body }, new Date())
+  await insertUpsert(database, team_id, { id: upsert_id, body: Buffer.from(body) }, new Date())
   return { id: upsert_id, data: { team_id, upsert_id } } as FetchedJob<'upsert-contacts'>
 }
 
