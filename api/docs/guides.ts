@@ -112,6 +112,7 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
           '<a href="#bad_request"><code>400 bad_request</code></a>',
         ],
         ['html and text', '1 MiB each', '<a href="#bad_request"><code>400 bad_request</code></a>'],
+        ['Variables', '10,000', '<a href="#bad_request"><code>400 bad_request</code></a>'],
         ['A body', '10 MiB', '<a href="#payload_too_large"><code>413 payload_too_large</code></a>'],
       ],
     )}

@@ -54,6 +54,17 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
   return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
 }
 
+/** More than any template has slots: whoever gives more gives unknown ones, and so do the first of them. */
+const MOST_PARAMETERS = 1_000
+
+/** Parameters that are refused anyway need not travel further in full. */
+function enoughOf(parameters: Record<string, string>): Record<string, string> {
+  const given = Object.entries(parameters)
+  return given.length <= MOST_PARAMETERS
+    ? parameters
+    : Object.fromEntries(given.slice(0, MOST_PARAMETERS + 1))
+}
+
 /** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
 function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
   const send: SendBody = parse(sendSchema, value, at)
@@ -62,7 +73,7 @@ function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
     path,
     template_id: send.template_id.toLowerCase(),
     to: phonesOf(send.to, path),
-    parameters: send.parameters ?? {},
+    parameters: enoughOf(send.parameters ?? {}),
     idempotency_key: send.idempotency_key ?? null,
   }
 }

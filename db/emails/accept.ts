@@ -63,11 +63,6 @@ type StoredKey = { id: string; domain: string | null }
 
 const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
 
-/** Only what the template takes: a surplus variable is ignored, and not stored. */
-function slotValues(slots: readonly string[], variables: Readonly<Record<string, string>> | null) {
-  return Object.fromEntries(slots.map((slot) => [slot, variables?.[slot] ?? '']))
-}
-
 function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: Desk): EmailRow {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
@@ -79,7 +74,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     domain_id: references.domains.get(item.from.domain) ?? '',
     template_id: item.template_id,
     template_version_id: template?.version_id ?? null,
-    variables: template ? slotValues(template.slots, variablesOf(item, references, { team_id, id })) : null,
+    variables: template ? variablesOf(item, template.slots, references, { team_id, id }) : null,
     from_address: formatMailbox(item.from),
     to_emails: [...item.to],
     subject: item.subject,

@@ -92,30 +92,35 @@ const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
 const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
 
 /**
- * The variables of a template send, with the unsubscribe link of an email to one stored contact, where we can make one
- * (decisions: unsubscribe link).
+ * Those of a send's variables that its template takes, with the unsubscribe link of an email to one stored contact,
+ * where we can make one (decisions: unsubscribe link).
  */
 export function variablesOf(
   item: EmailItem,
+  slots: readonly string[],
   { contacts, links }: References,
   email: { team_id: string; id?: string },
-): Readonly<Record<string, string>> | null {
-  if (links === null || !contacts.has(soleRecipient(item) ?? '')) return item.variables
-  return { ...item.variables, [UNSUBSCRIBE_SLOT]: links({ id: ANY_EMAIL, ...email }) }
+): Readonly<Record<string, string>> {
+  const own = item.variables ?? {}
+  const filled = slots.flatMap((slot) => (Object.hasOwn(own, slot) ? [[slot, own[slot] ?? ''] as const] : []))
+  const isAsked = links !== null && slots.includes(UNSUBSCRIBE_SLOT)
+  const isLinked = isAsked && contacts.has(soleRecipient(item) ?? '')
+  const link = isLinked ? [[UNSUBSCRIBE_SLOT, links({ id: ANY_EMAIL, ...email })] as const] : []
+  return Object.fromEntries([...filled, ...link])
 }
 
 /** Why the variables do not do for the template. */
 function variablesFault(
   { slots, compiled }: Template,
-  variables: EmailItem['variables'],
+  variables: Readonly<Record<string, string>>,
   text: string | null,
 ) {
   const missing = missingSlots(slots, variables)
   if (missing.length > 0) return `must fill the template's slots: ${missing.join(', ')} missing`
-  if (compiled?.list_unsubscribe && !HEADER_URL.test(variables?.[UNSUBSCRIBE_SLOT] ?? '')) {
+  if (compiled?.list_unsubscribe && !HEADER_URL.test(variables[UNSUBSCRIBE_SLOT] ?? '')) {
     return `must have an http(s) URL in ${UNSUBSCRIBE_SLOT}: it goes into the List-Unsubscribe header`
   }
-  const large = compiled && partTooLarge(compiled, variables ?? {}, text)
+  const large = compiled && partTooLarge(compiled, variables, text)
   return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
 }
 
@@ -135,6 +140,7 @@ export function refusalOf(item: EmailItem, sender: EmailSender, references: Refe
   const template = templates.get(item.template_id)
   if (!template)
     return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
-  const fault = variablesFault(template, variablesOf(item, references, sender), item.text)
+  const variables = variablesOf(item, template.slots, references, sender)
+  const fault = variablesFault(template, variables, item.text)
   return fault === null ? null : new Refusal('bad_request', `${path}variables ${fault}`)
 }

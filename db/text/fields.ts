@@ -163,10 +163,21 @@ export const uuids = () =>
       return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
     })
 
-/** A map of string to string; any key is an ordinary one, `__proto__` too. */
-export const stringMap = () =>
+/** A map of string to string, of at most so many keys; any key is an ordinary one, `__proto__` too. */
+export const stringMap = (most = Number.POSITIVE_INFINITY) =>
   mixed<Record<string, string>>()
-    .meta(described({ type: 'object', additionalProperties: { type: 'string' } }))
+    .meta(
+      described({
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        ...(Number.isFinite(most) ? { maxProperties: most } : {}),
+      }),
+    )
+    .test(
+      'most',
+      `\${path} must have at most ${most} keys`,
+      (value) => !isObject(value) || Object.keys(value).length <= most,
+    )
     .test('map', '${path} must be an object whose values are strings', (value, { path, createError }) => {
       if (value === undefined || isPlainMap(value)) return true
       const [key] = isObject(value)

@@ -1,6 +1,7 @@
 /** Bodies on their way in: bounded in all, parsed where they keep nobody waiting, judged alike wherever. */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createApp } from '../../api/app.ts'
 import { createBodies } from '../../api/bodies.ts'
@@ -143,4 +144,27 @@ t.test('a body of very many values keeps nobody else waiting', async (t) => {
   t.equal((await junk).body.error.code, 'bad_request')
   // While it was parsed in the way of all others there was time for a few, before it had come in.
   t.ok(others > 30, `${others} answers meanwhile`)
+})
+
+t.test('the items of a large batch are taken over one by one, with room for others between', async (t) => {
+  const parser = createParser()
+  t.teardown(parser.close)
+  const variables = Object.fromEntries(Array.from({ length: 8_000 }, (_, index) => [`k${index}`, '']))
+  const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
+  const bytes = Buffer.from(JSON.stringify({ emails }))
+  const own = JSON.parse(bytes.toString()).emails
+  const started = performance.now()
+  structuredClone(own)
+  const atOnce = performance.now() - started
+  let isDone = false
+  const parsing = parser.parse({ method: 'POST', path: '/v1/emails/batch' }, bytes).finally(() => {
+    isDone = true
+  })
+  let longest = 0
+  for (let last = performance.now(); !isDone; last = performance.now()) {
+    await sleep(1)
+    longest = Math.max(longest, performance.now() - last)
+  }
+  t.match(await parsing, { length: 100, 99: { variables: { k7999: '' } } })
+  t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)
 })

@@ -45,6 +45,15 @@ t.test('missing slots are bad_request and named; surplus variables are ignored',
   t.equal(filled.body.html, '<p>1 2 3</p>')
 })
 
+t.test('a send takes 10,000 variables, and no more', async (t) => {
+  const { id } = await save('<p>{{k9999}}</p>')
+  const variables = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`k${index}`, 'x']))
+  t.equal((await send({ template_id: id, variables })).body.html, '<p>x</p>')
+  const { status, body } = await send({ template_id: id, variables: { ...variables, more: 'x' } })
+  t.equal(`${status} ${body.error.code}`, '400 bad_request')
+  t.equal(body.error.message, 'variables must have at most 10000 keys')
+})
+
 t.test('html and text of a template send are 1 MiB at most too, as they are filled', async (t) => {
   const MIB = 1024 * 1024
   const { id } = await save('{{a}}{{a}}', '{{a}}')

@@ -175,6 +175,8 @@ t.test('every declared slot is required, unknown keys are rejected: 400 invalid_
     isRefused(t, await send(key, aMessage(template.id, { parameters })), 400, 'invalid_params', /unknown key/)
   }
   isRefused(t, await send(key, aMessage(template.id, { parameters: undefined })), 400, 'invalid_params')
+  const many = Object.fromEntries(Array.from({ length: 9_000 }, (_, index) => [`body:${index + 1}`, 'x']))
+  isRefused(t, await send(key, aMessage(template.id, { parameters: many })), 400, 'invalid_params')
   isRefused(t, await send(key, aMessage(template.id, { parameters: null })), 400, 'invalid_params')
 })
 
