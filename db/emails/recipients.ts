@@ -2,15 +2,17 @@
  * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
  * Pure. Decisions: email addresses, recipients that differ only in case.
  */
-import { parseAddress, parseMailbox } from '../text/address.ts'
+import { parseMailbox } from '../text/address.ts'
 
 /** The address without a name; what is no mailbox stays as it is. */
 const bareAddress = (recipient: string): string => parseMailbox(recipient)?.address ?? recipient
 
 /** What the spellings of a recipient share. */
 export function recipientIdentity(recipient: string): string {
-  const address = bareAddress(recipient)
-  return parseAddress(address)?.identity ?? address.toLowerCase()
+  const mailbox = parseMailbox(recipient)
+  if (mailbox === null) return recipient.toLowerCase()
+  const { address, domain } = mailbox
+  return `${address.slice(0, address.lastIndexOf('@'))}@${domain}`.toLowerCase()
 }
 
 const byIdentity = (recipients: readonly string[]): Map<string, string> => {

@@ -16,7 +16,9 @@ type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 /** A page, and the id to go on before when the search was broken off; null when all was looked through. */
 export type Searched = { emails: ListedEmail[]; reached: string | null }
 
-const FIRST_STRETCH = 3_600_000
+const HOUR = 3_600_000
+/** By how much the database's clock may be ahead of ours. The first stretch reaches as far into the past. */
+const AHEAD = HOUR
 /** For how long to begin further stretches, in milliseconds. */
 const PATIENCE = 100
 
@@ -41,10 +43,10 @@ export async function searchEmails(
     return { emails: await findEmails(deps, wanted, { before, limit }), reached: null }
   const started = performance.now()
   const first = Math.max(since.getTime(), wanted.from?.getTime() ?? 0)
-  const last = wanted.to?.getTime() ?? now.getTime() + FIRST_STRETCH
+  const last = Math.min(wanted.to?.getTime() ?? Number.POSITIVE_INFINITY, now.getTime() + AHEAD)
   let end = before === undefined ? last : Math.min(last, timeOf(before) + 1)
   const emails: ListedEmail[] = []
-  for (let width = FIRST_STRETCH; emails.length < limit && end > first; ) {
+  for (let width = AHEAD + HOUR; emails.length < limit && end > first; ) {
     const began = performance.now()
     const from = Math.max(first, end - width)
     const stretch = { ...wanted, from: new Date(from), to: new Date(end) }

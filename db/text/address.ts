@@ -14,7 +14,7 @@ import { codePoints } from './strings.ts'
 export type Address = { address: string; domain: string; identity: string }
 
 /** An address, and a name before it that is never empty. */
-export type Mailbox = { name: string | null; address: string; domain: string }
+export type Mailbox = Readonly<{ name: string | null; address: string; domain: string }>
 
 /** Of a display name that leaves room in a header line, in code points. */
 export const LONGEST_NAME = 256
@@ -52,12 +52,26 @@ export function parseAddress(text: string): Address | null {
   return { address, domain, identity: `${local}@${domain}`.toLowerCase() }
 }
 
+/** What was parsed last: one send asks several times about each of its addresses, and a batch has one sender. */
+const lately = new Map<string, Mailbox | null>()
+const MOST_PARSED = 500
+const LONGEST_PARSED = 400
+
 /**
  * One mailbox: `a@b.c`, `<a@b.c>`, `Name <a@b.c>` or `"Quoted \"Name" <a@b.c>`, or null. Unquoted names may
  * hold dots and anything beyond ASCII; runs of spaces in them are one space, as RFC 5322 reads them.
  * Groups, lists, routes, comments and trailing text are refused. Source: contract §4.2 (from, reply_to).
  */
 export function parseMailbox(text: string): Mailbox | null {
+  const known = lately.get(text)
+  if (known !== undefined) return known
+  const mailbox = readMailbox(text)
+  if (lately.size >= MOST_PARSED) lately.clear()
+  if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)
+  return mailbox
+}
+
+function readMailbox(text: string): Mailbox | null {
   const trimmed = trimBlanks(text)
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(trimmed) || !trimmed.isWellFormed()) return null
   if (!trimmed.endsWith('>')) return mailboxOf(null, parseAddress(trimmed))

@@ -37,6 +37,21 @@ function missingFields<T extends AnyObject>(
   return [...required.map(([name]) => name), ...(neither ? [eitherOf.join(' or ')] : [])]
 }
 
+/** The schema of some fields of another one, made once: what is absent and optional needs no validation. */
+const parts = new WeakMap<object, Map<string, unknown>>()
+const MOST_PARTS = 200
+
+function partOf<T extends AnyObject>(
+  schema: ObjectSchema<T>,
+  names: readonly string[],
+): ObjectSchema<AnyObject> {
+  const known = parts.get(schema) ?? new Map<string, unknown>()
+  const key = names.join()
+  const part = (known.get(key) ?? schema.pick(names as (keyof T)[])) as ObjectSchema<AnyObject>
+  if (known.size < MOST_PARTS) parts.set(schema, known.set(key, part))
+  return part
+}
+
 /**
  * The fields of `value` that the schema knows, validated.
  * @param path where the value lies in the body, '' for the body itself.
@@ -53,7 +68,7 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
   const missing = missingFields(schema, fields).map((field) => under(path, field))
   if (missing.length > 0) throw new Refusal('bad_request', `${listed(missing)} required`)
   try {
-    schema.validateSync(fields, { strict: true })
+    partOf(schema, known).validateSync(fields, { strict: true })
     return fields as T
   } catch (error) {
     if (!(error instanceof ValidationError)) throw error

@@ -28,3 +28,19 @@ t.test('a search that loses patience says from where to go on, and loses and rep
   const none = await searchEmails(deps, { ...filter, tag: 'b' }, { limit: 3 }, 60_000)
   t.strictSame(none, { emails: [], reached: null })
 })
+
+t.test('what was accepted just now is in the first stretch, whatever day the search goes to', async (t) => {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const { id } = await store.email(team_id, undefined, { tags: ['a'] })
+  const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
+  const now = new Date()
+  const since = new Date(now.getTime() - 30 * 86_400_000)
+  for (const to of [undefined, new Date(now.getTime() + 86_400_000)]) {
+    const { emails } = await searchEmails(deps, { team_id, tag: 'a', since, now, to }, { limit: 3 }, 0)
+    t.strictSame(
+      emails.map((email) => email.id),
+      [id],
+    )
+  }
+})
