@@ -1,4 +1,7 @@
-/** How a team stands with its send rate, in the headers of IETF's draft 11 (decisions: RateLimit headers). Pure. */
+/**
+ * How a team stands with its send rate, in the headers of IETF's draft 11 (decisions: RateLimit headers). Pure. A send
+ * beyond the rate is refused in db/emails/accept.ts, by the bucket of db/teams/limits.ts.
+ */
 import type { Standing } from '../db/teams/limits.ts'
 
 /** The window is how long an empty bucket takes to be full; `t` how long this one does, in whole seconds. */

@@ -1,5 +1,6 @@
 /**
- * Keeps the dashboard's browser safe: whose request it is, cookies, tokens of forms, headers, where one may go on to.
+ * Keeps the dashboard's browser safe: cookies, tokens of forms, headers, where one may go on to. Who may see a page is
+ * decided in dispatch.ts.
  * Promises: a session's secret is in one HttpOnly cookie that no script, other site or plain connection gets; a form
  * counts only with its session's token and from our own pages; it never redirects to another site.
  */

@@ -1,4 +1,4 @@
-/** The queries behind apply-events.ts and lift.ts: contacts found, locked, suppressed and brought back. */
+/** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { type PrimitiveValueExpression, sql } from 'slonik'
 import { boolean, mixed, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
