@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
-import { v7 as uuidv7 } from 'uuid'
 import { type EmailRow, insertEmails } from '../../db/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { anEmailRow } from '../support/reports.ts'
 import type { TestTeam } from '../support/service.ts'
 import { atLeast, atMost, type Figure, median, QUICK, upTo } from './figures.ts'
 import { flood, mail, offered, oneByOne } from './load.ts'
@@ -16,32 +16,8 @@ const CONNECTIONS = 64
 const TEAMS = 50
 const HTML = '<p>'.padEnd(2_048, 'Hello there. ')
 
-const rowOf = ({ id, domain_id }: TestTeam): EmailRow => ({
-  team_id: id,
-  id: uuidv7(),
-  domain_id,
-  template_id: null,
-  template_version_id: null,
-  variables: null,
-  from_address: 'Acme <hello@example.com>',
-  to_emails: ['someone@example.org'],
-  subject: 'Hello',
-  html: HTML,
-  size_kb: 2,
-  tags: [],
-  status: 'queued' as const,
-  idempotency_key: null,
-  created_at: new Date().toISOString(),
-  requeued_at: null,
-  provider_message_id: null,
-  broadcast_id: null,
-  contact_id: null,
-  body_text: null,
-  headers: null,
-  reply_to: '',
-  http_request_id: null,
-  pending_recipients: null,
-})
+const rowOf = ({ id, domain_id }: TestTeam): EmailRow =>
+  anEmailRow({ team_id: id, domain_id, from_address: 'Acme <hello@example.com>', html: HTML, size_kb: 2 })
 
 /** pg-boss's SQL on a slonik transaction, as any user of both would write it. */
 const on = (tx: Tx) => ({

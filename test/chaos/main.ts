@@ -12,8 +12,8 @@ import { migrate } from '../../db/migrate.ts'
 import { cloneDatabase, createTemplate, type TestServer } from '../support/database.ts'
 import type { Fault } from './fault.ts'
 import { FAULTS } from './faults/all.ts'
+import { HEAD, rowOf, writeResults } from './results.ts'
 import { type Line, runAlone } from './run.ts'
-import { HEAD, rowOf, writeResults } from './table.ts'
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 

@@ -73,6 +73,35 @@ export const unsubscribe = async ({ database }: Place, teamId: string): Promise<
   await database.query(sql.unsafe`update contacts set status = 'unsubscribed' where team_id = ${teamId}`)
 }
 
+/** A queued email's row as it is stored, of a domain and team that need not be there. */
+export const anEmailRow = (changes: Partial<EmailRow> = {}): EmailRow => ({
+  team_id: uuidv7(),
+  id: uuidv7(),
+  domain_id: uuidv7(),
+  template_id: null,
+  template_version_id: null,
+  variables: null,
+  from_address: 'hello@example.com',
+  to_emails: ['someone@example.org'],
+  subject: 'Hello',
+  html: '<p>Hello</p>',
+  size_kb: 0.01,
+  tags: [],
+  status: 'queued',
+  idempotency_key: null,
+  created_at: new Date().toISOString(),
+  requeued_at: null,
+  provider_message_id: null,
+  broadcast_id: null,
+  contact_id: null,
+  body_text: null,
+  headers: null,
+  reply_to: '',
+  http_request_id: null,
+  pending_recipients: null,
+  ...changes,
+})
+
 /** Stores queued emails without jobs, one for each list of recipients. @returns their ids. */
 export async function storeEmails(
   { database }: Place,
@@ -80,37 +109,7 @@ export async function storeEmails(
   recipients: readonly (readonly string[])[],
   changes: Partial<EmailRow> = {},
 ): Promise<string[]> {
-  const rows = recipients.map(
-    (to): EmailRow => ({
-      team_id: teamId,
-      id: uuidv7(),
-      domain_id: uuidv7(),
-      template_id: null,
-      template_version_id: null,
-      variables: null,
-      from_address: 'hello@example.com',
-      to_emails: [...to],
-      subject: 'Hello',
-      html: '<p>Hello</p>',
-      size_kb: 0.01,
-      tags: [],
-      status: 'queued',
-      idempotency_key: null,
-      created_at: new Date().toISOString(),
-      requeued_at: null,
-      provider_message_id: null,
-      ...{
-        broadcast_id: null,
-        contact_id: null,
-        body_text: null,
-        headers: null,
-        reply_to: '',
-        http_request_id: null,
-      },
-      pending_recipients: null,
-      ...changes,
-    }),
-  )
+  const rows = recipients.map((to) => anEmailRow({ team_id: teamId, to_emails: [...to], ...changes }))
   await insertEmails(database, rows, sql.fragment`select 1`)
   return rows.map(({ id }) => id)
 }

@@ -27,7 +27,7 @@ async function wantTooMuch(world: World): Promise<number> {
   await Promise.all([1, 2, 3, 4].map(client))
   const allowed = Math.floor(50 + (10 * (performance.now() - started)) / 1_000)
   const [ofQuota, ofRate] = [await emailsOf(world, quota), await emailsOf(world, rate)]
-  const tooFew = Math.max(0, 50 - ofRate)
+  const tooFew = Math.max(0, 80 - ofRate)
   return Math.abs(ofQuota - 100) + Math.max(0, ofRate - allowed) + tooFew
 }
 

@@ -141,7 +141,7 @@ export const processFaults: readonly Fault[] = [
       await sleep(4_000)
       for (const worker of world.workers) worker.signal('SIGKILL')
       const load = await work
-      return { ...(await settle(world, load, { ended: performance.now() })), allowed: inFlight(2), limit: 60 }
+      return { ...(await settle(world, load, { ended: performance.now() })), allowed: 4, limit: 60 }
     },
   },
 ]

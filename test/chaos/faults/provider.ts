@@ -227,7 +227,7 @@ export const providerFaults: readonly Fault[] = [
       // Each of the two workers asks every half minute at least, every few seconds at most.
       const storm = Math.max(0, probes - 60)
       const note = `${probes} connections tried, ${events} events meanwhile`
-      return { ...account, over: account.over + events + storm, note, limit: 15 }
+      return { ...account, over: account.over + events + storm, note, limit: 10 }
     },
   },
   inTheWay(
