@@ -88,6 +88,8 @@ t.test(
       (await service.call('GET', '/v1/contacts/ana@example.com', { key: team.key })).body.status
     const id = await post({ to: ['ana@example.com'] })
     const call = await sent(id)
+    // These two reports change nothing, so what is looked at afterwards has to be recorded before.
+    await until('it is sent', async () => (await statusOf(id)) === 'sent')
     await report(call, 'Complaint', complaint('not-spam'))
     await report(call, 'Bounce', bounce('Permanent', 'NoEmail', [{ emailAddress: 'stranger@example.com' }]))
     await until('both are read', async () =>
