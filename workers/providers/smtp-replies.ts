@@ -6,6 +6,7 @@
  */
 import type { NodemailerError } from 'nodemailer'
 import type { Describe, Outcome } from './provider.ts'
+import { effectOfRefusal } from './smtp-effects.ts'
 import { withWayOut } from './smtp-url.ts'
 
 /** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
@@ -29,8 +30,6 @@ const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'START
 const BAD_SEQUENCE = 503
 /** Codes about the message (size, content), at whatever command they come. */
 const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
-/** The recipient's address, and nobody else's: 5.1.7 and 5.1.8 are about the sender. */
-const DEAD_ADDRESS: ReadonlySet<string> = new Set(['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10'])
 /** Exim and its like refuse a client that may not relay with a bare 550. */
 const NO_RELAYING =
   /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
@@ -112,7 +111,7 @@ function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   if (!forGood) return { kind: 'deferred', detail }
   const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
   if (blames !== null) return { kind: 'policy', detail, blames }
-  return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOf(code, enhanced) : 'none' }
+  return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOfRefusal(code, enhanced) : 'none' }
 }
 
 /** Whose fault a refusal may be when our set-up is in question; null when it is not. */
@@ -123,10 +122,4 @@ function blameOf(reply: string, enhanced: string, stage: Stage): 'recipient' | '
   if (stage === 'DATA') return SES_SET_UP.test(reply) ? 'identity' : null
   const relaying = enhanced === '' && NO_RELAYING.test(reply)
   return enhanced.startsWith('5.7.') || relaying ? 'recipient' : null
-}
-
-/** What a recipient refused for good means for its contact (decisions: delivery reports). */
-function effectOf(code: number, enhanced: string): 'hard' | 'soft' | 'none' {
-  if (DEAD_ADDRESS.has(enhanced)) return 'hard'
-  return enhanced === '' && code === 550 ? 'soft' : 'none'
 }

@@ -14,6 +14,7 @@ import type { MessageRef } from '../../db/reports/ref.ts'
 import { storableWords } from '../../db/text/words.ts'
 import { isComplaint } from './feedback.ts'
 import type { RawReport, ReportReader } from './report.ts'
+import { effectOfFailure } from './smtp-effects.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './smtp-report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */
@@ -183,15 +184,6 @@ function meaningOf(action: string, status: string): Meaning {
     default:
       throw new Error(`the delivery status has an unknown action: ${action}`)
   }
-}
-
-/** Size, content, policy, a full mailbox and the sender's own address say nothing of the recipient's. */
-const NOT_THE_ADDRESS = /^5\.(?:1\.[78]|2\.2|3\.4|6\.\d+|7\.\d+)$/
-
-/** decisions: DSN classes. */
-function effectOfFailure(status: string): ContactEffect {
-  if (status.startsWith('4.')) return 'soft'
-  return status.startsWith('5.') && !NOT_THE_ADDRESS.test(status) ? 'hard' : 'none'
 }
 
 /** RFC 5965: one group of fields; the recipients are often left out. */
