@@ -2,12 +2,15 @@
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../contacts/contacts.sql.ts'
 import { erasureHash } from '../contacts/erased.ts'
 import { liftSuppression, showContact } from '../contacts/lift.ts'
+import { sentToContact } from '../contacts/sent.ts'
 import { erasePerson } from '../retention/erase.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { emailIdentity, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const LIST_LENGTH = 1_000
+/** How many messages of each channel are shown with a contact. */
+const LATEST = 20
 
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 
@@ -29,11 +32,15 @@ export const verbs: Verbs = (contact, admin) => {
 
   contact
     .command('show')
-    .description('a contact, and what suppresses it: cause, time, email and report')
+    .description('a contact, what suppresses it (cause, time, email, report), and what was sent to it lately')
     .argument('<team>', 'id of the team', uuid)
     .argument('<email>', 'its address', emailIdentity)
     .action(
-      answer(async (team: string, identity: string) => showContact(await admin.database(), team, identity)),
+      answer(async (team: string, identity: string) => {
+        const database = await admin.database()
+        const contact = await showContact(database, team, identity)
+        return { ...contact, ...(await sentToContact(database, team, contact, LATEST)) }
+      }),
     )
 
   contact

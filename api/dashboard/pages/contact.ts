@@ -1,7 +1,7 @@
 /** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
 import { changeContact, contactIdentity, removeContact } from '../../../db/contacts/edit.ts'
 import { type ContactDetail, liftSuppression, showContact } from '../../../db/contacts/lift.ts'
-import { emailsToContact } from '../../../db/contacts/search.sql.ts'
+import { sentToContact } from '../../../db/contacts/sent.ts'
 import { resubscribe, unsubscribe } from '../../../db/contacts/subscription.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { act, inTeam } from '../act.ts'
@@ -11,7 +11,7 @@ import { propertiesOf, typedProperties } from '../properties.ts'
 import type { Form, Section } from '../section.ts'
 import { topicChoices } from './contacts.ts'
 
-/** How many of its emails are shown. */
+/** How many messages of each channel are shown. */
 const LATEST = 20
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
@@ -110,24 +110,34 @@ async function sent(
   contact: ContactDetail,
   { team, now }: TeamRequest,
   { database }: PageDeps,
-): Promise<Section> {
-  const identity = contactIdentity(contact.email)
-  const spellings = [...new Set([identity, contact.email.toLowerCase()])]
-  const emails = await emailsToContact(database, team.id, spellings, LATEST)
-  const search = new URLSearchParams({ recipient: contact.email })
-  return {
+): Promise<Section[]> {
+  const { emails, whatsapp_messages: messages } = await sentToContact(database, team.id, contact, LATEST)
+  const columns = (...labels: string[]) => labels.map((label) => ({ label }))
+  const toAll = new URLSearchParams({ recipient: contact.email })
+  const emailTable: Section = {
     kind: 'table',
     title: 'Emails to it',
-    columns: ['Status', 'Subject', 'Accepted'].map((label) => ({ label })),
+    columns: columns('Status', 'Subject', 'Accepted'),
     rows: emails.map(({ id, subject, created_at, status: word }) => ({
       cells: [status(word), text(subject, { href: teamPath(team, 'emails', id) }), time(created_at, now)],
     })),
     next:
       emails.length < LATEST
         ? null
-        : { href: `${teamPath(team, 'emails')}?${search}`, label: 'All emails to it' },
+        : { href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails to it' },
     empty: 'No email was sent to it.',
   }
+  const messageTable: Section = {
+    kind: 'table',
+    title: 'WhatsApp messages to it',
+    columns: columns('Status', 'To', 'Accepted'),
+    rows: messages.map(({ id, recipient, created_at, status: word }) => ({
+      cells: [status(word), text(recipient, { href: teamPath(team, 'whatsapp', id) }), time(created_at, now)],
+    })),
+    next: null,
+    empty: 'None. A number in E.164 form among its properties is looked for here.',
+  }
+  return [emailTable, messageTable]
 }
 
 const page: TeamPage = {
@@ -161,7 +171,7 @@ const page: TeamPage = {
         },
         ...suppression(contact, request),
         ...changes(contact, request, topics),
-        await sent(contact, request, deps),
+        ...(await sent(contact, request, deps)),
       ],
     })
   },

@@ -36,6 +36,7 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { properties: 'name: Anna' })), /Anna/)
+  shows(t, await editor.get(path), /Emails to it No email was sent to it.*WhatsApp messages to it None/)
   shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Status unsubscribed/)
   shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Status subscribed/)
   shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is forgotten.')
