@@ -2,7 +2,8 @@
  * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
  * Promises: a handler settles its jobs in the transactions of its own work. A job that it leaves unsettled is tried
  * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever, reliability
- * §2 D). A job that cannot be read goes to the dead letters at once.
+ * §2 D). A job that cannot be read goes to the dead letters at once. One that kills its workers takes no other of its
+ * batch with it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Tx } from '../db/postgres/pool.ts'
@@ -11,6 +12,7 @@ import { type End, JOBS, type JobName } from '../db/queue/jobs.ts'
 import { storableWords } from '../db/text/words.ts'
 import type { WorkerDeps } from './deps.ts'
 import { insist } from './insist.ts'
+import { suspectsAmong } from './suspects.ts'
 
 /** The jobs of one call of a handler. */
 export type Batch<J extends JobName> = {
@@ -40,8 +42,21 @@ export async function runBatches<J extends JobName>(
     const paused = await deps.pauses(job).catch(() => true)
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
-    else await runBatch(job, handle, { jobs, claims, deps })
+    for (const lot of await lotsOf(job, jobs, deps)) await runBatch(job, handle, { jobs: lot, claims, deps })
   }
+}
+
+/** Those that nothing speaks against, together; then each suspect alone, in any order. */
+async function lotsOf<J extends JobName>(
+  job: J,
+  jobs: readonly FetchedJob<J>[],
+  { database }: WorkerDeps,
+): Promise<FetchedJob<J>[][]> {
+  // While the database cannot say which they are, none is taken beside another.
+  const suspects = await suspectsAmong(database, job, jobs).catch(() => [...jobs])
+  const others = jobs.filter((each) => !suspects.includes(each))
+  const alone = suspects.map((each) => [each]).sort(() => Math.random() - 0.5)
+  return others.length === 0 ? alone : [others, ...alone]
 }
 
 async function runBatch<J extends JobName>(

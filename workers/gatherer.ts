@@ -1,11 +1,13 @@
 /**
  * Gathers the results of many sends, so that one transaction records them all.
  * Promises: everything added is written soon, in order, by one writer at a time. Nothing added is lost while the
- * process lives. Must not know what it gathers.
+ * process lives, and whoever waits for room bounds what a killed one loses. Must not know what it gathers.
  */
 
 export type Gatherer<T> = {
   add(item: T): void
+  /** Resolves when fewer than `room` items are unwritten. */
+  room(): Promise<void>
   /** Resolves when everything that was added so far is written. */
   flush(): Promise<void>
 }
@@ -14,9 +16,17 @@ export type Gatherer<T> = {
 const GATHER = 60
 const MOST = 200
 
-/** @param write must not throw. */
-export function createGatherer<T>(write: (items: readonly T[]) => Promise<void>): Gatherer<T> {
+/**
+ * @param write must not throw.
+ * @param room how many items may be unwritten; with half as many, writing begins at once.
+ */
+export function createGatherer<T>(
+  write: (items: readonly T[]) => Promise<void>,
+  { room }: { room: number },
+): Gatherer<T> {
   let pending: T[] = []
+  let unwritten = 0
+  let written = Promise.withResolvers<void>()
   let writing: Promise<void> | null = null
   let timer: NodeJS.Timeout | null = null
 
@@ -25,6 +35,9 @@ export function createGatherer<T>(write: (items: readonly T[]) => Promise<void>)
       const items = pending.slice(0, MOST)
       pending = pending.slice(MOST)
       await write(items)
+      unwritten -= items.length
+      written.resolve()
+      written = Promise.withResolvers()
     }
   }
   const start = (): Promise<void> => {
@@ -39,14 +52,18 @@ export function createGatherer<T>(write: (items: readonly T[]) => Promise<void>)
   }
   const plan = (): void => {
     if (writing !== null) return
-    if (pending.length >= MOST) void start()
+    if (pending.length * 2 >= room) void start()
     else timer ??= setTimeout(start, GATHER)
   }
 
   return {
     add(item) {
       pending.push(item)
+      unwritten += 1
       plan()
+    },
+    async room() {
+      while (unwritten >= room) await written.promise
     },
     async flush() {
       while (pending.length > 0 || writing !== null) await start()

@@ -2,8 +2,9 @@
  * The delivery of one channel in this process: claim as room comes free, send, settle each send as it ends.
  * Promises: nothing is claimed for a paused sender, so what waits for it is neither tried nor given up. A send begins
  * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
- * and nothing else. A killed process repeats only what had no answer yet, and a message that kills its workers takes no
- * other with it. Times are the database's, not the machine's. Design §7 (Deliver), §8; decisions: Email.
+ * and nothing else. A killed process repeats only what had no answer yet, or whose answer was not on record, and fewer
+ * of these than twice its slots. A message that kills its workers takes no other with it. Times are the database's,
+ * not the machine's. Design §7 (Deliver), §8; decisions: Email.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +12,6 @@ import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
 import { createTurns } from '../db/process/turns.ts'
 import type { FetchedJob } from '../db/queue/claims.ts'
-import { oftenLost } from '../db/queue/jobs.sql.ts'
 import type { End } from '../db/queue/jobs.ts'
 import { bookSends } from '../db/senders/pace.ts'
 import { type Standing, standingOf } from '../db/senders/trouble.ts'
@@ -22,6 +22,7 @@ import { createGatherer } from './gatherer.ts'
 import { createRecorder, type Recording } from './recorder.ts'
 import { createSenderWatch } from './sender-watch.ts'
 import { createServiceClock } from './service-clock.ts'
+import { suspectsAmong } from './suspects.ts'
 import { verdictOf } from './verdict.ts'
 
 export type Pipeline = {
@@ -37,9 +38,7 @@ const PATIENCE = 15_000
 const LOOK = 500
 /** For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and lots stay large. */
 const AHEAD = 2
-/** A message that was lost with its worker so often may be what kills them: it is tried alone. */
-const LOST = 2
-/** For how long a worker keeps everything else from such a message, in milliseconds. */
+/** For how long a worker keeps everything else from a message that may be what kills workers, in milliseconds. */
 const ALONE = 5_000
 
 /** Starts delivering. */
@@ -56,7 +55,7 @@ export function startPipeline<J extends DeliveryJob, A>(
   const watch = createSenderWatch()
   const turns = createTurns(concurrency)
   const recorder = createRecorder(delivery, claims, { ...deps, log })
-  const gatherer = createGatherer<Recording<J, A>>(recorder.write)
+  const gatherer = createGatherer<Recording<J, A>>(recorder.write, { room: concurrency })
   const cut = new AbortController()
   const closing = new AbortController()
   const inHand = new Set<Promise<void>>()
@@ -87,24 +86,16 @@ export function startPipeline<J extends DeliveryJob, A>(
     // One payload that cannot be read must not hold up the others of its lot.
     const jobs = claimed.filter(({ data }) => isReadable(job, data))
     settleUnsent(claimed.filter((each) => !jobs.includes(each)).map((each) => [each, UNREADABLE]))
-    const suspects = await suspectsAmong(jobs)
+    const suspects = await suspectsAmong(database, job, jobs).catch((error: unknown) => {
+      letGo(jobs, 1)
+      throw error
+    })
     const wait = await take(jobs.filter((each) => !suspects.includes(each))).catch((error: unknown) => {
       letGo(suspects, 1)
       throw error
     })
     if (suspects.length > 0) await takeAlone(suspects)
     return wait
-  }
-
-  /** Those that may be what kills workers. */
-  async function suspectsAmong(jobs: readonly Job[]): Promise<Job[]> {
-    const ids = jobs.filter(({ retryCount }) => retryCount >= LOST).map(({ id }) => id)
-    if (ids.length === 0) return []
-    const lost = await oftenLost(database, job, ids, LOST).catch((error: unknown) => {
-      letGo(jobs, 1)
-      throw error
-    })
-    return jobs.filter(({ id }) => lost.has(id))
   }
 
   /** Takes any one of them, so that the same does not come first each time, with nothing else in hand. */
@@ -212,6 +203,8 @@ export function startPipeline<J extends DeliveryJob, A>(
       since: outgoing.since,
       at: now,
     })
+    // A relay that answers faster than the database records would leave ever more to repeat after a kill.
+    await gatherer.room()
     return true
   }
 

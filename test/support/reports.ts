@@ -199,6 +199,13 @@ export const retried = async ({ database }: Place): Promise<number> =>
       where name = 'ingest-report' and state = 'completed' and retry_count > 0`)
   ).count
 
+/** Has it that workers died twice with the first so many waiting jobs of reports. */
+export const dieWith = async ({ database }: Place, count: number): Promise<void> => {
+  await database.query(sql.unsafe`
+    update pgboss.job set retry_count = 2 where id in (
+      select id from pgboss.job where name = 'ingest-report' and state < 'active' order by id limit ${count})`)
+}
+
 /** Loses rows' jobs, as a queue might. */
 export const loseJobs = async ({ database }: Place, ids: readonly string[]): Promise<void> => {
   await database.query(sql.unsafe`delete from pgboss.job where id = any(${sql.array(ids, 'uuid')})`)

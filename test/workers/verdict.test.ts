@@ -95,6 +95,8 @@ t.test('three refusals by policy in a row, with nothing taken between, stop the 
   t.ok(watch.isHalted(booked), 'what was let go before does not begin any more')
 })
 
+const ROOMY = { room: 1_000 }
+
 t.test('what is gathered is written in order, by one writer at a time, and nothing is lost', async (t) => {
   const written: number[][] = []
   let writing = 0
@@ -103,7 +105,7 @@ t.test('what is gathered is written in order, by one writer at a time, and nothi
     await new Promise((resolve) => setImmediate(resolve))
     written.push([...items])
     writing -= 1
-  })
+  }, ROOMY)
   for (let item = 0; item < 450; item++) gatherer.add(item)
   await gatherer.flush()
   t.strictSame(
@@ -112,3 +114,39 @@ t.test('what is gathered is written in order, by one writer at a time, and nothi
   )
   t.ok(written.length < 5, `${written.length} writes`)
 })
+
+t.test(
+  'who adds more than is written in time waits for room, and half of it is written at once',
+  async (t) => {
+    const writes = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const written: number[][] = []
+    const gatherer = createGatherer<number>(
+      async (items) => {
+        written.push([...items])
+        await writes[written.length - 1]?.promise
+      },
+      { room: 4 },
+    )
+    gatherer.add(1)
+    t.strictSame(written, [], 'one waits for company')
+    gatherer.add(2)
+    t.strictSame(written, [[1, 2]])
+    gatherer.add(3)
+    await gatherer.room()
+    gatherer.add(4)
+    let room = false
+    const waiting = gatherer.room().then(() => {
+      room = true
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    t.notOk(room)
+    writes[0]?.resolve()
+    await waiting
+    t.strictSame(written, [
+      [1, 2],
+      [3, 4],
+    ])
+    writes[1]?.resolve()
+    await gatherer.flush()
+  },
+)

@@ -1,4 +1,5 @@
 /** Ingestion: design §7 (Ingest a report); decisions: delivery reports. Real hook, real queue, real workers. */
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { returnPath } from '../../../db/emails/return-path.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
@@ -10,6 +11,7 @@ import { startApi } from '../../support/api-process.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import {
   contactState,
+  dieWith,
   emailStatus,
   eventsOf,
   holdReport,
@@ -333,4 +335,24 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   await startProcess(t, 'workers/main.ts', env)
   await until('all are ingested', () => settled(service), 60)
   for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
+})
+
+t.test('reports that workers died with are taken alone, after the others of their batch', async (t) => {
+  const { service, ids, status } = await begin(t, 5)
+  await storeAll(
+    service,
+    ids.map((id) => status(id, DELIVERED)),
+  )
+  await dieWith(service, 2)
+  const lines: string[] = []
+  const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
+  await startWorker(t, service, { log })
+  const sizes = () =>
+    lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg, job }) => msg === 'batch' && job === 'ingest-report')
+      .map(({ jobs }) => jobs)
+  await until('all batches are told of', async () => sizes().length === 3)
+  t.strictSame(sizes(), [3, 1, 1])
+  t.ok(await settled(service))
 })
