@@ -30,7 +30,7 @@ export type Figures = {
   /** @param age of the report, in seconds. */
   reported(provider: string, state: 'done' | 'parked' | 'waiting', age: number): void
   applied(fates: ReadonlyMap<ReportedEvent, Fate>): void
-  role: Pick<Role, 'senders' | 'busy'>
+  role: Pick<Role, 'senders' | 'completed' | 'busy'>
 }
 
 const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')
@@ -44,8 +44,10 @@ function kindOf(event: ReportedEvent): string {
 /** @param concurrency how many provider calls the worker may have at once. */
 export function createFigures(metrics: Metrics, concurrency: number): Figures {
   const senders = new Map<DeliveryJob, string>()
+  const completed = new Map<JobName, number>()
   let calling = 0
   let looked = performance.now()
+  let counted = performance.now()
   return {
     sendsThrough: (job, sender) => void senders.set(job, sender),
     tried({ job, outcomes, seconds, since, at }) {
@@ -61,7 +63,10 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
       const waited = Math.max(0, (at.getTime() - Date.parse(since)) / 1_000)
       metrics.observe('heliograph_handover_seconds', { channel }, waited)
     },
-    ended: (queue, end, count = 1) => metrics.count('heliograph_jobs_total', { queue, end }, count),
+    ended(queue, end, count = 1) {
+      metrics.count('heliograph_jobs_total', { queue, end }, count)
+      if (end === 'completed') completed.set(queue, (completed.get(queue) ?? 0) + count)
+    },
     reported(provider, state, age) {
       metrics.count('heliograph_reports_total', { provider, state })
       if (state === 'done') metrics.observe('heliograph_report_lag_seconds', { provider }, Math.max(0, age))
@@ -74,6 +79,13 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
     },
     role: {
       senders: () => Object.fromEntries(senders),
+      completed() {
+        const seconds = Math.max(0.001, (performance.now() - counted) / 1_000)
+        const rates = [...completed].map(([queue, count]) => [queue, count / seconds])
+        completed.clear()
+        counted = performance.now()
+        return Object.fromEntries(rates)
+      },
       busy() {
         const now = performance.now()
         const share = (calling * 1_000) / (concurrency * Math.max(1, now - looked))

@@ -23,7 +23,14 @@ export type Cell = {
   /** Offers to copy the text. */
   copy?: boolean
   /** A button of a form of its own. */
-  button?: { action: string; label: string; confirm?: string; tone?: 'danger' | 'quiet' }
+  button?: {
+    action: string
+    label: string
+    confirm?: string
+    tone?: 'danger' | 'quiet'
+    /** What the form sends besides. */
+    sends?: { name: string; value: string }
+  }
 }
 
 const UNITS = [

@@ -1,14 +1,18 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
 import { listQueues, QUEUES, redriveQueue } from '../delivery/queues.ts'
+import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
 import { pauseQueue, resumeQueue } from '../queue/pauses.sql.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-async function redrive(admin: Admin, job: JobName) {
+/** How many reasons are listed. */
+const REASONS = 100
+
+async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string }) {
   const deps = { database: await admin.database(), queue: await admin.queue(), now: admin.now }
-  const redriven = await redriveQueue(deps, job)
+  const redriven = await redriveQueue(deps, job, reason)
   // It takes many transactions: this is told afterwards, with how many moved.
   const deed = { team_id: null, action: 'queue.redrive', subject: job, detail: `${redriven} jobs` }
   await admin.change(
@@ -30,7 +34,14 @@ export const verbs: Verbs = (queue, admin) => {
     .command('redrive')
     .description('move the dead letters of a queue back, so that they are tried again')
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
-    .action(answer((job: JobName) => redrive(admin, job)))
+    .option('--reason <text>', 'only those that were given up for this, as `queue reasons` prints it')
+    .action(answer((job: JobName, options: { reason?: string }) => redrive(admin, job, options)))
+
+  queue
+    .command('reasons')
+    .description('why the dead letters of a queue were given up, and how many for each reason')
+    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
+    .action(answer(async (job: JobName) => deadReasons(await admin.database(), job, REASONS)))
 
   queue
     .command('pause')

@@ -3,7 +3,7 @@
  * Promises: what moves back is told in the timelines of its messages, in the same transaction.
  */
 import { liveProcesses } from '../fleet/fleet.sql.ts'
-import { FORGOTTEN } from '../fleet/fleet.ts'
+import { FORGOTTEN, SILENCE } from '../fleet/fleet.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
@@ -16,6 +16,8 @@ export const QUEUES = Object.keys(JOBS) as JobName[]
 
 export type ShownQueue = QueueStatus & {
   paused: boolean
+  /** Over the last few seconds, by all workers together. */
+  completed_per_second: number
   workers: { host: string; pid: number; seen_at: string }[]
 }
 
@@ -23,9 +25,11 @@ export type ShownQueue = QueueStatus & {
 export async function listQueues(database: Database): Promise<ShownQueue[]> {
   const processes = await liveProcesses(database, FORGOTTEN)
   const paused = await pausedQueues(database)
+  const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENCE)
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
     paused: paused.has(queue.queue),
+    completed_per_second: live.reduce((all, { completed }) => all + (completed[queue.queue] ?? 0), 0),
     workers: processes
       .filter(({ queues }) => queues.includes(queue.queue))
       .map(({ host, pid, seen_at }) => ({ host, pid, seen_at })),
@@ -40,11 +44,15 @@ const MOVED: Moved = {
   'deliver-whatsapp': (at, payloads) => noteRedriven(at, WHATSAPP, payloads),
 }
 
-/** Moves a queue's dead letters back, so that they are tried again. @returns how many. */
+/**
+ * Moves a queue's dead letters back, so that they are tried again: all, or those that were given up for one reason.
+ * @returns how many.
+ */
 export async function redriveQueue<J extends JobName>(
   { database, queue, now }: { database: Database; queue: Pick<Producer, 'redrive'>; now: Date },
   job: J,
+  reason: string | null = null,
 ): Promise<number> {
   const moved = async (tx: Tx, payloads: Payload<J>[]) => void (await MOVED[job]?.({ tx, now }, payloads))
-  return queue.redrive(database, job, moved)
+  return queue.redrive(database, job, { reason, moved })
 }

@@ -28,6 +28,8 @@ export type SignOfLife = {
   queues: readonly string[]
   /** The key of the sender that a queue delivers through, by queue. */
   senders: Readonly<Record<string, string>>
+  /** Jobs per second, by queue. */
+  completed: Readonly<Record<string, number>>
   gauges: Gauges
   started_at: Date
 }
@@ -40,11 +42,12 @@ export async function storeSignOfLife(
 ): Promise<void> {
   await tx.query(sql.prepared('store_sign_of_life', object())`
     with life as (
-      insert into processes (id, kind, host, pid, queues, senders, gauges, started_at, seen_at)
+      insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at)
       values (${life.id}, ${life.kind}, ${life.host}, ${life.pid}, ${sql.array([...life.queues], 'text')},
-        ${JSON.stringify(life.senders)}::jsonb, ${JSON.stringify(life.gauges)}::jsonb,
-        ${sql.timestamp(life.started_at)}, now())
-      on conflict (id) do update set senders = excluded.senders, gauges = excluded.gauges, seen_at = excluded.seen_at
+        ${JSON.stringify(life.senders)}::jsonb, ${JSON.stringify(life.completed)}::jsonb,
+        ${JSON.stringify(life.gauges)}::jsonb, ${sql.timestamp(life.started_at)}, now())
+      on conflict (id) do update set senders = excluded.senders, completed = excluded.completed,
+        gauges = excluded.gauges, seen_at = excluded.seen_at
     )
     insert into counters (figure, labels, values)
     select figure, labels, values
@@ -76,6 +79,7 @@ const processRow = object({
   pid: number().defined(),
   queues: array(string().defined()).defined(),
   senders: mixed<Record<string, string>>().defined(),
+  completed: mixed<Record<string, number>>().defined(),
   gauges: mixed<Gauges>().defined(),
   seen_at: string().defined(),
   silent_seconds: number().defined(),
@@ -85,7 +89,7 @@ export type ProcessRow = InferType<typeof processRow>
 /** The processes that gave a sign within so many seconds, the longest-lived first. */
 export async function liveProcesses(tx: Tx, seconds: number): Promise<readonly ProcessRow[]> {
   return tx.any(sql.type(processRow)`
-    select id, kind, host, pid, queues, senders, gauges, seen_at,
+    select id, kind, host, pid, queues, senders, completed, gauges, seen_at,
       greatest(0, extract(epoch from now() - seen_at)) as silent_seconds
     from processes where seen_at > now() - make_interval(secs => ${seconds})
     order by started_at, id`)

@@ -23,6 +23,8 @@ export type Role = {
   queues: readonly string[]
   /** The key of the sender that a queue delivers through, by queue. */
   senders?(): Readonly<Record<string, string>>
+  /** How many jobs of each queue it has completed per second since the last time. */
+  completed?(): Readonly<Record<string, number>>
   /** How much of its provider calls was in use since the last time, from 0 to 1. */
   busy?(): number
 }
@@ -79,7 +81,13 @@ export function joinFleet(
   const own = { id: uuidv7(), kind, host: hostname(), pid: process.pid, started_at: new Date() }
   const gauges = createGauges(database, limit, role, metrics, kind)
   const tell = async (): Promise<void> => {
-    const life = { ...own, queues: role.queues, senders: role.senders?.() ?? {}, gauges: gauges.look() }
+    const life = {
+      ...own,
+      queues: role.queues,
+      senders: role.senders?.() ?? {},
+      completed: role.completed?.() ?? {},
+      gauges: gauges.look(),
+    }
     const additions = metrics.take()
     try {
       await storeSignOfLife(database, life, additions)

@@ -8,6 +8,8 @@ create table processes (
   -- What a worker works on, and the sender that each of these queues delivers through.
   queues text[] not null,
   senders jsonb not null,
+  -- Jobs it has completed per second of late: {"deliver-email": …, …}.
+  completed jsonb not null,
   -- How it fares just now: {"event_loop_lag_seconds": …, …}.
   gauges jsonb not null,
   started_at timestamptz not null,

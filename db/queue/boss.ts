@@ -10,7 +10,7 @@ import { poolConfig } from '../postgres/connect.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
-import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
+import { deleteEndedJobs, deleteIdleJobs, newestDeadLetter, takeDeadLetters } from './jobs.sql.ts'
 import {
   deadLetterOf,
   JOBS,
@@ -48,12 +48,14 @@ export type Producer = {
   /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** Moves a queue's dead letters back, a hundred at a time, each lot in one transaction with `moved`. */
-  redrive<J extends JobName>(
-    database: Database,
-    job: J,
-    moved?: (tx: Tx, payloads: Payload<J>[]) => Promise<void>,
-  ): Promise<number>
+  redrive<J extends JobName>(database: Database, job: J, how?: Redrive<J>): Promise<number>
   stop(): Promise<void>
+}
+
+/** Which dead letters move back: those with this reason, all of them without one. */
+export type Redrive<J extends JobName> = {
+  reason?: string | null
+  moved?: (tx: Tx, payloads: Payload<J>[]) => Promise<void>
 }
 
 export type Consumer = Omit<Producer, 'stop'> & {
@@ -106,26 +108,28 @@ async function insertJobs<J extends JobName>(
   return ids?.length ?? 0
 }
 
+/** How many dead letters move back in one transaction. */
+const REDRIVE = 100
+
 async function redrive<J extends JobName>(
   queues: Queues,
   database: Database,
   job: J,
-  moved: (tx: Tx, payloads: Payload<J>[]) => Promise<void> = async () => {},
+  { reason = null, moved }: Redrive<J>,
 ): Promise<number> {
-  const { boss } = queues
-  const dead = deadLetterOf(job)
-  let total = 0
-  for (;;) {
-    const jobs = await boss.fetch<Payload<J>>(dead, { batchSize: 100 })
-    if (jobs.length === 0) return total
-    const payloads = jobs.map(({ data }) => data)
-    await database.transaction(async (tx) => {
+  // What is given up anew meanwhile waits for the next call: a job that fails at once would go round for ever.
+  const until = await newestDeadLetter(database, job)
+  for (let total = 0; ; ) {
+    const count = await database.transaction(async (tx) => {
+      const payloads = until === null ? [] : await takeDeadLetters(tx, job, { until, reason, limit: REDRIVE })
+      if (payloads.length === 0) return 0
       await deleteEndedJobs(tx, job, jobIds(job, payloads))
-      await moved(tx, payloads)
+      await moved?.(tx, payloads)
       await insertJobs(queues, tx, job, payloads)
-      await boss.complete(dead, jobs, null, on(tx))
+      return payloads.length
     })
-    total += jobs.length
+    if (count === 0) return total
+    total += count
   }
 }
 
@@ -140,7 +144,7 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
     await deleteIdleJobs(tx, job, jobIds(job, payloads))
     return insertJobs(queues, tx, job, payloads)
   },
-  redrive: (database, job, moved) => redrive(queues, database, job, moved),
+  redrive: (database, job, how = {}) => redrive(queues, database, job, how),
 })
 
 /** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */

@@ -6,7 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
+import { deadLetterOf, JOBS, type JobName, type Payload, RETENTION } from './jobs.ts'
 
 /**
  * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
@@ -196,4 +196,49 @@ export async function exhaustRetries(
     update pgboss.job j set retry_limit = j.retry_count
     from ${sql.unnest(tuples, ['uuid', 'int4'])} as g (id, attempt)
     where j.name = ${job} and j.id = g.id and j.retry_count = g.attempt and j.state = 'active'`)
+}
+
+/** Why dead letters are where they are: our own words, else pg-boss's for a job that was lost with its workers. */
+const deadReason = sql.fragment`
+  coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
+
+const reasonRow = object({ reason: string().defined(), count: number().defined() })
+export type DeadReason = InferType<typeof reasonRow>
+
+/** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
+export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<readonly DeadReason[]> {
+  return tx.any(sql.type(reasonRow)`
+    select ${deadReason} as reason, count(*) as count from pgboss.job
+    where name = ${deadLetterOf(job)} and state < 'active'
+    group by 1 order by count desc, reason limit ${limit}`)
+}
+
+const newestRow = object({ at: string().defined().nullable() })
+
+/** When the newest of a queue's dead letters came; null when it has none. */
+export async function newestDeadLetter(tx: Tx, job: JobName): Promise<string | null> {
+  const { at } = await tx.one(sql.type(newestRow)`
+    select max(created_on)::text as at from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
+  return at
+}
+
+const dataRow = object({ data: mixed<object>().defined() })
+
+/**
+ * Takes dead letters out of their queue, the oldest first: all that came until then, or those of them with one reason.
+ * @returns their payloads.
+ */
+export async function takeDeadLetters<J extends JobName>(
+  tx: Tx,
+  job: J,
+  { until, reason, limit }: { until: string; reason: string | null; limit: number },
+): Promise<Payload<J>[]> {
+  const rows = await tx.any(sql.type(dataRow)`
+    delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
+      select id from pgboss.job
+      where name = ${deadLetterOf(job)} and state < 'active' and created_on <= ${until}::timestamptz
+        and (${reason}::text is null or ${deadReason} = ${reason})
+      order by created_on limit ${limit} for update skip locked)
+    returning data`)
+  return rows.map(({ data }) => data as Payload<J>)
 }

@@ -2,6 +2,8 @@
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/fleet/fleet.sql.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import type { End } from '../../../db/queue/jobs.ts'
 import { insertReport, settleReports } from '../../../db/reports/reports.sql.ts'
 import { pauseSender } from '../../../db/senders/pace.ts'
 import { showTeam } from '../../../db/teams/view.ts'
@@ -28,6 +30,18 @@ async function park(reason: string, body = 'From: nobody'): Promise<string> {
   return id
 }
 
+/** Has reports' jobs given up by a real worker's claim, for these reasons. */
+async function giveUp(reasons: readonly string[]): Promise<void> {
+  const payloads = reasons.map(() => ({ report_id: uuidv7() }))
+  await database.transaction((tx) => service.deps.queue.enqueue(tx, 'ingest-report', payloads))
+  const consumer = await openConsumer(service.url, { connections: 2, onError: () => {} })
+  const claims = consumer.claims('ingest-report')
+  const jobs = await claims.fetch(reasons.length)
+  const ends = jobs.map((job, at): [typeof job, End] => [job, { end: 'given_up', reason: reasons[at] ?? '' }])
+  await database.transaction((tx) => claims.settle(tx, new Map(ends)))
+  await consumer.stop(5_000)
+}
+
 t.test('health names the database, its processes, the hooks and which settings are set', async (t) => {
   const page = await operator.get('/operator/health')
   shows(t, page, /PostgreSQL \d+/)
@@ -40,7 +54,9 @@ t.test('health tells through what the live workers deliver, and how each stands'
   const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
   const senders = { 'deliver-email': 'smtp:mail.example.test:587' }
-  await storeSignOfLife(database, { ...life, gauges, senders, started_at: new Date() }, [])
+  const completed = { 'deliver-email': 12.4 }
+  await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])
+  shows(t, await operator.get('/operator/queues'), /deliver-email 0 0 0 0 .* 12\/s 1 Pause/)
   const page = await operator.get('/operator/health')
   shows(t, page, /smtp:mail\.example\.test:587 no trouble yet/)
   t.notMatch(textOf(page.html), /No worker is running/)
@@ -124,6 +140,18 @@ t.test('a queue is paused, resumed, and its dead letters are tried again', async
   const redriven = await operator.post('/operator/queues/deliver-email/redrive')
   t.equal(redriven.status, 303)
   t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)
+})
+
+t.test('dead letters are shown by reason, and those of one reason are tried again', async (t) => {
+  const path = '/operator/queues/ingest-report'
+  shows(t, await operator.get(path), /Nothing of this queue was given up/)
+  await giveUp(['<b>one</b>', '<b>one</b>', 'other'])
+  shows(t, await operator.get('/operator/queues'), /ingest-report \d+ \d+ \d+ 3 why, and try again/)
+  const page = await operator.get(path)
+  shows(t, page, /<b>one<\/b> 2 Try 2 dead letters again other 1 Try 1 dead letter again/)
+  const moved = await operator.post(`${path}/redrive`, { reason: '<b>one</b>' })
+  t.match(moved, { status: 303 })
+  shows(t, await operator.get(path), /^(?!.*<b>one).*other 1/)
 })
 
 t.test(

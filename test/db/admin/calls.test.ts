@@ -19,7 +19,7 @@ const VERBS: Record<string, string[]> = {
   plan: ['load', 'list'],
   email: ['list', 'find', 'show', 'requeue', 'delete'],
   report: ['list', 'show', 'replay', 'drop'],
-  queue: ['status', 'redrive'],
+  queue: ['status', 'reasons', 'redrive'],
   secret: ['reseal'],
 }
 

@@ -16,6 +16,7 @@ const EMPTY = {
   dead: 0,
   oldest_ready_seconds: null,
   paused: false,
+  completed_per_second: 0,
 }
 
 const GIVEN_UP: End = { end: 'given_up', reason: 'words' }
@@ -73,6 +74,29 @@ t.test(
     t.match(shown, { requeued_at: /Z$/, events: [{ kind: 'requeued' }], waiting: { attempts: 0 } })
     t.same(await workOff(store, { end: 'completed' }, 2), ids)
     t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 0 })
+  },
+)
+
+t.test(
+  'queue redrive takes those of one reason, as queue reasons names it, and leaves the others',
+  async (t) => {
+    const store = await openStore(t)
+    const cli = adminCli({ DATABASE_URL: store.url })
+    const id = await store.team()
+    const [first, second] = [(await store.email(id)).id, (await store.email(id)).id]
+    await workOff(store, { end: 'given_up', reason: 'refused: 550 "go away"' }, 2)
+    const third = (await store.email(id)).id
+    await workOff(store, GIVEN_UP, 1)
+    t.same(await cli.json(['queue', 'reasons', 'deliver-email']), [
+      { reason: 'refused: 550 "go away"', count: 2 },
+      { reason: 'words', count: 1 },
+    ])
+    const redrive = ['queue', 'redrive', 'deliver-email', '--reason']
+    t.match(await cli.json([...redrive, 'unheard of']), { redriven: 0 })
+    t.match(await cli.json([...redrive, 'refused: 550 "go away"']), { redriven: 2 })
+    t.same(await cli.json(['queue', 'reasons', 'deliver-email']), [{ reason: 'words', count: 1 }])
+    t.match(await cli.json(['email', 'show', id, third]), { waiting: { state: 'given_up' } })
+    t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
   },
 )
 

@@ -22,6 +22,7 @@ const process = (kind: 'web' | 'worker', busy = 0, senders: Record<string, strin
   pid: 1,
   queues: ['deliver-email'],
   senders,
+  completed: {},
   gauges: { busy } as Gauges,
   seen_at: '2026-11-21T00:00:00.000Z',
   silent_seconds: 0,

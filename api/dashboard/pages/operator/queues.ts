@@ -1,6 +1,7 @@
-/** The queues: how full they are, who works on them; pausing, and trying again what was given up. */
+/** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up; trying them again. */
 import { listQueues, QUEUES, redriveQueue, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { Refusal } from '../../../../db/errors.ts'
+import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { pauseQueue, resumeQueue } from '../../../../db/queue/pauses.sql.ts'
 import { act } from '../../act.ts'
@@ -21,13 +22,11 @@ const button = (queue: ShownQueue): Cell => ({
       },
 })
 
-const redriveButton = ({ queue, dead }: ShownQueue): Cell =>
-  dead === 0
-    ? text('')
-    : {
-        text: '',
-        button: { action: `${PATH}/${queue}/redrive`, label: `Try ${plural(dead, 'dead letter')} again` },
-      }
+/** How many reasons a page lists. */
+const REASONS = 50
+
+const rate = (perSecond: number): string =>
+  perSecond === 0 ? '0/s' : perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
 const queues: PersonPage = {
   method: 'GET',
@@ -50,9 +49,9 @@ const queues: PersonPage = {
             { label: 'Deferred', number: true },
             { label: 'Dead', number: true },
             { label: 'Oldest waits', number: true },
+            { label: 'Done', number: true },
             { label: 'Workers', number: true },
             { label: 'Pause' },
-            { label: 'Dead letters' },
           ],
           rows: rows.map((queue) => ({
             cells: [
@@ -60,13 +59,15 @@ const queues: PersonPage = {
               number(queue.ready),
               number(queue.active),
               number(queue.deferred),
-              number(queue.dead),
+              queue.dead === 0
+                ? number(0)
+                : { ...number(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
               text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
                 number: true,
               }),
+              text(rate(queue.completed_per_second), { number: true }),
               number(queue.workers.length),
               button(queue),
-              redriveButton(queue),
             ],
           })),
           empty: '',
@@ -81,6 +82,59 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   const known = QUEUES.find((name) => name === queue)
   if (known === undefined) throw new Refusal('not_found', 'there is no such queue')
   return known
+}
+
+const reasons: PersonPage = {
+  method: 'GET',
+  path: `${PATH}/:queue`,
+  access: 'operator',
+  async handle({ params }, { database }) {
+    const queue = queueOf(params)
+    const rows = await deadReasons(database, queue, REASONS)
+    const action = `${PATH}/${queue}/redrive`
+    return show({
+      title: `Dead letters of ${queue}`,
+      back: { href: PATH, label: 'Queues' },
+      lead: 'What was given up, by its reason. Mend the cause first; then have them tried again.',
+      sections: [
+        {
+          kind: 'table',
+          columns: [{ label: 'Reason' }, { label: 'Dead letters', number: true }, { label: 'Try again' }],
+          rows: rows.map(({ reason, count }) => ({
+            cells: [
+              text(reason),
+              number(count),
+              {
+                text: '',
+                button: {
+                  action,
+                  label: `Try ${plural(count, 'dead letter')} again`,
+                  sends: { name: 'reason', value: reason },
+                },
+              },
+            ],
+          })),
+          empty: 'Nothing of this queue was given up.',
+        },
+        ...(rows.length < 2
+          ? []
+          : [
+              {
+                kind: 'actions' as const,
+                forms: [
+                  {
+                    action,
+                    method: 'post' as const,
+                    fields: [],
+                    submit: 'Try all again',
+                    tone: 'quiet' as const,
+                  },
+                ],
+              },
+            ]),
+      ],
+    })
+  },
 }
 
 const pause: PersonPage = {
@@ -114,7 +168,8 @@ const redrive: PersonPage = {
   access: 'operator',
   async handle(request, deps) {
     const queue = queueOf(request.params)
-    const moved = await redriveQueue({ ...deps, now: request.now }, queue)
+    const reason = request.form.get('reason')
+    const moved = await redriveQueue({ ...deps, now: request.now }, queue, reason)
     const deed = { team_id: null, action: 'queue.redrive', subject: queue, detail: plural(moved, 'job') }
     await act(request, deps, deed, async () => {})
     deps.wake(queue)
@@ -122,4 +177,4 @@ const redrive: PersonPage = {
   },
 }
 
-export const queuePages = [queues, pause, resume, redrive]
+export const queuePages = [queues, reasons, pause, resume, redrive]
