@@ -1,4 +1,4 @@
-/** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up; trying them again. */
+/** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
 import { listQueues, QUEUES, redriveQueue, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
