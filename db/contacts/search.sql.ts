@@ -61,8 +61,9 @@ export async function contactsFound(
   // Ids from an index alone, then only the page's own rows.
   return tx.any(sql.type(contactRow)`
     select ${contactColumns} from contacts
-    join (select id as page_id from ${among()} where ${fits} ${newestFirst} limit ${limit}) page on id = page_id
-    where team_id = ${teamId} ${newestFirst}`)
+    join (
+      select team_id as page_team, id as page_id from ${among()} where ${fits} ${newestFirst} limit ${limit}
+    ) page on team_id = page_team and id = page_id ${newestFirst}`)
 }
 
 const idRow = object({ id: string().defined() })

@@ -192,11 +192,16 @@ const outgoingRow = emailRow.shape({
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Those of the emails that still have something to deliver, and whose team may send. */
+/**
+ * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
+ * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
+ */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
     select ${emailColumns}, past.*
-    from emails cross join lateral (
+    from ${refTuples(refs)} as ref (ref_team, ref_id)
+    cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) emails
+    cross join lateral (
       select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
         count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
         min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
@@ -204,8 +209,7 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
       from email_events v
       where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
         and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) past
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
-      and not ${isSuspended(sql.fragment`emails.team_id`)}`)
+    where unfinished and not ${isSuspended(sql.fragment`emails.team_id`)}`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

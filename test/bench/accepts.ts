@@ -187,7 +187,12 @@ export async function fill(
     select ${id}::uuid, overlay(gen_random_uuid()::text placing '0192' from 1 for 4)::uuid, ${domain_id}::uuid,
       'hello@example.com', array['person' || n || '@example.org'], ${tag}, '<p>Hello</p>', 0.01, '[]', ${state}, now() - interval '1 day' * random(), null, ''
     from generate_series(1, ${upTo(emails)}::int) n`)
-  if (jobs === 'none') return
+  if (jobs === 'none') {
+    await place.database.query(sql.unsafe`
+      insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+      select team_id, id, uuid_send(gen_random_uuid()), 'sent', created_at, '' from emails where subject = ${tag}`)
+    return
+  }
   const wait = jobs === 'put off' ? '1 hour' : '0'
   await place.database.query(sql.unsafe`
     insert into pgboss.job (name, id, data, priority, start_after, retry_limit, retry_delay, expire_seconds,
