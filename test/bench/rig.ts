@@ -14,6 +14,7 @@ import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { createTemplate, databaseUrl } from '../support/database.ts'
+import { procfileOptions } from '../support/procfile.ts'
 import { makeTeam, SECRET_KEY, type Service, type TestTeam } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -57,10 +58,10 @@ async function cpuOf(pid: number): Promise<number> {
 
 /** Starts one of our entry files and waits until it says that it is up. */
 export async function launch(file: string, env: Record<string, string>, preload?: string): Promise<Watched> {
-  const execArgv = preload === undefined ? [] : ['--import', join(import.meta.dirname, preload)]
+  const preloaded = preload === undefined ? [] : ['--import', join(import.meta.dirname, preload)]
   const child: ChildProcess = fork(join(ROOT, file), {
     env: { ...process.env, SECRET_KEY, LOG_LEVEL: 'warn', ...env },
-    execArgv,
+    execArgv: [...procfileOptions(file), ...preloaded],
   })
   const died = once(child, 'exit').then(([code]) => Promise.reject(new Error(`${file} ended with ${code}`)))
   const [{ port }] = (await Promise.race([once(child, 'message'), died])) as [Up]

@@ -18,12 +18,17 @@ export type Fault = {
   load: string
   /** Only where the database server is ours alone. */
   own_server?: boolean
+  /** It mostly waits: a whole run has it beside the others, on another database server. */
+  patient?: boolean
   /** The world that it needs; otherwise the usual one. */
   world?: WorldOptions
   /** Why it cannot be made on this machine; null when it can. */
   missing?: () => Promise<string | null>
   run(world: World, scale: number): Promise<Outcome>
 }
+
+/** Whether a fault that lasts for so many seconds mostly waits. */
+export const isPatient = (seconds: number): boolean => seconds >= 100
 
 /** Whether the promises held. */
 export const holds = ({ lost, over, after_answer, recovered, allowed = 0, limit = 120 }: Outcome): boolean =>

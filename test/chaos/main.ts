@@ -46,37 +46,59 @@ async function run(
   }
 }
 
+/** PostgreSQL as it comes; few connections, so that they can be used up. */
+const SETTINGS = { max_connections: '90' }
+/** How many of the patient faults run beside each other, and beside the one that is at work. */
+const PATIENT_LANES = 2
+
+/** A database server, and the faults that are run on it one after another. */
+async function runLane(
+  directory: string,
+  next: () => Fault | undefined,
+  options: { scale: number; stop: AbortSignal },
+): Promise<{ lines: Line[]; version: string }> {
+  const postgres = await startPostgres({ directory, settings: SETTINGS })
+  const lines: Line[] = []
+  try {
+    const server = { url: postgres.url, prefix: 'chaos' }
+    await createTemplate(server, migrate)
+    for (let fault = next(); fault && !options.stop.aborted; fault = next()) {
+      const line = await run(server, fault, options)
+      if (line) lines.push(line)
+    }
+    return { lines, version: await versionOf(postgres.url) }
+  } finally {
+    await postgres.stop()
+    await rm(postgres.home, { recursive: true, force: true })
+  }
+}
+
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2)
   const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => id.startsWith(name)))
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
-  const { signal: stop } = stopping
   const scratch = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-chaos-')))
   await chmod(scratch, 0o711)
-  // PostgreSQL's own durability settings; few connections, so that they can be used up.
-  const postgres = await startPostgres({
-    directory: join(scratch, 'postgres'),
-    settings: { max_connections: '90' },
-  })
+  const busy = faults.filter(({ patient }) => !patient)
+  const patient = faults.filter((fault) => fault.patient)
+  const options = { scale, stop: stopping.signal }
+  for (const line of HEAD) print(line)
   try {
-    const server = { url: postgres.url, prefix: 'chaos' }
-    await createTemplate(server, migrate)
-    for (const line of HEAD) print(line)
-    const lines: Line[] = []
-    for (const fault of faults) {
-      const line = stop.aborted ? null : await run(server, fault, { scale, stop })
-      if (line) lines.push(line)
-    }
+    const lanes = [busy, ...Array.from({ length: PATIENT_LANES }, () => patient)].map((queue, lane) =>
+      queue.length === 0 ? null : runLane(join(scratch, `postgres-${lane}`), () => queue.shift(), options),
+    )
+    const done = (await Promise.all(lanes)).filter((lane) => lane !== null)
+    const order = new Map(FAULTS.map(({ id }, at) => [id, at]))
+    const placeOf = ({ fault }: Line): number => order.get(fault.id) ?? 0
+    const lines = done.flatMap((lane) => lane.lines).sort((one, other) => placeOf(one) - placeOf(other))
     const broken = lines.filter(({ held }) => !held)
     print(`\n${lines.length - broken.length} held, ${broken.length} did not`)
-    if (wanted.length === 0 && scale === 1 && !stop.aborted)
-      await writeResults(lines, await versionOf(postgres.url))
+    if (wanted.length === 0 && scale === 1 && !stopping.signal.aborted)
+      await writeResults(lines, done[0]?.version ?? '')
     process.exitCode = broken.length === 0 ? 0 : 1
   } finally {
-    await postgres.stop()
-    await rm(postgres.home, { recursive: true, force: true })
     await rm(scratch, { recursive: true, force: true })
   }
 }

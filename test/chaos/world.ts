@@ -11,6 +11,7 @@ import { Client } from 'pg'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { bareEnvironment } from '../support/environment.ts'
+import { procfileOptions } from '../support/procfile.ts'
 import {
   makeTeam,
   SECRET_KEY,
@@ -87,7 +88,7 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
     ended = Promise.withResolvers()
     child = fork(join(ROOT, entry), {
       env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'fatal', PORT: '0', ...env },
-      execArgv: argv,
+      execArgv: [...procfileOptions(entry), ...argv],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     child.once('exit', async (code, signal) => {

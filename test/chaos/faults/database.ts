@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { anEmail } from '../../support/service.ts'
 import { inFlight, settle } from '../account.ts'
-import { type Fault, inTurn, meanwhile } from '../fault.ts'
+import { type Fault, inTurn, isPatient, meanwhile } from '../fault.ts'
 import { attempt, send } from '../load.ts'
 import type { World } from '../world.ts'
 
@@ -55,6 +55,7 @@ const lasting = (
   words: `${words} for ${seconds} s`,
   load: '600 singles, the relay takes 20 ms',
   own_server,
+  patient: isPatient(seconds),
   async run(world, scale) {
     const team = await world.team()
     world.relay.manners(async (step) => void (step === 'dot' && (await sleep(20))))

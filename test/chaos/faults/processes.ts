@@ -1,7 +1,7 @@
 /** Processes that are killed, frozen and told to end: reliability A1, A3, A6, A8, B8, F. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inFlight, settle } from '../account.ts'
-import { type Fault, inTurn, meanwhile } from '../fault.ts'
+import { type Fault, inTurn, isPatient, meanwhile } from '../fault.ts'
 import { type Load, send } from '../load.ts'
 import { slowCommits } from '../slow-commits.ts'
 import { type World, within } from '../world.ts'
@@ -108,6 +108,7 @@ export const processFaults: readonly Fault[] = [
     (seconds): Fault => ({
       id: `B8/${seconds}`,
       words: `a worker frozen for ${seconds} s, then thawed`,
+      patient: isPatient(seconds),
       load: '400 singles, the relay takes 100 ms',
       async run(world, scale) {
         const team = await world.team()

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestTeam } from '../../support/service.ts'
 import { emailsOf, settle } from '../account.ts'
-import type { Fault, Outcome } from '../fault.ts'
+import { type Fault, isPatient, type Outcome } from '../fault.ts'
 import { attempt, insist, type Load, send, sendBatches } from '../load.ts'
 import type { Answer, Manners } from '../relay.ts'
 import { type World, within } from '../world.ts'
@@ -50,10 +50,11 @@ const inTheWay = (
 })
 
 /** A server that takes its time for one message in so many: each gets one copy, and every row is `sent`. */
-const patient = (id: string, seconds: number): Fault => ({
+const slowDot = (id: string, seconds: number): Fault => ({
   id,
   words: `one final dot in fifty is answered after ${seconds} s`,
   load: '100 singles',
+  patient: isPatient(seconds),
   async run(world, scale) {
     const team = await world.team()
     world.relay.manners(
@@ -141,9 +142,9 @@ export const providerFaults: readonly Fault[] = [
     { id: 'C/endless', words: 'one answer in a hundred is a line without an end', ...{ count: 200 } },
     () => oneIn(100, (step) => (step === 'rcpt' ? 'endless' : undefined)),
   ),
-  patient('F/dot40', 40),
-  patient('F/dot110', 110),
-  patient('F/dot540', 540),
+  slowDot('F/dot40', 40),
+  slowDot('F/dot110', 110),
+  slowDot('F/dot540', 540),
   {
     id: 'F/taken',
     words: 'a server that takes the mail and cuts the connection: three copies at most, ten minutes apart',
@@ -238,6 +239,7 @@ export const providerFaults: readonly Fault[] = [
     id: 'F/refused',
     words: 'a relay that refuses everything for 10 min (554 5.7.1), then mended: all sent, none bounced',
     load: '1,000 in batches',
+    patient: true,
     async run(world, scale) {
       const team = await world.team()
       world.relay.manners((step) => (step === 'rcpt' ? '554 5.7.1 relay access denied' : undefined))

@@ -1,0 +1,14 @@
+/** The Procfile's lines, so that benches and chaos measure processes as they are deployed. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+/** The options of Node itself on the line that runs this file, its own files as URLs; none without such a line. */
+export function procfileOptions(file: string): string[] {
+  const lines = readFileSync(join(ROOT, 'Procfile'), 'utf8').split('\n')
+  const line = lines.find((each) => each.endsWith(` ${file}`)) ?? ''
+  const options = line.split(' ').slice(2, -1)
+  return options.map((option) => (option.startsWith('./') ? pathToFileURL(join(ROOT, option)).href : option))
+}
