@@ -46,6 +46,10 @@ async function run(
   }
 }
 
+/** A name is an id, what is before its slash, or a letter for a whole family: A1 is not A10. */
+const isNamed = (id: string, name: string): boolean =>
+  id === name || id.startsWith(`${name}/`) || (name.length === 1 && id.startsWith(name))
+
 /** PostgreSQL as it comes; few connections, so that they can be used up. */
 const SETTINGS = { max_connections: '90' }
 /** How many of the patient faults run beside each other, and beside the one that is at work. */
@@ -75,7 +79,7 @@ async function runLane(
 
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2)
-  const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => id.startsWith(name)))
+  const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => isNamed(id, name)))
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
