@@ -1,12 +1,12 @@
 /**
  * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
  * Promises: bodies cannot fill the memory (past a bound: 503 `unavailable`). No team's parsing keeps the others
- * waiting: large bodies are parsed in a thread, one of each team at a time; of small ones a team gets a few parsed,
- * then the others have their turn. Nor do bodies that are refused: of those a few at a time are read to their end, so
+ * waiting: large bodies are parsed in a thread, one of each team at a time, with a rest after those of megabytes; of
+ * small ones a team gets a few parsed, then the others have their turn. Nor do bodies that are refused: of those a few at a time are read to their end, so
  * that their clients live to see why. Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
 import { createTurns, type Turns } from '../db/process/turns.ts'
 import { type BodyShape, discard, parseBody, type Reading, readBytes, readJsonBytes } from './input.ts'
@@ -19,6 +19,9 @@ const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
  * here: batches of 100 small emails came in at less than half the rate.
  */
 const SMALL = 64 * 1024
+/** From here on, in bytes, a body is followed by a rest of so many times its parsing: what it costs later, and more. */
+const HUGE = 1024 * 1024
+const REST = 3
 /** So many large bodies of an owner come in at once; so many small ones are parsed before the others' turn. */
 const LARGE_AT_ONCE = 4
 const SMALL_AT_ONCE = 4
@@ -89,8 +92,19 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const parsingThere = createTurns(1)
   const discarding = createTurns(DISCARDED_AT_ONCE)
 
+  /** In the owner's turn, which ends with the rest: the body's own request goes on before. */
+  const parseThere = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
+    const parsed = Promise.withResolvers<unknown>()
+    const turn = async (): Promise<void> => {
+      const began = performance.now()
+      await parser.parse(route, bytes).then(parsed.resolve, parsed.reject)
+      if (bytes.length > HUGE) await sleep((performance.now() - began) * REST)
+    }
+    inTurn(parsingThere, owner, turn).catch(parsed.reject)
+    return parsed.promise
+  }
   const parse = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
-    if (bytes.length > SMALL) return inTurn(parsingThere, owner, () => parser.parse(route, bytes))
+    if (bytes.length > SMALL) return parseThere(owner, route, bytes)
     return inTurn(parsingHere, owner, async () => {
       // Let others work before this owner's next body.
       await setImmediate()

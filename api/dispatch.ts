@@ -96,9 +96,10 @@ const STATEMENTS = [
 
 /**
  * The database as a team's handler uses it: its transactions take turns with the team's others, and so do its single
- * statements, among themselves: what follows a transaction does not wait behind other transactions.
+ * statements, among themselves: what follows a transaction does not wait behind other transactions. Searches wait for
+ * each other alone.
  */
-function inTurn({ database, turns }: Deps, teamId: string): Database {
+function inTurn({ database, turns }: Deps, teamId: string, { searches = false }: Route): Database {
   const take = async <T>(line: Turns, work: () => Promise<T>): Promise<T> => {
     // The result may be null itself.
     const done = await line.run(teamId, async () => ({ result: await work() }), PATIENCE)
@@ -108,7 +109,7 @@ function inTurn({ database, turns }: Deps, teamId: string): Database {
   const statement =
     (name: (typeof STATEMENTS)[number]) =>
     (query: never): Promise<unknown> =>
-      take<unknown>(turns.statements, () => database[name](query))
+      take<unknown>(searches ? turns.searches : turns.statements, () => database[name](query))
   return {
     ...database,
     ...Object.fromEntries(STATEMENTS.map((name) => [name, statement(name)])),
@@ -133,7 +134,7 @@ async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer>
   const { team_id, key } = principal
   ctx.state.caller = key === null ? { team_id } : { team_id, key }
   authorize(principal, route.access)
-  const database = inTurn(deps, team_id)
+  const database = inTurn(deps, team_id, route)
   return deps.bodies.during(team_id, ctx.req, async (body) =>
     route.handle({ ...(await requestOf(route, ctx, { body, now })), principal }, { ...deps, log, database }),
   )

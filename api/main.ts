@@ -80,7 +80,12 @@ async function start(settings: ApiSettings, log: Log) {
   const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
   const app = createApp({
     database,
-    turns: { transactions: createTurns(Math.ceil(size / 2)), statements: createTurns(Math.ceil(size / 4)) },
+    turns: {
+      transactions: createTurns(Math.ceil(size / 2)),
+      statements: createTurns(Math.ceil(size / 4)),
+      // Each may use a processor of the database for a while.
+      searches: createTurns(1),
+    },
     bodies: createBodies(parser),
     docs: createDocs(V1_ROUTES),
     queue,

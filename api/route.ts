@@ -41,7 +41,7 @@ export type HookSettings = {
 export type Deps = {
   database: Database
   /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
-  turns: { transactions: Turns; statements: Turns }
+  turns: { transactions: Turns; statements: Turns; searches: Turns }
   bodies: Bodies
   docs: Docs
   queue: Producer
@@ -100,6 +100,8 @@ type Declared<B, Q> = {
   /** Without it the body is not read. */
   body?: BodyShape<B>
   query?: QueryShape<Q>
+  /** It may go through many rows: of each team one at a time. */
+  searches?: boolean
   /** Every route under /v1 has it. */
   about?: About
 }

@@ -58,6 +58,7 @@ export const contactRoutes: readonly TeamRoute[] = [
     about: ABOUT.listContacts,
     access: keyOnly('contacts:read'),
     query: queryOf(listSchema),
+    searches: true,
     async handle({ query, principal }, { database }) {
       const { limit: size, cursor, ...filter } = query
       const limit = Number(size ?? DEFAULT_LIMIT)

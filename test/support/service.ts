@@ -141,7 +141,7 @@ export async function startService(
   const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
-    turns: { transactions: createTurns(5), statements: createTurns(3) },
+    turns: { transactions: createTurns(5), statements: createTurns(3), searches: createTurns(1) },
     bodies: createBodies(parser),
     docs: createDocs(V1_ROUTES),
     queue,
