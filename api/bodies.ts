@@ -2,8 +2,8 @@
  * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
  * Promises: bodies cannot fill the memory (past a bound: 503 `unavailable`). No team's parsing keeps the others
  * waiting: large bodies are parsed in a thread, one of each team at a time, with a rest after those of megabytes; of
- * small ones a team gets a few parsed, then the others have their turn. Nor do bodies that are refused: of those a few at a time are read to their end, so
- * that their clients live to see why. Must not know any resource.
+ * small ones a team gets a few parsed, then the others have their turn. Nor do bodies that are refused: of those a few
+ * at a time are read to their end, so that their clients live to see why. Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'

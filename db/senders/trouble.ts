@@ -11,7 +11,7 @@ import { changePace, type Pace, PROBE, type Sender } from './pace.ts'
 import { senderStanding } from './senders.sql.ts'
 
 /** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
-const PAUSES = { connection: [1, 2, 4, 8], setup: [2, 4, 8, 16, 30] } as const
+const PAUSES = { connection: [1, 2, 4, 6], setup: [2, 4, 8, 16, 30] } as const
 
 export type Trouble = {
   kind: keyof typeof PAUSES

@@ -22,24 +22,27 @@ t.test('a team whose rows are locked waits by itself, and is told 503 unavailabl
   t.equal((await send(stuck)).status, 201)
 })
 
-t.test(
-  'single statements take turns too: a team that uses up its own leaves the others theirs',
-  async (t) => {
+const LINES = [
+  { line: 'statements', turns: 3, path: '/v1/contacts/nobody@example.org', status: 404 },
+  { line: 'searches', turns: 1, path: '/v1/contacts', status: 200 },
+] as const
+for (const { line, turns, path, status } of LINES) {
+  t.test(`${line} take turns too: a team that uses up its own leaves the others theirs`, async (t) => {
     const [busy, other] = [await makeTeam(service), await makeTeam(service)]
     const gate = Promise.withResolvers<void>()
-    const held = Array.from({ length: 3 }, () =>
-      service.deps.turns.statements.run(busy.id, () => gate.promise, 0),
+    const held = Array.from({ length: turns }, () =>
+      service.deps.turns[line].run(busy.id, () => gate.promise, 0),
     )
     let answered = false
-    const waiting = call('GET', '/v1/contacts', { key: busy.key }).finally(() => {
+    const waiting = call('GET', path, { key: busy.key }).finally(() => {
       answered = true
     })
     for (let round = 0; round < 5; round++) {
-      t.equal((await call('GET', '/v1/contacts', { key: other.key })).status, 200)
+      t.equal((await call('GET', path, { key: other.key })).status, status)
     }
     t.notOk(answered)
     gate.resolve()
     await Promise.all(held)
-    t.equal((await waiting).status, 200)
-  },
-)
+    t.equal((await waiting).status, status)
+  })
+}
