@@ -90,9 +90,11 @@ const MADE_OF: Record<string, string> = {
   9: 'the pace that Meta allows a number, 1,000 a second; the reference has none',
   10: 'a transaction a report, which SNS must see committed; row 1 is gathered by team, an SNS call has no team',
   11: 'two processes and four commits: body and job, claim, upsert, result; the reference is one',
-  '14a': '150 MB is code (slonik 29, the type stripper 21, SDKs); the rest garbage that V8 has no reason to collect yet',
+  '14a':
+    '150 MB is code (slonik 29, the type stripper 21, SDKs); the rest garbage that V8 has no reason to collect yet',
   '14b': 'as for the API',
-  '14d': 'as for the API: the heap finds its size in the first minutes (chaos A9 watches it after collections)',
+  '14d':
+    'as for the API: the heap finds its size in the first minutes (chaos A9 watches it after collections)',
 }
 
 const line = ({ row, measure, ours, reference, unit, ratio, goal, met, note = '' }: Figure): string => {
