@@ -12,8 +12,8 @@ export type Gatherer<T> = {
   flush(): Promise<void>
 }
 
-/** Milliseconds: long enough to gather a few dozen sends, too short for anyone to notice. */
-const GATHER = 60
+/** Milliseconds: what a lone send waits for company. When they come faster, the room decides (below). */
+const GATHER = 20
 const MOST = 200
 
 /**
