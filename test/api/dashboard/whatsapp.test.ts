@@ -1,9 +1,10 @@
 /** A team's WhatsApp pages: finding a message, why it stands as it does, and the templates. */
 import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
-import { aMessage, makeTemplate, rowsOf } from '../../support/whatsapp.ts'
+import { aMessage, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
@@ -48,6 +49,21 @@ t.test('an editor has a waiting message tried again', async (t) => {
   const done = await editor.post(`${path}/${first?.id}/requeue`)
   t.equal(done.status, 303)
   shows(t, await editor.get(`${path}/${first?.id}`), /It was requeued/)
+})
+
+t.test('what was refused outright is sent again by force alone, and says so in the audit', async (t) => {
+  const [, second] = await rowsOf(service, team.id)
+  const id = second?.id ?? ''
+  await setFailed(service, id)
+  shows(t, await editor.get(`${path}/${id}`), 'Send it again')
+  t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send it again/)
+  t.equal((await viewer.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 403)
+  t.equal((await editor.post(`${path}/${id}/requeue`)).status, 400, 'not without the word')
+  t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
+  shows(t, await editor.get(`${path}/${id}`), /Status queued .* It was requeued/)
+  const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
+  const deed = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
+  t.match(entry, { ...deed, detail: 'it was refused before' })
 })
 
 t.test('templates show their state, slots and the provider’s object; one is added as JSON', async (t) => {
