@@ -108,6 +108,8 @@ export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSetting
   const named = commaList(WORKER_QUEUES)
   return (Object.keys(JOBS) as JobName[]).filter((job) => {
     if (WHATSAPP_QUEUES.includes(job) && !WHATSAPP_ACCESS_TOKEN) return false
+    // It is about what email goes out through: who delivers answers.
+    if (job === 'check-email') return deliversEmail(WORKER_QUEUES)
     return named.length === 0 || named.includes(job)
   })
 }

@@ -3,6 +3,7 @@
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { Handler } from './batches.ts'
 import type { WorkerDeps } from './deps.ts'
+import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
@@ -28,6 +29,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 5, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
+  'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },
 }
 
 export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {

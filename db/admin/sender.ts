@@ -1,4 +1,5 @@
 /** Verbs of `sender`: what we send through (numbers, accounts, relays), and the end of a pause. */
+import { awaitCheck, requestCheck } from '../senders/check.ts'
 import { listSenders, resumeSender } from '../senders/show.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -9,6 +10,22 @@ export const verbs: Verbs = (sender, admin) => {
       'senders that were ever paced, slowed or paused: how they stand, why, and what happened to them',
     )
     .action(answer(async () => listSenders(await admin.database())))
+
+  sender
+    .command('check')
+    .description(
+      'whether email’s provider can be reached and lets us in, now; a worker asks it and sends nothing',
+    )
+    .action(
+      answer(async () => {
+        const queue = await admin.queue()
+        const id = await admin.change(
+          ({ tx }) => requestCheck({ tx, queue }),
+          (subject) => ({ team_id: null, action: 'sender.check', subject }),
+        )
+        return awaitCheck(await admin.database(), id)
+      }),
+    )
 
   sender
     .command('resume')

@@ -31,7 +31,9 @@ export async function openJob(tx: Tx, job: JobName, id: string) {
 
 const endRow = object({
   state: string().defined(),
-  output: mixed<{ reason?: string; missing?: string[] }>().defined().nullable(),
+  output: mixed<{ reason?: string; missing?: string[]; sender?: string; fault?: string | null }>()
+    .defined()
+    .nullable(),
 })
 
 /** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */

@@ -54,6 +54,7 @@ const emailRef = object({ team_id: string().required(), email_id: string().requi
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
 const syncRef = object({ team_id: string().required(), sync_id: string().required() })
 const reportRef = object({ report_id: string().required() })
+const checkRef = object({ check_id: string().required() })
 
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
@@ -105,6 +106,18 @@ export const JOBS = {
       retryDelay: 1,
       retryDelayMax: 1_800,
       expireInSeconds: 120,
+      heartbeatSeconds: 10,
+      partition: false,
+    },
+  },
+  'check-email': {
+    payload: checkRef,
+    id: (payload: InferType<typeof checkRef>) => payload.check_id,
+    // A person waits for it, and can ask again.
+    options: {
+      retryLimit: 2,
+      retryDelay: 2,
+      expireInSeconds: 60,
       heartbeatSeconds: 10,
       partition: false,
     },

@@ -38,7 +38,8 @@ t.test(
     t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
     const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
     t.throws(() => readWorkerSettings(named), /WHATSAPP_ACCESS_TOKEN is missing/)
-    t.same(queuesOf(readWorkerSettings({ ...named, ...TOKEN })), ['deliver-email', 'deliver-whatsapp'])
+    const queues = queuesOf(readWorkerSettings({ ...named, ...TOKEN }))
+    t.same(queues, ['deliver-email', 'deliver-whatsapp', 'check-email'], 'who delivers email answers for it')
     t.throws(
       () => readWorkerSettings({ ...BASE, WHATSAPP_API_URL: 'graph.facebook.com' }),
       /WHATSAPP_API_URL must be/,

@@ -87,6 +87,8 @@ export type EmailProvider = {
   send(email: OutgoingEmail, cut?: AbortSignal): Promise<EmailDelivery>
   /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
   sender(): Promise<Sender>
+  /** Connects and signs in as a send would, and sends nothing. @returns what is in the way; null when nothing is. */
+  check(): Promise<string | null>
   /** Lets go of pooled connections; in-flight sends finish first. */
   close(): Promise<void>
 }

@@ -7,7 +7,7 @@
  * SES sets the envelope sender, Date and Message-ID itself and signs with the identity's key, so that a signature of
  * ours over those headers would break: none is made. Its reports find their row by the tags.
  */
-import { SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
+import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../db/text/address.ts'
 import { createInFlight } from './in-flight.ts'
 import { composeMessage } from './message.ts'
@@ -49,6 +49,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
       const ceiling = (await rate()) * (1 - MARGIN)
       return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
     },
+    check: () => checkAccount(client),
     async close() {
       await in_flight.settled()
       client.destroy()
@@ -70,6 +71,17 @@ function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeout
       httpsAgent: agent,
     },
   })
+}
+
+/** GetAccount is the only call that proves credentials and region without sending. */
+async function checkAccount(client: SESv2Client): Promise<string | null> {
+  try {
+    const { SendingEnabled } = await client.send(new GetAccountCommand({}))
+    return SendingEnabled === false ? 'sending is paused for this account' : null
+  } catch (error) {
+    // Its words may hold credentials.
+    return `GetAccount is refused: ${error instanceof Error ? error.name : 'Error'}`
+  }
 }
 
 /** The request for one send. */

@@ -12,7 +12,7 @@ import { composeMessage } from './message.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
 import { wireAddress, wireRecipients } from './recipients.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
-import { readSmtpUrl } from './smtp-url.ts'
+import { readSmtpUrl, withWayOut } from './smtp-url.ts'
 
 /**
  * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, `answer_ms` the wait for
@@ -67,6 +67,12 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
       return in_flight.track(deliver(transport, email, { timeouts, describe, cut }))
     },
     sender: async () => sender,
+    async check() {
+      return transport.verify().then(
+        () => null,
+        (error: Error) => describe(withWayOut(error.message)),
+      )
+    },
     async close() {
       closed = true
       await in_flight.settled()

@@ -9,6 +9,8 @@ import { pauseSender } from '../../../db/senders/pace.ts'
 import { showTeam } from '../../../db/teams/view.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
 const { database } = service
@@ -61,6 +63,28 @@ t.test('health tells through what the live workers deliver, and how each stands'
   shows(t, page, /smtp:mail\.example\.test:587 no trouble yet/)
   t.notMatch(textOf(page.html), /No worker is running/)
 })
+
+t.test(
+  'a worker is asked whether email’s provider can be reached, and the page tells what it found',
+  async (t) => {
+    const sink = await startSmtpSink(t)
+    shows(t, await operator.get('/operator/health'), /not asked just now/)
+    const asked = await operator.post('/operator/health/check')
+    t.match(asked.location, /^\/operator\/health\?check=/)
+    shows(t, await operator.get(asked.location ?? ''), /no worker has asked it yet/)
+    const { stop } = await startWorker(t, service, { smtp_url: sink.url })
+    const answer = async (words: RegExp, location: string | null) =>
+      until(`the page says ${words}`, async () =>
+        words.test(textOf((await operator.get(location ?? '')).html)),
+      )
+    await answer(/reached, and it lets us in/, asked.location)
+    await stop()
+    await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
+    const again = await operator.post('/operator/health/check')
+    await answer(/smtp:127\.0\.0\.1:9 takes nothing .*ECONNREFUSED/, again.location)
+    t.equal((await operator.get('/operator/health?check=x')).status, 200)
+  },
+)
 
 t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {
   const made = await operator.post('/operator/teams', { name: 'Wile & Sons', plan: 'free' })

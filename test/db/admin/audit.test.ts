@@ -17,7 +17,7 @@ import { startWorker } from '../../support/worker.ts'
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
-  report list, report show, member list, audit list, queue status, sender list`
+  report list, report show, member list, audit list, queue status, queue reasons, sender list`
   .split(',')
   .map((verb) => verb.trim())
 
@@ -118,6 +118,7 @@ async function* changes(): AsyncGenerator<Change> {
   const cloud = await startCloud(t)
   await startWorker(t, service, { whatsapp: cloud.delivery })
   yield { args: ['whatsapp-template', 'sync', team] }
+  yield { args: ['sender', 'check'] }
 }
 
 t.test('each verb that changes something leaves a line of who did what to what', async (t) => {

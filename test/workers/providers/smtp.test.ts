@@ -185,6 +185,18 @@ t.test(
   },
 )
 
+t.test('a check signs in and sends nothing; what is in the way is told, without the password', async (t) => {
+  const { sink, provider } = await start(t)
+  t.equal(await provider.check(), null)
+  t.strictSame(sink.messages(), [])
+  const password = 'pa:s/w@rd'
+  const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} is wrong` }
+  const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
+  const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
+  t.match(await provide(t, { url: with_login }).check(), /535 5\.7\.8 \*\*\* is wrong/)
+  t.match(await provide(t, { url: 'smtp://127.0.0.1:9' }).check(), /ECONNREFUSED/)
+})
+
 t.test('a login that fails defers everything and tells no password', async (t) => {
   const password = 'pa:s/w@rd'
   const basic = Buffer.from(`\0user\0${password}`).toString('base64')

@@ -4,10 +4,13 @@ import { FORGOTTEN, SILENCE } from '../../../../db/fleet/fleet.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { lastHeard } from '../../../../db/reports/reports.sql.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
+import { checkFound, requestCheck } from '../../../../db/senders/check.ts'
 import { listSenders, type ShownSender } from '../../../../db/senders/show.ts'
 import { databaseFault } from '../../../../db/start.ts'
+import { isUuid } from '../../../../db/text/strings.ts'
+import { act } from '../../act.ts'
 import { type Cell, status, text, time } from '../../cell.ts'
-import { type PersonPage, show } from '../../page.ts'
+import { type PersonPage, redirect, show } from '../../page.ts'
 import type { Alert, Section } from '../../section.ts'
 
 const PATH = '/operator/health'
@@ -106,11 +109,40 @@ function senderFacts(processes: readonly ProcessRow[], senders: readonly ShownSe
   })
 }
 
+/** What a worker has found out about email's provider, if somebody has asked. */
+async function checkSection(tx: Tx, id: string | null): Promise<Section> {
+  const found = id !== null && isUuid(id) ? await checkFound(tx, id) : null
+  const facts =
+    found === null
+      ? [{ label: 'Provider', cell: text(id === null ? 'not asked just now' : 'no worker has asked it yet') }]
+      : [
+          {
+            label: found.sender,
+            cell: found.fault
+              ? status('takes nothing', { tone: 'bad', detail: found.fault })
+              : status('reached, and it lets us in', { tone: 'good' }),
+          },
+        ]
+  return { kind: 'facts', title: 'Email, asked by a worker', id: 'check', live: id !== null && !found, facts }
+}
+
+const check: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/check`,
+  access: 'operator',
+  async handle(request, deps) {
+    const deed = { team_id: null, action: 'sender.check', subject: 'email' }
+    const id = await act(request, deps, deed, ({ tx }) => requestCheck({ tx, queue: deps.queue }))
+    deps.wake('check-email')
+    return redirect(`${PATH}?check=${id}`)
+  },
+}
+
 const health: PersonPage = {
   method: 'GET',
   path: PATH,
   access: 'operator',
-  async handle({ now }, { database, switches }) {
+  async handle({ now, query }, { database, switches }) {
     const { alerts, facts } = await databaseFacts(database, now)
     const processes = await liveProcesses(database, FORGOTTEN)
     const heard = await lastHeard(database)
@@ -124,8 +156,12 @@ const health: PersonPage = {
       },
       {
         kind: 'actions',
-        forms: [{ action: PATH, method: 'get', fields: [], submit: 'Check now', tone: 'quiet' }],
+        forms: [
+          { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
+          { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
+        ],
       },
+      await checkSection(database, query.get('check')),
       { kind: 'facts', title: 'Database', facts },
       {
         kind: 'table',
@@ -163,4 +199,4 @@ const health: PersonPage = {
   },
 }
 
-export const healthPages = [health]
+export const healthPages = [health, check]
