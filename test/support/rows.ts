@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
 import { credentialHash } from '../../db/credentials/token.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import type { Service } from './service.ts'
 
@@ -116,3 +117,18 @@ const senderRow = object({
 export const sendersOf = async ({ database }: Pick<Service, 'database'>) =>
   await database.any(sql.type(senderRow)`
     select key, rate, slowed_at, paused_until, pause_reason from senders order by key`)
+
+const readRow = object({ read: number().defined() })
+
+/** How many rows of a table the statements of some work have looked at, by any way. */
+export const tuplesRead = async (
+  { database }: Place,
+  table: string,
+  work: (tx: Tx) => Promise<unknown>,
+): Promise<number> =>
+  database.transaction(async (tx) => {
+    await work(tx)
+    return tx.oneFirst(sql.type(readRow)`
+      select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables
+      where relname = ${table}`)
+  })
