@@ -21,7 +21,7 @@ export type SentToContact = {
   }[]
 }
 
-/** How many of its properties are taken for numbers: properties are free-form, and each costs a look-up. */
+/** How many of its properties are taken for numbers: properties are free-form. */
 const MOST_NUMBERS = 5
 
 /** The latest messages to a contact, at most `limit` of each channel. */
@@ -35,13 +35,10 @@ export async function sentToContact(
   const phones = Object.values(properties).flatMap((value) => normalisePhone(value)?.e164 ?? [])
   const recipients = [...new Set(phones)].slice(0, MOST_NUMBERS)
   const emails = await emailsToContact(tx, teamId, spellings, limit)
-  const found = []
-  for (const recipient of recipients)
-    found.push(...(await messagesFound(tx, teamId, { recipient }, { limit })))
-  const newest = found.sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, limit)
+  const messages = recipients.length === 0 ? [] : await messagesFound(tx, teamId, { recipients }, { limit })
   return {
     emails,
-    whatsapp_messages: newest.map(({ id, recipient, template_id, status, created_at }) => ({
+    whatsapp_messages: messages.map(({ id, recipient, template_id, status, created_at }) => ({
       id,
       recipient,
       template_id,

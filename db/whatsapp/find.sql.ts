@@ -11,8 +11,8 @@ import type { WhatsappStatus } from './status.ts'
 
 /** Every part that is set has to fit. */
 export type MessageFilter = {
-  /** A number in E.164 form. */
-  recipient?: string | undefined
+  /** Numbers in E.164 form, of which one has to fit. */
+  recipients?: readonly string[] | undefined
   /** The message's own id, its request's idempotency key, or the provider's id for it. */
   id?: string | undefined
   status?: WhatsappStatus | undefined
@@ -37,12 +37,12 @@ const anyIdIs = (teamId: string, id: string) => sql.fragment`
 export async function messagesFound(
   tx: Tx,
   teamId: string,
-  { recipient, id, status, template_id: template, from, to }: MessageFilter,
+  { recipients, id, status, template_id: template, from, to }: MessageFilter,
   { before, limit }: { before?: string | undefined; limit: number },
 ): Promise<readonly WhatsappRow[]> {
   const parts = [
     sql.fragment`m.team_id = ${teamId}`,
-    recipient !== undefined && sql.fragment`m.recipient = ${recipient}`,
+    recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
     id !== undefined && anyIdIs(teamId, id),
     status !== undefined && sql.fragment`m.status = ${status}`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,

@@ -49,7 +49,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
       const ceiling = (await rate()) * (1 - MARGIN)
       return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
     },
-    check: () => checkAccount(client),
+    check: () => checkAccount(client, timeouts),
     async close() {
       await in_flight.settled()
       client.destroy()
@@ -74,9 +74,11 @@ function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeout
 }
 
 /** GetAccount is the only call that proves credentials and region without sending. */
-async function checkAccount(client: SESv2Client): Promise<string | null> {
+async function checkAccount(client: SESv2Client, { answer_ms }: SesTimeouts): Promise<string | null> {
   try {
-    const { SendingEnabled } = await client.send(new GetAccountCommand({}))
+    const { SendingEnabled } = await client.send(new GetAccountCommand({}), {
+      abortSignal: AbortSignal.timeout(answer_ms),
+    })
     return SendingEnabled === false ? 'sending is paused for this account' : null
   } catch (error) {
     // Its words may hold credentials.

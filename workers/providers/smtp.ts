@@ -5,6 +5,7 @@
  * Must not judge what a server says (smtp-replies.ts) nor compose the message (message.ts).
  */
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
 import { storableWords } from '../../db/text/words.ts'
 import { createInFlight } from './in-flight.ts'
@@ -68,10 +69,17 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
     },
     sender: async () => sender,
     async check() {
-      return transport.verify().then(
+      // Not by the pool: its patience is that of a final dot.
+      const once = createTransport({
+        ...connectionOf(options, timeouts),
+        socketTimeout: timeouts.greeting_ms,
+      })
+      const asked = once.verify().then(
         () => null,
         (error: Error) => describe(withWayOut(error.message)),
       )
+      const late = `no end of its greetings within ${timeouts.total_ms} ms`
+      return Promise.race([asked, sleep(timeouts.total_ms, late, { ref: false })])
     },
     async close() {
       closed = true
@@ -81,15 +89,20 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   }
 }
 
+/** How a connection is made, for sends and checks alike. */
+const connectionOf = ({ url, hostname }: SmtpOptions, { connect_ms, greeting_ms }: SmtpTimeouts) => ({
+  url,
+  ...(hostname === undefined ? {} : { name: hostname }),
+  connectionTimeout: connect_ms,
+  dnsTimeout: connect_ms,
+  greetingTimeout: greeting_ms,
+})
+
 function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
   const transport = createTransport({
-    url: options.url,
+    ...connectionOf(options, timeouts),
     pool: true,
     maxConnections: options.max_connections,
-    ...(options.hostname === undefined ? {} : { name: options.hostname }),
-    connectionTimeout: timeouts.connect_ms,
-    dnsTimeout: timeouts.connect_ms,
-    greetingTimeout: timeouts.greeting_ms,
     // Ours come first: they know how far a send has come.
     socketTimeout: timeouts.total_ms + timeouts.answer_ms,
     idleTimeout: IDLE,

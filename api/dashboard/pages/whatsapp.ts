@@ -25,7 +25,7 @@ function filterOf(query: URLSearchParams): MessageFilter {
   if (number !== undefined && phone === null)
     throw new Refusal('bad_request', 'recipient must be a number, such as +15551234567')
   return {
-    recipient: phone?.e164,
+    recipients: phone ? [phone.e164] : undefined,
     id: given(query, 'id'),
     status: WHATSAPP_LADDER.find((word) => word === given(query, 'status')),
     template_id,

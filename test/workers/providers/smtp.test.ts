@@ -195,6 +195,13 @@ t.test('a check signs in and sends nothing; what is in the way is told, without 
   const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
   t.match(await provide(t, { url: with_login }).check(), /535 5\.7\.8 \*\*\* is wrong/)
   t.match(await provide(t, { url: 'smtp://127.0.0.1:9' }).check(), /ECONNREFUSED/)
+  for (const [fault, bounds] of [
+    ['hang', { greeting_ms: 200 }],
+    ['drip', { total_ms: 200 }],
+  ] as const) {
+    const dumb = await startSmtpScript(t, (step) => (step === 'ehlo' ? fault : undefined))
+    t.type(await provide(t, { url: dumb.url, timeouts: bounds }).check(), 'string', `it ends: ${fault}`)
+  }
 })
 
 t.test('a login that fails defers everything and tells no password', async (t) => {

@@ -25,8 +25,9 @@ const button = (queue: ShownQueue): Cell => ({
 /** How many reasons a page lists. */
 const REASONS = 50
 
+/** In the unit that leaves no fraction worth reading. */
 const rate = (perSecond: number): string =>
-  perSecond === 0 ? '0/s' : perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
+  perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
 const queues: PersonPage = {
   method: 'GET',
