@@ -33,6 +33,14 @@ async function post(team: TestTeam, count: number, changes = {}): Promise<string
   return ids
 }
 
+/** Until a worker's record has waited for a lock for as long as one try may, and has given way. */
+async function recordGivesWay(): Promise<void> {
+  const waited = sql.type(countRow)`select count(*) as count from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`
+  await until('its record has met the lock', async () => (await database.one(waited)).count > 0)
+  await until('its record has given way', async () => (await database.one(waited)).count === 0)
+}
+
 const kinds = async (team: TestTeam, id: string) =>
   (await eventsOfEmail(database, team.id, id)).map(({ kind }) => kind)
 const senderOf = async (url: string) =>
@@ -214,13 +222,33 @@ t.test('a lock on the rows for longer than any statement may take costs no secon
     await release.promise
   })
   await until('it is handed over', () => sink.messages().length === 1)
-  const waited = sql.type(countRow)`select count(*) as count from pg_stat_activity
-    where wait_event_type = 'Lock' and datname = current_database()`
-  await until('its record has met the lock', async () => (await database.one(waited)).count > 0)
-  await until('its record has given way', async () => (await database.one(waited)).count === 0)
+  await recordGivesWay()
   release.resolve()
   await lock
   await until('it is recorded', async () => (await emailById(database, team.id, id))?.status === 'sent')
   t.equal(sink.messages().length, 1)
+  await worker.stop()
+})
+
+t.test('while nothing can be recorded, fewer are handed over than twice the slots', async (t) => {
+  const team = await begin()
+  const sink = await startSmtpSink(t)
+  await post(team, 100)
+  const locked = Promise.withResolvers<void>()
+  const release = Promise.withResolvers<void>()
+  const lock = database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select id from emails where team_id = ${team.id} for update`)
+    locked.resolve()
+    await release.promise
+  })
+  await locked.promise
+  const worker = await startWorker(t, service, { smtp_url: sink.url, concurrency: 5 })
+  await recordGivesWay()
+  const handedOver = sink.messages().length
+  t.ok(handedOver > 0 && handedOver < 10, `${handedOver} of 100`)
+  release.resolve()
+  await lock
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 100, 60)
+  t.equal(sink.messages().length, 100)
   await worker.stop()
 })
