@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { openConsumer } from '../../../db/queue/boss.ts'
+import { newestDeadLetter, takeDeadLetters } from '../../../db/queue/jobs.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
@@ -99,6 +100,19 @@ t.test(
     t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
   },
 )
+
+t.test('what is given up anew while dead letters move back stays for the next time', async (t) => {
+  const store = await openStore(t)
+  const id = await store.team()
+  const { id: first } = await store.email(id)
+  await workOff(store, GIVEN_UP, 1)
+  const until = (await newestDeadLetter(store.database, 'deliver-email')) ?? ''
+  await store.email(id)
+  await workOff(store, GIVEN_UP, 1)
+  const take = () => takeDeadLetters(store.database, 'deliver-email', { until, reason: null, limit: 100 })
+  t.match(await take(), [{ email_id: first }])
+  t.strictSame(await take(), [])
+})
 
 t.test(
   'email requeue takes an email out of the dead letters, so that a redrive finds it no more',
