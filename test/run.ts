@@ -10,9 +10,10 @@ import { constants, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
-import { createTemplate, dropDatabases, type TestServer } from './support/database.ts'
+import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -112,6 +113,7 @@ async function ownServer({ scratch, cleanups }: Run): Promise<string> {
     await postgres.stop()
     await rm(postgres.home, { recursive: true, force: true })
   })
+  await hurryLogins(postgres.url)
   return postgres.url
 }
 
@@ -131,6 +133,7 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
     TEST_DATABASE_PREFIX: server.prefix,
     // Hundreds of processes load the same modules.
     NODE_COMPILE_CACHE: join(run.scratch, 'compile-cache'),
+    NODE_OPTIONS: `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`,
   }
   const code = await program(run, argv, report.line, print, env)
   const { passed, failed } = report.finish() ?? { passed: 0, failed: 0 }

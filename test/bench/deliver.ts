@@ -15,7 +15,8 @@ import { createSecrets } from '../../db/process/secrets.ts'
 import { openProducer } from '../../db/queue/boss.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
-import { makeTeam, SECRET_KEY, type Service } from '../support/service.ts'
+import { SECRET_KEY } from '../support/environment.ts'
+import { makeTeam, type Service } from '../support/service.ts'
 
 const MAILS = 4_000
 const LOT = 100

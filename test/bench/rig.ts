@@ -14,8 +14,9 @@ import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { createTemplate, databaseUrl } from '../support/database.ts'
+import { SECRET_KEY } from '../support/environment.ts'
 import { procfileOptions } from '../support/procfile.ts'
-import { makeTeam, SECRET_KEY, type Service, type TestTeam } from '../support/service.ts'
+import { makeTeam, type Service, type TestTeam } from '../support/service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const TICKS_PER_SECOND = 100

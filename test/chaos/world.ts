@@ -10,11 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { bareEnvironment } from '../support/environment.ts'
+import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 import { procfileOptions } from '../support/procfile.ts'
 import {
   makeTeam,
-  SECRET_KEY,
   type Service,
   SMTP_REPORT_TOKEN,
   type TeamLimits,

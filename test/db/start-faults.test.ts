@@ -7,8 +7,7 @@ import { openDatabase } from '../../db/postgres/pool.ts'
 import { openSecrets } from '../../db/process/canary.ts'
 import { adminCli } from '../support/admin.ts'
 import { databaseUrl, testDatabase, testServer } from '../support/database.ts'
-import { bareEnvironment } from '../support/environment.ts'
-import { SECRET_KEY } from '../support/service.ts'
+import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']

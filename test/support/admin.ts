@@ -6,8 +6,7 @@
 import { type ChildProcess, type ExecFileException, execFile, fork } from 'node:child_process'
 import { join } from 'node:path'
 import type { HostAnswer, HostCall } from './admin-host.ts'
-import { bareEnvironment } from './environment.ts'
-import { SECRET_KEY } from './service.ts'
+import { bareEnvironment, SECRET_KEY } from './environment.ts'
 
 const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin', 'main.ts')
 const HOST = join(import.meta.dirname, 'admin-host.ts')

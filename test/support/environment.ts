@@ -1,5 +1,7 @@
 /** The environment of the processes that tests start: none of our settings but those that a test gives. */
 
+export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
+
 /** Where programs are found, and compiled modules kept between processes. */
 export function bareEnvironment(): Record<string, string> {
   const { PATH = '', NODE_COMPILE_CACHE } = process.env

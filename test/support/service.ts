@@ -21,7 +21,6 @@ import type { Deps } from '../../api/route.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
-import { addDomain } from '../../db/domains/add.ts'
 import { unsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../../db/fleet/fleet.ts'
 import { createScale } from '../../db/fleet/scale.ts'
@@ -38,13 +37,14 @@ import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { testDatabase } from './database.ts'
 import { assertDescribed } from './described.ts'
+import { verifiedDomain } from './domain.ts'
+import { SECRET_KEY } from './environment.ts'
 import { silentLog } from './log.ts'
 
 export const METRICS_TOKEN = 'a-token-for-figures'
 export const HIREFIRE_TOKEN = 'a-token-in-a-path'
 /** What the test's operator reserves of custom headers. */
 export const RESERVED_PREFIXES = ['X-Relay-', 'x-steer']
-export const SECRET_KEY = 'a secret key for tests, thirty-two characters or more'
 
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
 export const WHATSAPP_APP_SECRET = 'an app secret for tests'
@@ -250,7 +250,7 @@ export async function makeTeam(
   const { id, domain_id } = await database.transaction(async (tx) => {
     const team = await createTeam({ tx }, { name: 'A team', plan })
     await subscribeTeam({ tx }, team.id, { plan, ...limits, send_rate_per_second })
-    const row = await addDomain({ tx, secrets: deps.secrets, now }, team.id, { name: domain, verified: true })
+    const row = await verifiedDomain({ tx, secrets: deps.secrets, now }, team.id, domain)
     return { id: team.id, domain_id: row.id }
   })
   return { id, domain_id, key: await makeKey(service, id) }

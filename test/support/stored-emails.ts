@@ -1,6 +1,5 @@
 /** Emails stored as the API stores them: what tests of the domain and the CLI begin with. */
 import type { Test } from 'tap'
-import { addDomain } from '../../db/domains/add.ts'
 import { acceptEmails } from '../../db/emails/accept.ts'
 import type { EmailItem } from '../../db/emails/call.ts'
 import type { EmailRow } from '../../db/emails/emails.sql.ts'
@@ -11,7 +10,8 @@ import { createTeam } from '../../db/teams/create.ts'
 import { createVersions } from '../../db/templates/versions.ts'
 import { stopClock } from './clock.ts'
 import { testDatabase } from './database.ts'
-import { SECRET_KEY } from './service.ts'
+import { verifiedDomain } from './domain.ts'
+import { SECRET_KEY } from './environment.ts'
 
 export type Store = {
   url: string
@@ -59,10 +59,7 @@ export async function openStore(t: Test): Promise<Store> {
       return database.transaction(async (tx) => {
         const now = new Date()
         const { id } = await createTeam({ tx }, { name: 'Acme', plan })
-        await addDomain({ tx, secrets: createSecrets(SECRET_KEY), now }, id, {
-          name: 'demo.test',
-          verified: true,
-        })
+        await verifiedDomain({ tx, secrets: createSecrets(SECRET_KEY), now }, id, 'demo.test')
         return id
       })
     },

@@ -16,8 +16,8 @@ import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
-import { bareEnvironment } from './environment.ts'
-import { SECRET_KEY, type Service } from './service.ts'
+import { bareEnvironment, SECRET_KEY } from './environment.ts'
+import type { Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 /** For tests that send nothing: nobody listens there. */

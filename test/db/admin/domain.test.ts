@@ -8,7 +8,7 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
-import { SECRET_KEY } from '../../support/service.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 
 async function start(t: Test) {
   const { url } = await testDatabase(t)

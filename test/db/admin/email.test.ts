@@ -7,8 +7,8 @@ import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { adminCli } from '../../support/admin.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 import { loseVersions } from '../../support/rows.ts'
-import { SECRET_KEY } from '../../support/service.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 const FIELDS = [

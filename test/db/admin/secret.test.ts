@@ -5,7 +5,7 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { dkimKeysOf } from '../../../workers/dkim-keys.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
-import { SECRET_KEY } from '../../support/service.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 
 const NEW = 'f07a3d9be2186c45'
 

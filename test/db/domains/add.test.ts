@@ -4,7 +4,7 @@ import { addDomain } from '../../../db/domains/add.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
-import { SECRET_KEY } from '../../support/service.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 t.test('a plan’s domains_limit is not exceeded by one, however many are added at once', async (t) => {

@@ -7,7 +7,7 @@ import { type EmailFilter, findEmails } from '../../../db/emails/find.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
 import { adminCli } from '../../support/admin.ts'
-import { SECRET_KEY } from '../../support/service.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
 let store: Store

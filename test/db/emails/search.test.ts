@@ -3,7 +3,7 @@ import t from 'tap'
 import { searchEmails } from '../../../db/emails/search.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
-import { SECRET_KEY } from '../../support/service.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 t.test('a search that loses patience says from where to go on, and loses and repeats nothing', async (t) => {
