@@ -4,7 +4,7 @@ import { number, type Tone, text } from './cell.ts'
 import type { Section } from './section.ts'
 
 const DAY = 86_400_000
-const PLOT = { left: 44, right: 720, top: 8, bottom: 176 }
+const PLOT = { left: 44, right: 720, top: 12, bottom: 176 }
 
 /** What a bar is made of, from the bottom up. */
 const LAYERS: readonly { label: string; tone: Tone; statuses: readonly string[] }[] = [
@@ -49,7 +49,7 @@ function barsOf({ day, counts }: Day, index: number, scale: { step: number; top:
 }
 
 /** The chart of some days. */
-export function chartOf(title: string, days: readonly Day[]): Section {
+function chartOf(title: string, days: readonly Day[]): Section {
   const top = roundUp(Math.max(1, ...days.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / days.length
   const ticks = [0, 0.5, 1]
@@ -74,7 +74,7 @@ export function chartOf(title: string, days: readonly Day[]): Section {
 }
 
 /** The same figures as a table, the latest day first; days without messages are left out. */
-export const tableOf = (days: readonly Day[]): Section => ({
+const tableOf = (days: readonly Day[]): Section => ({
   kind: 'table',
   title: 'By day (UTC)',
   note: 'Counted every five minutes, by the day on which a message was accepted.',
@@ -89,5 +89,9 @@ export const tableOf = (days: readonly Day[]): Section => ({
     .map(({ day, counts, total }) => ({
       cells: [text(day), ...counts.map((count) => number(count)), number(total)],
     })),
-  empty: 'Nothing was accepted in these days.',
+  empty: 'Nothing is counted yet. What is accepted shows here within five minutes.',
 })
+
+/** Days as a chart with its table; the table's words alone while there is nothing to draw. */
+export const figureSections = (title: string, days: readonly Day[]): Section[] =>
+  days.some(({ total }) => total > 0) ? [chartOf(title, days), tableOf(days)] : [{ ...tableOf(days), title }]

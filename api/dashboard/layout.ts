@@ -59,9 +59,9 @@ function prepared(section: Section, index: number, frame: Frame): object {
     }))
     return { ...section, tiles }
   }
-  // On a narrow screen a row of words reads as a card, a row of figures as a row.
+  // On a narrow screen a row reads as a card, unless figures alone follow its name.
   if (section.kind === 'table') {
-    return { ...section, cards: section.columns.filter(({ number }) => number).length < 2 }
+    return { ...section, cards: section.columns.slice(1).some(({ number }) => !number) }
   }
   if (section.kind === 'difference') {
     return { ...section, lines: section.lines.map((line) => ({ ...line, name: SIGNS[line.sign] })) }
@@ -83,7 +83,7 @@ export const createLayout =
       css: paths['dashboard.css'],
       js: paths['dashboard.js'],
       person: person?.email,
-      place: team?.name ?? (inside && person.operator ? 'Operator' : ''),
+      place: team?.name ?? (inside ? (person.operator ? 'Operator' : 'Teams') : ''),
       places: inside ? places(person, team) : [],
       nav: inside ? navigation(frame) : [],
       csrf,

@@ -100,6 +100,13 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   text: reason ?? 'It gave no reason.',
 })
 
+/** What an operator has stopped. @param subject what is stopped, at the head of a sentence. */
+export const pausedQueue = (subject: string): Alert => ({
+  tone: 'warn',
+  title: `${subject} is paused by an operator`,
+  text: 'Nothing of it goes out until an operator resumes it; nothing is lost.',
+})
+
 /** How the wait of a message is told, but for the pauses in its way. */
 function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
@@ -124,5 +131,6 @@ export function waitingAlerts(
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
   const attempt = stateAlert(waiting, seconds, now)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
-  return [attempt, ...pauses.map((pause) => pauseAlert(pause, now))]
+  const queue = waiting.queue_paused ? [pausedQueue('What it waits in')] : []
+  return [attempt, ...queue, ...pauses.map((pause) => pauseAlert(pause, now))]
 }

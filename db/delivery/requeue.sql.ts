@@ -13,8 +13,8 @@ import { type Channel, type DeliveryRef, refTuples } from './channel.sql.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
 
-/** Whether a row's timeline tells that it was given up since it was accepted or requeued last. */
-const gaveUp = ({ events, message }: Channel) => sql.fragment`
+/** Whether the timeline of a row `m` tells that it was given up since it was accepted or requeued last. */
+export const gaveUp = ({ events, message }: Channel) => sql.fragment`
   exists (
     select from ${events} v
     where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'

@@ -10,6 +10,7 @@ import { pausedQueues } from '../queue/pauses.sql.ts'
 import { pausedSenders, recipientPauses } from '../senders/senders.sql.ts'
 import { type Channel, type DeliveryRef, sendsFor } from './channel.sql.ts'
 import { deliveryState } from './requeue.sql.ts'
+import { REFUSALS } from './waiting.sql.ts'
 
 /**
  * - `not_taken_yet`: due, and no worker has taken it so far.
@@ -37,7 +38,6 @@ export type Waiting = {
   paused_for_recipient: Pause[]
 }
 
-const REFUSALS = new Set(['deferred', 'unknown', 'gave_up', 'held'])
 const TRIES = new Set(['deferred', 'unknown'])
 
 /** An event of a timeline, as far as it tells of waiting. */
@@ -63,7 +63,7 @@ export async function waitingOf(
     state: stateOf(job, state.given_up, now),
     next_attempt_at: job?.active === false ? job.at : null,
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
-    last_refusal: events.findLast(({ kind }) => REFUSALS.has(kind))?.detail ?? null,
+    last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
     queue_paused: (await pausedQueues(tx)).has(channel.job),
     paused_senders: senders.map(({ key, paused_until: until, pause_reason: reason }) => ({
       sender: key,

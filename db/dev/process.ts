@@ -76,12 +76,21 @@ export async function livePostmaster(data: string): Promise<number | null> {
   return pid > 1 && (await serves(pid, data)) ? pid : null
 }
 
+/** Sends a signal, unless the process has just ended. */
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
 /** Stops the server that runs on `data`, if one does: politely, then less so. */
 export async function stopServer(data: string): Promise<void> {
   const pid = await livePostmaster(data)
   if (pid === null) return
   for (const { signal, wait } of STEPS) {
-    process.kill(pid, signal)
+    signalProcess(pid, signal)
     for (const deadline = Date.now() + wait; Date.now() < deadline; await sleep(20)) {
       if (!(await serves(pid, data))) return
     }

@@ -53,17 +53,3 @@ export async function figuresSince(
     where team_id = ${teamId} and channel = ${channel} and day >= ${since.toISOString().slice(0, 10)}
     order by day, status`)
 }
-
-const stuckRow = object({ waiting: number().defined(), given_up: number().defined() })
-
-/** How many of a team's emails wait since before `before`, and how many of them were given up; up to a thousand. */
-export async function stuckEmails(tx: Tx, teamId: string, before: Date) {
-  return tx.one(sql.type(stuckRow)`
-    select count(*) as waiting, count(*) filter (where exists (
-      select from email_events v
-      where v.team_id = e.team_id and v.email_id = e.id and v.kind = 'gave_up'
-        and v.occurred_at >= coalesce(e.requeued_at, e.created_at))) as given_up
-    from (
-      select team_id, id, created_at, requeued_at from emails
-      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} limit 1000) e`)
-}

@@ -74,7 +74,10 @@ function recordSection(record: RecordCheck): Section {
     facts: [
       {
         label: 'In DNS',
-        cell: status(record.state, record.state === 'different' ? { text: `different: found ${found}` } : {}),
+        cell: status(record.state, {
+          ...(record.state === 'different' ? { text: `different: found ${found}` } : {}),
+          ...(record.required || record.state === 'found' ? {} : { tone: 'warn' as const }),
+        }),
       },
       { label: 'Type', cell: text(record.type, { code: true }) },
       { label: 'Name', cell: text(record.name, { code: true, copy: true }) },

@@ -51,7 +51,7 @@ async function filterForm({ team, query }: TeamRequest, { database }: PageDeps):
   const fields: Field[] = [
     { name: 'recipient', label: 'Recipient', type: 'search', placeholder: 'someone@example.com' },
     { name: 'subject', label: 'Words of the subject', type: 'search' },
-    { name: 'id', label: 'Id (ours, yours, the provider’s)', type: 'search' },
+    { name: 'id', label: 'Any of its ids', type: 'search' },
     { name: 'status', label: 'Status', type: 'select', options: anyOf(EMAIL_LADDER) },
     { name: 'domain', label: 'From domain', type: 'search' },
     {
@@ -187,10 +187,13 @@ const bulkForm = ({ team, query }: TeamRequest, verb: 'requeue' | 'delete', form
   ...form,
 })
 
-const requeueForm = (request: TeamRequest, many: string): Form => {
+const requeueing = (request: TeamRequest, many: string): Section => {
   const form = bulkForm(request, 'requeue', { submit: `Requeue what waits among ${many}` })
   const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
   return {
+    kind: 'form',
+    title: 'Requeue',
+    note: `Tries those again that no provider has taken yet, ${MOST.toLocaleString('en-US')} at most. The others stay as they are.`,
     ...form,
     fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
   }
@@ -221,15 +224,10 @@ const all: TeamPage = {
       title: `All that match: ${many}`,
       lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
       back: { href: here, label: 'Back to the list' },
-      sections: [
-        {
-          kind: 'form',
-          title: 'Requeue',
-          note: `Tries those again that no provider has taken yet, ${MOST.toLocaleString('en-US')} at most. The others stay as they are.`,
-          ...requeueForm(request, many),
-        },
-        ...(team.role === 'owner' ? [deletion(request, many)] : []),
-      ],
+      sections:
+        count === 0
+          ? [{ kind: 'text', paragraphs: ['Nothing matches, so there is nothing to do.'] }]
+          : [requeueing(request, many), ...(team.role === 'owner' ? [deletion(request, many)] : [])],
     })
   },
 }

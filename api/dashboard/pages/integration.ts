@@ -2,13 +2,14 @@
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { templatesOfTeam as whatsappTemplates } from '../../../db/whatsapp/templates.sql.ts'
 import { text, time } from '../cell.ts'
 import { show, type TeamPage, type TeamRequest } from '../page.ts'
 import type { Section } from '../section.ts'
 
 /** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
-  const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)
+  const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`).replaceAll('\n', '\n  ')
   return [
     `curl ${home.origin}${path} \\`,
     `  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\`,
@@ -37,6 +38,13 @@ async function examples(
     const variables = Object.fromEntries(template.slots.map((slot) => [slot, '…']))
     const code = curl(request, '/v1/emails', { ...email, template_id: template.id, variables })
     sections.push({ kind: 'code', title: `Send the template ${template.name}`, code })
+  }
+  const [message] = await whatsappTemplates(database, request.team.id)
+  if (message) {
+    const parameters = Object.fromEntries(message.slots.map((slot) => [slot, '…']))
+    const body = { template_id: message.id, to: ['+15555550100'], parameters }
+    const code = curl(request, '/v1/whatsapp/messages', body)
+    sections.push({ kind: 'code', title: `Send the WhatsApp template ${message.name}`, code })
   }
   const contact = { email: 'someone@example.com', properties: { name: 'Ana' } }
   return [...sections, { kind: 'code', title: 'Add a contact', code: curl(request, '/v1/contacts', contact) }]

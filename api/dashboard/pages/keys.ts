@@ -93,7 +93,7 @@ const list: TeamPage = {
           live: true,
           columns: labels.map((label) => ({ label })),
           rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
-          empty: 'No keys yet.',
+          empty: 'No keys yet: make one below for each program that sends.',
         },
         ...(team.role === 'owner' ? [createForm(request, domains)] : []),
       ],

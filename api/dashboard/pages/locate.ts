@@ -47,7 +47,8 @@ const locate: PersonPage = {
           fields: [
             {
               name: 'id',
-              label: 'Id (ours, yours, the provider’s)',
+              label: 'Any of its ids',
+              placeholder: 'ours, yours or the provider’s',
               type: 'search',
               value: id ?? '',
               required: true,

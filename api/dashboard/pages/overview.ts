@@ -1,13 +1,17 @@
 /** The first page of a team: what needs a person, what is used and left, and how the last 30 days went. */
+import { EMAIL, WHATSAPP } from '../../../db/delivery/channel.sql.ts'
+import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { dayBefore } from '../../../db/figures/count.ts'
-import { type FigureRow, figuresSince, stuckEmails } from '../../../db/figures/figures.sql.ts'
+import { type FigureRow, figuresSince } from '../../../db/figures/figures.sql.ts'
+import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/senders/show.ts'
 import { showTeam } from '../../../db/teams/view.ts'
-import { duration, plural, utc } from '../cell.ts'
-import { chartOf, daysOf, tableOf } from '../chart.ts'
+import { duration, plural, type Tone, utc } from '../cell.ts'
+import { daysOf, figureSections } from '../chart.ts'
 import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Alert, Section, Tile } from '../section.ts'
+import { pausedQueue } from '../story.ts'
 
 const DAYS = 30
 /** What waits for longer needs a look, in milliseconds. */
@@ -55,39 +59,49 @@ const senderAlerts = ({ key, state, paused_until, reason }: ShownSender): Alert[
   return [{ tone: 'bad', title, text: reason ?? 'It gave no reason.' }]
 }
 
+const CHANNELS = [
+  { channel: EMAIL, path: 'emails', name: 'Email' },
+  { channel: WHATSAPP, path: 'whatsapp', name: 'WhatsApp' },
+] as const
+
+/** What was given up, and what waits for long, of each channel, with the words of whoever refused most of it. */
+async function waitAlerts({ team, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
+  const alerts: Alert[] = []
+  for (const { channel, path } of CHANNELS) {
+    const { waiting, given_up, reason } = await longWaits(
+      database,
+      channel,
+      team.id,
+      new Date(now.getTime() - LONG),
+    )
+    const link = { href: `${teamPath(team, path)}?status=queued`, label: 'Look at them' }
+    const said = reason ? { text: reason } : {}
+    const alert = (tone: Tone, count: number, words: string): Alert[] =>
+      count === 0 ? [] : [{ tone, title: `${plural(count, channel.noun)} ${words}`, ...said, link }]
+    alerts.push(
+      ...alert('bad', given_up, 'given up after a day of tries'),
+      ...alert('warn', waiting - given_up, 'waiting for longer than 5 minutes'),
+    )
+  }
+  return alerts
+}
+
 /** What needs a person. */
 async function alertsOf(
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
+  request: TeamRequest,
+  deps: PageDeps,
   figures: readonly FigureRow[],
 ): Promise<Alert[]> {
-  const emails = teamPath(team, 'emails')
-  const stuck = await stuckEmails(database, team.id, new Date(now.getTime() - LONG))
+  const { team } = request
+  const { database } = deps
+  const paused = await pausedQueues(database)
   const senders = await listSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
-  const queued = { href: `${emails}?status=queued`, label: 'Look at them' }
-  const waiting = stuck.waiting - stuck.given_up
   return [
+    ...CHANNELS.filter(({ channel }) => paused.has(channel.job)).map(({ name }) => pausedQueue(name)),
     ...senders.flatMap(senderAlerts),
-    ...(stuck.given_up > 0
-      ? [
-          {
-            tone: 'bad' as const,
-            title: `${plural(stuck.given_up, 'email')} given up after a day of tries`,
-            link: queued,
-          },
-        ]
-      : []),
-    ...(waiting > 0
-      ? [
-          {
-            tone: 'warn' as const,
-            title: `${plural(waiting, 'email')} waiting for longer than 5 minutes`,
-            link: queued,
-          },
-        ]
-      : []),
-    ...shareAlerts(figures, emails),
+    ...(await waitAlerts(request, deps)),
+    ...shareAlerts(figures, teamPath(team, 'emails')),
     ...domains.map(
       ({ name }): Alert => ({
         tone: 'warn',
@@ -132,8 +146,7 @@ const overview: TeamPage = {
           calm: 'Nothing. Everything is going out.',
         },
         usage,
-        chartOf('Emails of the last 30 days', days),
-        tableOf(days),
+        ...figureSections('Emails of the last 30 days', days),
       ],
     })
   },

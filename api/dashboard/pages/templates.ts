@@ -51,7 +51,7 @@ const list: TeamPage = {
               time(updated_at, now),
             ],
           })),
-          empty: 'No templates yet.',
+          empty: 'No templates yet: make one below, then send it by its id.',
         },
         ...(team.role === 'viewer'
           ? []

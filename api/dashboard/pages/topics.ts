@@ -48,7 +48,7 @@ const list: TeamPage = {
               time(created_at, now),
             ],
           })),
-          empty: 'No topics yet.',
+          empty: 'No topics yet: add one below, then subscribe contacts to it.',
         },
         ...(edits
           ? [

@@ -36,7 +36,7 @@ function filterOf(query: URLSearchParams): MessageFilter {
 
 const fieldsOf = (templates: readonly WhatsappTemplateRow[]): Field[] => [
   { name: 'recipient', label: 'Number', type: 'search', placeholder: '+15551234567' },
-  { name: 'id', label: 'Id (ours, yours, the provider’s)', type: 'search' },
+  { name: 'id', label: 'Any of its ids', type: 'search' },
   { name: 'status', label: 'Status', type: 'select', options: anyOf(WHATSAPP_LADDER) },
   {
     name: 'template',

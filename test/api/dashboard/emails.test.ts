@@ -102,6 +102,7 @@ t.test('all that match are counted first, then requeued or deleted, and nothing 
   const ids = await Promise.all(['one', 'two', 'three'].map((subject) => send({ subject, tags: ['bulk'] })))
   const kept = await send({ subject: 'kept' })
   shows(t, await editor.get(`${list}/all?tag=bulk`), 'All that match: 3 emails')
+  shows(t, await editor.get(`${list}/all?tag=none`), /All that match: 0 emails .* there is nothing to do/)
   const requeued = await editor.post(`${list}/all/requeue`, { tag: 'bulk' })
   t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
   shows(t, await editor.get(list), '3 emails requeued.')

@@ -134,6 +134,7 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   const list = await operator.get('/operator/reports')
   shows(t, list, /unreadable 2/)
   t.notMatch(list.html, /<script>/)
+  t.match(list.html, `href="/dashboard/operator/reports/${one}"`)
   shows(t, await operator.get(`/operator/reports/${one}`), /From: nobody/)
   await operator.post('/operator/reports/drop', { reason: 'unreadable' })
   for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)

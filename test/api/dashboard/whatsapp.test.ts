@@ -45,6 +45,11 @@ t.test('a message shows its parameters as text, its timeline and why it waits', 
   t.notMatch(page.html, /Try again now/, 'a viewer only reads')
 })
 
+t.test('the page for programmers has a call with the team’s own template', async (t) => {
+  const page = await viewer.get(`/teams/${team.id}/integration`)
+  shows(t, page, new RegExp(`v1/whatsapp/messages .* "template_id": "${template.id}".* "body:1"`))
+})
+
 t.test('an editor has a waiting message tried again', async (t) => {
   const done = await editor.post(`${path}/${first?.id}/requeue`)
   t.equal(done.status, 303)

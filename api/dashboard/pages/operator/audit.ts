@@ -47,7 +47,7 @@ const audit: PersonPage = {
               text(actor),
               text(action, { code: true }),
               text(subject, detail === '' ? {} : { detail }),
-              text(team_id, team_id === null ? {} : { href: `/teams/${team_id}`, code: true }),
+              text(team_id, team_id === null ? {} : { href: `/teams/${team_id}` }),
             ],
           })),
           empty: 'Nothing has been changed by a person yet.',

@@ -2,6 +2,7 @@
 import { liveProcesses, type ProcessRow } from '../../../../db/fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../../../../db/fleet/fleet.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
+import { pausedQueues } from '../../../../db/queue/pauses.sql.ts'
 import { lastHeard } from '../../../../db/reports/reports.sql.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/senders/check.ts'
@@ -12,6 +13,7 @@ import { act } from '../../act.ts'
 import { type Cell, status, text, time } from '../../cell.ts'
 import { type PersonPage, redirect, show } from '../../page.ts'
 import type { Alert, Section } from '../../section.ts'
+import { pausedQueue } from '../../story.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
@@ -94,17 +96,23 @@ function senderAlerts(senders: readonly ShownSender[]): Alert[] {
     }))
 }
 
+/** A queue that somebody paused, and perhaps forgot. */
+const queueAlerts = (paused: ReadonlySet<string>): Alert[] =>
+  [...paused].map((queue) => ({
+    ...pausedQueue(queue),
+    link: { href: '/operator/queues', label: 'Queues, and how to resume it' },
+  }))
+
 /** Each sender that live workers deliver through, with how it stands. */
 function senderFacts(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {
   const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENCE)
   const keys = [...new Set(live.flatMap(({ senders: used }) => Object.values(used)))].sort()
   return keys.map((key) => {
     const known = senders.find((sender) => sender.key === key)
-    const isWell = known === undefined || known.state === 'sending'
     const since = known?.troubled_at ? { detail: `last trouble ${time(known.troubled_at, now).age}` } : {}
     return {
       label: key,
-      cell: status(known?.state ?? 'no trouble yet', { tone: isWell ? 'good' : 'bad', ...since }),
+      cell: known ? status(known.state, since) : status('no trouble yet', { tone: 'good' }),
     }
   })
 }
@@ -147,11 +155,12 @@ const health: PersonPage = {
     const processes = await liveProcesses(database, FORGOTTEN)
     const heard = await lastHeard(database)
     const senders = await listSenders(database)
+    const paused = await pausedQueues(database)
     const used = senderFacts(processes, senders, now)
     const sections: Section[] = [
       {
         kind: 'alerts',
-        alerts: [...alerts, ...processAlerts(processes), ...senderAlerts(senders)],
+        alerts: [...alerts, ...processAlerts(processes), ...queueAlerts(paused), ...senderAlerts(senders)],
         calm: 'Everything looked at is well.',
       },
       {

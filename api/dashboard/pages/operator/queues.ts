@@ -56,7 +56,7 @@ const queues: PersonPage = {
           ],
           rows: rows.map((queue) => ({
             cells: [
-              queue.paused ? status('paused', { text: `${queue.queue}, paused` }) : text(queue.queue),
+              queue.paused ? status(`${queue.queue}, paused`, { tone: 'warn' }) : text(queue.queue),
               number(queue.ready),
               number(queue.active),
               number(queue.deferred),

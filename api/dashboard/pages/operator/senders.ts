@@ -7,13 +7,8 @@ import type { Section } from '../../section.ts'
 
 const PATH = '/operator/senders'
 
-const TONES = { sending: 'good', slowed: 'warn', probing: 'warn', paused: 'bad' } as const
-
 const standing = ({ state, rate }: ShownSender): Cell =>
-  status(state, {
-    tone: TONES[state],
-    ...(state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {}),
-  })
+  status(state, state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {})
 
 const TOLD: Readonly<Record<string, string>> = {
   slowed: 'It was slowed down',

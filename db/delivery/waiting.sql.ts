@@ -1,0 +1,34 @@
+/** What a team's messages wait for, over all of them: for the page that says what needs a person. */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import type { Channel } from './channel.sql.ts'
+import { gaveUp } from './requeue.sql.ts'
+
+/** Entries of a timeline that tell why a message is not gone yet. */
+export const REFUSALS = ['deferred', 'unknown', 'gave_up', 'held'] as const
+
+const longWaitRow = object({
+  waiting: number().defined(),
+  given_up: number().defined(),
+  /** The last refusal of most of them; null when none was refused. */
+  reason: string().defined().nullable(),
+})
+
+/**
+ * How many of a team's messages wait since before `before`, how many of them were given up, and what most of them were
+ * refused with last; of a thousand at most.
+ */
+export async function longWaits(tx: Tx, channel: Channel, teamId: string, before: Date) {
+  const { rows, events, message } = channel
+  return tx.one(sql.type(longWaitRow)`
+    select count(*) as waiting, count(*) filter (where ${gaveUp(channel)}) as given_up,
+      mode() within group (order by refusal.detail) as reason
+    from (
+      select team_id, id, created_at, requeued_at from ${rows}
+      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} limit 1000) m
+    left join lateral (
+      select detail from ${events} v
+      where v.team_id = m.team_id and v.${message} = m.id and v.kind = any(${sql.array([...REFUSALS], 'text')})
+      order by occurred_at desc limit 1) refusal on true`)
+}

@@ -1,0 +1,80 @@
+/** A team's first page: what needs a person and why, and figures once there are some. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { countFigures } from '../../../db/figures/count.ts'
+import { pauseQueue, resumeQueue } from '../../../db/queue/pauses.sql.ts'
+import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+
+const service = await startService(t)
+const { call, database } = service
+
+/** What a viewer of the team reads on its first page. */
+async function overviewOf({ id }: TestTeam): Promise<string> {
+  const viewer = await signedIn(service, { team: id, role: 'viewer' })
+  return textOf((await viewer.get(`/teams/${id}`)).html)
+}
+
+const send = async ({ key }: TestTeam): Promise<string> =>
+  (await call('POST', '/v1/emails', { key, body: anEmail() })).body.id
+
+/** Has emails wait since ten minutes, refused with these words. */
+async function hold(ids: readonly string[], words: string): Promise<void> {
+  const list = sql.array([...ids], 'uuid')
+  await database.query(
+    sql.unsafe`update emails set created_at = created_at - interval '10 minutes' where id = any(${list})`,
+  )
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select team_id, id, uuid_send(gen_random_uuid()), 'deferred', now(), ${words} from emails where id = any(${list})`)
+}
+
+t.test('what waits for long is counted on both channels, with the words that most of it met', async (t) => {
+  const [team, other] = [await makeTeam(service), await makeTeam(service, { domain: 'other.test' })]
+  t.match(await overviewOf(team), 'Nothing. Everything is going out.')
+  const [first = '', second = '', third = ''] = [await send(team), await send(team), await send(team)]
+  await send(team)
+  await hold([first, second], '451 4.7.1 Greylisted')
+  await hold([third], '452 4.2.2 Full')
+  const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
+  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'x']))
+  await call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template.id, { parameters }) })
+  await database.query(
+    sql.unsafe`update whatsapp_messages set created_at = created_at - interval '10 minutes'`,
+  )
+  const page = await overviewOf(team)
+  t.match(page, '3 emails waiting for longer than 5 minutes 451 4.7.1 Greylisted Look at them')
+  t.match(page, '1 WhatsApp message waiting for longer than 5 minutes Look at them')
+  t.notMatch(await overviewOf(other), 'waiting for longer')
+})
+
+t.test(
+  'a paused queue is told to the team, to whoever looks at a message, and to the operator',
+  async (t) => {
+    const team = await makeTeam(service)
+    const id = await send(team)
+    const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+    const operator = await signedIn(service, { operator: true })
+    const [message, health] = [`/teams/${team.id}/emails/${id}`, '/operator/health']
+    await pauseQueue(database, 'deliver-email', new Date())
+    t.match(await overviewOf(team), 'Email is paused by an operator')
+    shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
+    shows(t, await operator.get(health), 'deliver-email is paused by an operator')
+    await resumeQueue(database, 'deliver-email')
+    for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
+      t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
+  },
+)
+
+t.test('the chart is drawn once there are figures', async (t) => {
+  const team = await makeTeam(service)
+  await send(team)
+  t.match(
+    await overviewOf(team),
+    /Nothing is counted yet\. What is accepted shows here within five minutes\./,
+  )
+  await countFigures(database, new Date(), 1)
+  t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 1/)
+})
