@@ -127,8 +127,12 @@ export const tuplesRead = async (
   work: (tx: Tx) => Promise<unknown>,
 ): Promise<number> =>
   database.transaction(async (tx) => {
+    // The view also counts what this connection has read before and PostgreSQL has not passed on yet.
+    const soFar = () =>
+      tx.oneFirst(sql.type(readRow)`
+        select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables
+        where relname = ${table}`)
+    const before = await soFar()
     await work(tx)
-    return tx.oneFirst(sql.type(readRow)`
-      select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) as read from pg_stat_xact_user_tables
-      where relname = ${table}`)
+    return (await soFar()) - before
   })
