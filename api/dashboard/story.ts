@@ -104,7 +104,7 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
 export const pausedQueue = (subject: string): Alert => ({
   tone: 'warn',
   title: `${subject} is paused by an operator`,
-  text: 'Nothing of it goes out until an operator resumes it; nothing is lost.',
+  text: 'What is queued waits until an operator resumes it; nothing is lost.',
 })
 
 /** How the wait of a message is told, but for the pauses in its way. */
