@@ -19,9 +19,13 @@ const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
  * here: batches of 100 small emails came in at less than half the rate.
  */
 const SMALL = 64 * 1024
-/** From here on, in bytes, a body is followed by a rest of so many times its parsing: what it costs later, and more. */
+/**
+ * From here on, in bytes, a body is followed by a rest of so many times its parsing: what it costs later, and more. In
+ * milliseconds at most: a machine that is busy elsewhere, or the thread's first start, is not this owner's doing.
+ */
 const HUGE = 1024 * 1024
 const REST = 3
+const LONGEST_REST = 2_000
 /** So many large bodies of an owner come in at once; so many small ones are parsed before the others' turn. */
 const LARGE_AT_ONCE = 4
 const SMALL_AT_ONCE = 4
@@ -98,7 +102,8 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
     const turn = async (): Promise<void> => {
       const began = performance.now()
       await parser.parse(route, bytes).then(parsed.resolve, parsed.reject)
-      if (bytes.length > HUGE) await sleep((performance.now() - began) * REST)
+      const rest = Math.min((performance.now() - began) * REST, LONGEST_REST)
+      if (bytes.length > HUGE) await sleep(rest)
     }
     inTurn(parsingThere, owner, turn).catch(parsed.reject)
     return parsed.promise

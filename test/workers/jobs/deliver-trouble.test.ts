@@ -205,17 +205,19 @@ t.test('each send is settled as it ends: a slow one keeps no other row queued', 
 
 t.test('a lock on the rows for longer than any statement may take costs no second copy', async (t) => {
   const team = await begin()
+  const reached = Promise.withResolvers<void>()
   const locked = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
   const sink = await startSmtpSink(t, {
     onMessage: async () => {
+      reached.resolve()
       await locked.promise
       return undefined
     },
   })
   const [id = ''] = await post(team, 1)
   const worker = await startWorker(t, service, { smtp_url: sink.url })
-  await until('it is being sent', async () => (await jobStates(service, id))[0] === 'active')
+  await reached.promise
   const lock = database.transaction(async (tx) => {
     await tx.query(sql.unsafe`lock table emails in access exclusive mode`)
     locked.resolve()
