@@ -83,9 +83,11 @@ const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 function senderSamples(senders: readonly SenderState[], processes: readonly ProcessRow[]): Sample[] {
   // A sender that never had trouble has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
+  // One that no process uses any more, an old relay's, would be paused for ever.
+  const current = senders.filter(({ key }) => used.length === 0 || used.includes(key))
   const kinds = [...new Set([...used, ...senders.map(({ key }) => key)].map(kindOfSender))].sort()
   return kinds.flatMap((kind) => {
-    const own = senders.filter(({ key }) => kindOfSender(key) === kind)
+    const own = current.filter(({ key }) => kindOfSender(key) === kind)
     return (['paused', 'slowed'] as const).map(
       (state): Sample => [`provider="${kind}",state="${state}"`, sumOf(own.map((sender) => sender[state]))],
     )

@@ -34,6 +34,10 @@ function isHeld(
   )
 }
 
+/** Whether some worker takes a queue, or would if there were one. More of the same would not help where none does. */
+const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
+  workers.length === 0 || workers.some(({ queues }) => queues.includes(queue))
+
 /** At most double, so that one late moment does not start a hundred; fewer only once nothing is late. */
 function recommended(latency: number, workers: readonly ProcessRow[]): number {
   const now = workers.length
@@ -59,7 +63,7 @@ export function scaleOf(
       { latency_seconds: held ? 0 : (oldest_ready_seconds ?? 0), ready: held ? 0 : ready, active },
     ]
   })
-  const all = each.map(([, scale]) => scale)
+  const all = each.filter(([queue]) => isTaken(queue, workers)).map(([, scale]) => scale)
   const latency = Math.max(0, ...all.map((scale) => scale.latency_seconds))
   return {
     workers: {

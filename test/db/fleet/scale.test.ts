@@ -51,6 +51,14 @@ t.test('a queue that is late asks for more workers, at most twice as many', asyn
   })
 })
 
+t.test('a queue that no worker takes asks for no more of them, and shows its own lateness', async (t) => {
+  const whatsapp = queue('deliver-whatsapp', { ready: 3, oldest_ready_seconds: 900 })
+  const { workers, queues } = scaleOf([whatsapp], [process('worker', 0, relay)], [])
+  t.match(workers, { latency_seconds: 0, ready: 0, recommended: 1 })
+  t.match(queues, { 'deliver-whatsapp': { latency_seconds: 900 } })
+  t.match(scaleOf([whatsapp], [], []).workers, { latency_seconds: 900 }, 'without any worker it asks for one')
+})
+
 t.test('what a paused sender holds, or one whose own rate is spent, asks for no worker', async (t) => {
   for (const held of [{ paused: 1 }, { full: 1 }]) {
     const { workers } = scaleOf([late], [process('worker', 0, relay)], [sender('smtp:relay.test', held)])
