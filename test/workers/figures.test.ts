@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { emailById } from '../../db/emails/emails.sql.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
+import { pauseSender } from '../../db/senders/pace.ts'
 import { createFigures } from '../../workers/figures.ts'
 import {
   anEmail,
@@ -53,14 +54,22 @@ t.test('a delivered email moves tries, hand-over and jobs; a report about it mov
   })
 })
 
-t.test('a relay that is down moves a figure within half a minute', async (t) => {
-  const { service, send } = await start(t)
-  await send()
-  await shows(service, 'heliograph_senders{provider="smtp",state="paused"} 1')
-  const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
-  t.match(body, /heliograph_delivery_seconds_count\{channel="email",provider="smtp",outcome="sender"\} [1-9]/)
-  t.match(body, /heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 1/)
-})
+t.test(
+  'a relay that is down moves a figure within half a minute; one that nobody uses moves none',
+  async (t) => {
+    const { service, send } = await start(t)
+    await pauseSender(service.database, { key: 'smtp:old.example.test:25', ceiling: 100 }, 600, 'gone')
+    await send()
+    await shows(service, 'heliograph_senders{provider="smtp",state="paused"} 1')
+    const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+    t.match(
+      body,
+      /heliograph_delivery_seconds_count\{channel="email",provider="smtp",outcome="sender"\} [1-9]/,
+    )
+    t.match(body, /heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 1/)
+    t.match(body, /heliograph_senders\{provider="smtp",state="paused"\} 1\n/)
+  },
+)
 
 t.test('accepted WhatsApp messages are counted by the message, queued ones are told', async (t) => {
   const { service, team } = await start(t)
