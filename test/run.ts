@@ -127,13 +127,14 @@ async function stopStrays(directory: string): Promise<void> {
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
   const argv = ['tap', '--reporter=tap', ...process.argv.slice(2)]
+  const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
   const env = {
     TMPDIR: run.scratch,
     DATABASE_URL: server.url,
     TEST_DATABASE_PREFIX: server.prefix,
     // Hundreds of processes load the same modules.
     NODE_COMPILE_CACHE: join(run.scratch, 'compile-cache'),
-    NODE_OPTIONS: `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`,
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
   }
   const code = await program(run, argv, report.line, print, env)
   const { passed, failed } = report.finish() ?? { passed: 0, failed: 0 }
