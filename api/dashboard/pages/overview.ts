@@ -122,7 +122,7 @@ const overview: TeamPage = {
     const { plan, limits, used, period } = await showTeam(database, team.id)
     const since = dayBefore(now, DAYS - 1)
     const figures = await figuresSince(database, team.id, 'email', since)
-    const days = daysOf(figures, since, DAYS)
+    const messages = await figuresSince(database, team.id, 'whatsapp', since)
     const resets = duration((Date.parse(period.end) - now.getTime()) / 1_000)
     const usage: Section = {
       kind: 'tiles',
@@ -146,7 +146,10 @@ const overview: TeamPage = {
           calm: 'Nothing. Everything is going out.',
         },
         usage,
-        ...figureSections('Emails of the last 30 days', days),
+        ...figureSections('Emails of the last 30 days', daysOf(figures, since, DAYS)),
+        ...(messages.length === 0
+          ? []
+          : figureSections('WhatsApp messages of the last 30 days', daysOf(messages, since, DAYS))),
       ],
     })
   },

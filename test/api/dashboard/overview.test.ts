@@ -20,6 +20,12 @@ async function overviewOf({ id }: TestTeam): Promise<string> {
 const send = async ({ key }: TestTeam): Promise<string> =>
   (await call('POST', '/v1/emails', { key, body: anEmail() })).body.id
 
+async function sendWhatsapp({ id, key }: TestTeam): Promise<void> {
+  const template = await makeTemplate(service, id, DEMO_TEMPLATE)
+  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'x']))
+  await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id, { parameters }) })
+}
+
 /** Has emails wait since ten minutes, refused with these words. */
 async function hold(ids: readonly string[], words: string): Promise<void> {
   const list = sql.array([...ids], 'uuid')
@@ -38,9 +44,7 @@ t.test('what waits for long is counted on both channels, with the words that mos
   await send(team)
   await hold([first, second], '451 4.7.1 Greylisted')
   await hold([third], '452 4.2.2 Full')
-  const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
-  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'x']))
-  await call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template.id, { parameters }) })
+  await sendWhatsapp(team)
   await database.query(
     sql.unsafe`update whatsapp_messages set created_at = created_at - interval '10 minutes'`,
   )
@@ -77,4 +81,8 @@ t.test('the chart is drawn once there are figures', async (t) => {
   )
   await countFigures(database, new Date(), 1)
   t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 1/)
+  t.notMatch(await overviewOf(team), 'WhatsApp messages of the last 30 days')
+  await sendWhatsapp(team)
+  await countFigures(database, new Date(), 1)
+  t.match(await overviewOf(team), /WhatsApp messages of the last 30 days .* By day \(UTC\) .* 0 0 1 0 1/)
 })
