@@ -19,13 +19,9 @@ const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
  * here: batches of 100 small emails came in at less than half the rate.
  */
 const SMALL = 64 * 1024
-/**
- * From here on, in bytes, a body is followed by a rest of so many times its parsing: what it costs later, and more. In
- * milliseconds at most: a machine that is busy elsewhere, or the thread's first start, is not this owner's doing.
- */
+/** From here on, in bytes, a body is followed by a rest of so many times its parsing: what it costs later, and more. */
 const HUGE = 1024 * 1024
 const REST = 3
-const LONGEST_REST = 2_000
 /** So many large bodies of an owner come in at once; so many small ones are parsed before the others' turn. */
 const LARGE_AT_ONCE = 4
 const SMALL_AT_ONCE = 4
@@ -33,6 +29,8 @@ const SMALL_AT_ONCE = 4
 const DISCARDED_AT_ONCE = 2
 /** How long a body waits for its turn, in milliseconds; and one that is refused, to be thrown away. */
 const PATIENCE = 10_000
+/** However slow the machine made a parsing, the rest after it ends well before the owner's next body gives up. */
+const LONGEST_REST = PATIENCE / 2
 const REFUSED_PATIENCE = 2_000
 
 /** A route, as far as it says what it takes. */
