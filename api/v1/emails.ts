@@ -21,7 +21,7 @@ import {
   uuid,
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
-import { codePoints, LARGEST_PART } from '../../db/text/strings.ts'
+import { codePoints, LARGEST_PART, MOST_VARIABLES } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
 import { countSends } from '../count.ts'
@@ -34,8 +34,6 @@ import { underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
-/** More than a template of 1 MiB needs; measured: each 100,000 keys kept all other requests waiting for 0.1 s. */
-const MOST_VARIABLES = 10_000
 
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({

@@ -33,5 +33,16 @@ export function partTooLarge(
   return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
 }
 
+/** What a template makes of these values, or the part that a send would be refused for: it is not made then. */
+export function previewOf(
+  version: CompiledVersion,
+  variables: Readonly<Record<string, string>>,
+): Content | { too_large: 'html' | 'text' } {
+  const too_large = partTooLarge(version, variables, null)
+  if (too_large) return { too_large }
+  const text = version.text ? fillSlots(version.text, variables, 'none') : ''
+  return { html: fillSlots(version.html, variables, 'html'), text }
+}
+
 /** Kilobytes of the html, to two decimals (decisions: size_kb). */
 export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100

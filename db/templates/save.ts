@@ -9,8 +9,8 @@ import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../text/slots.ts'
-import { LARGEST_PART, textFault, utf8Bytes } from '../text/strings.ts'
-import { currentVersion, insertTemplate, insertVersion, setCurrentVersion } from './templates.sql.ts'
+import { LARGEST_PART, MOST_VARIABLES, textFault, utf8Bytes } from '../text/strings.ts'
+import { insertTemplate, insertVersion, lockCurrentVersion, setCurrentVersion } from './templates.sql.ts'
 
 export type SavedTemplate = {
   id: string
@@ -40,7 +40,12 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
 function checkParts({ html, text, list_unsubscribe }: Parts): string[] {
   if (html === '') throw new Refusal('bad_request', 'html must not be empty')
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
-  return [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
+  const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
+  if (slots.length <= MOST_VARIABLES) return slots
+  throw new Refusal(
+    'bad_request',
+    `a template must have at most ${MOST_VARIABLES} slots: a send gives no more variables`,
+  )
 }
 
 /** Saves a new template. @throws Refusal not_found, bad_request. */
@@ -89,7 +94,7 @@ export async function updateTemplate(
   }: { html: string; text: string | undefined; list_unsubscribe?: boolean },
 ): Promise<SavedTemplate> {
   await teamOrRefusal(tx, teamId)
-  const before = await currentVersion(tx, teamId, id)
+  const before = await lockCurrentVersion(tx, teamId, id)
   if (!before) throw new Refusal('not_found', `there is no template ${id} in this team`)
   const body_text = text ?? before.body_text
   const list_unsubscribe = asked ?? before.list_unsubscribe

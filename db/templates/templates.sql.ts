@@ -64,8 +64,8 @@ export async function versionsByIds(
       )} as ref (team_id, id))`)
 }
 
-/** The version that the template's next email gets, locked with its template; null when the team has none. */
-export async function currentVersion(tx: Tx, teamId: string, id: string): Promise<VersionRow | null> {
+/** The version that the template's next email gets, its template locked for a change; null when the team has none. */
+export async function lockCurrentVersion(tx: Tx, teamId: string, id: string): Promise<VersionRow | null> {
   return tx.maybeOne(sql.type(versionRow)`
     select v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
@@ -93,8 +93,10 @@ export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly 
 
 const shownRow = listedRow.shape({ html: string().defined(), text: string().defined() })
 
+export type ShownTemplate = InferType<typeof shownRow>
+
 /** A template with the parts of its current version; null when the team has none of this id. */
-export async function templateById(tx: Tx, teamId: string, id: string) {
+export async function templateById(tx: Tx, teamId: string, id: string): Promise<ShownTemplate | null> {
   return tx.maybeOne(sql.type(shownRow)`
     select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, t.created_at,
       t.updated_at

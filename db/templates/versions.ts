@@ -4,10 +4,19 @@
  */
 import type { Tx } from '../postgres/pool.ts'
 import { compileTemplate, type Template } from '../text/slots.ts'
-import { versionsByIds } from './templates.sql.ts'
+import { type VersionRow, versionsByIds } from './templates.sql.ts'
 
 /** A version ready to be filled; `text` is null when the template has no plain-text part. */
 export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
+
+/** A version compiled. */
+export const compileVersion = (
+  row: Pick<VersionRow, 'html' | 'body_text' | 'list_unsubscribe'>,
+): CompiledVersion => ({
+  html: compileTemplate(row.html),
+  text: row.body_text === '' ? null : compileTemplate(row.body_text),
+  list_unsubscribe: row.list_unsubscribe,
+})
 
 export type VersionRef = { team_id: string; id: string }
 
@@ -41,11 +50,7 @@ export function createVersions(limit = 32 * 1024 * 1024): Versions {
     }
     if (missing.length > 0) {
       for (const row of await versionsByIds(tx, missing)) {
-        const compiled = {
-          html: compileTemplate(row.html),
-          text: row.body_text === '' ? null : compileTemplate(row.body_text),
-          list_unsubscribe: row.list_unsubscribe,
-        }
+        const compiled = compileVersion(row)
         found.set(row.id, compiled)
         keep(`${row.team_id}/${row.id}`, compiled, row.html.length + row.body_text.length)
       }

@@ -1,75 +1,100 @@
 /** One template: its preview with sample values, a test send, a new version, and the versions that there were. */
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { acceptEmails } from '../../../db/emails/accept.ts'
+import { previewOf } from '../../../db/emails/content.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { updateTemplate } from '../../../db/templates/save.ts'
 import {
-  currentVersion,
   type ListedVersion,
-  templatesOfTeam,
-  type VersionRow,
+  type ShownTemplate,
+  templateById,
   versionsOfTemplate,
 } from '../../../db/templates/templates.sql.ts'
+import { compileVersion } from '../../../db/templates/versions.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { compileTemplate, fillSlots } from '../../../db/text/slots.ts'
 import { act, inTeam } from '../act.ts'
 import { text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Field, Section } from '../section.ts'
-import { partFields, partOf } from './templates.ts'
+import { partFields, partOf, slotWords } from './templates.ts'
 
 const MOST_VERSIONS = 50
+/** Fields for sample values at most. */
+const MOST_FIELDS = 50
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'templates', params.id ?? '', ...rest)
 
-type Template = { name: string; version: VersionRow }
-
 /** @throws Refusal not_found. */
-async function templateOf({ team, params }: TeamRequest, { database }: PageDeps): Promise<Template> {
-  const version = await currentVersion(database, team.id, params.id ?? '')
-  const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
-  if (!version || !template) throw new Refusal('not_found', 'there is no such template')
-  return { name: template.name, version }
+async function templateOf({ team, params }: TeamRequest, { database }: PageDeps): Promise<ShownTemplate> {
+  const template = await templateById(database, team.id, params.id ?? '')
+  if (!template) throw new Refusal('not_found', 'there is no such template')
+  return template
 }
 
 /** The value of each slot: what was given, else its name, so that its place can be seen. */
-const valuesOf = ({ slots }: VersionRow, given: URLSearchParams): Record<string, string> =>
+const valuesOf = ({ slots }: ShownTemplate, given: URLSearchParams): Record<string, string> =>
   Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? `[${slot}]`]))
 
+/** Fields for the first slots; the others keep their names. */
 const valueFields = (values: Record<string, string>): Field[] =>
-  Object.entries(values).map(([slot, value]) => ({ name: `v.${slot}`, label: slot, type: 'text', value }))
+  Object.entries(values)
+    .slice(0, MOST_FIELDS)
+    .map(([slot, value]) => ({ name: `v.${slot}`, label: slot, type: 'text', value }))
 
-function preview({ version }: Template, request: TeamRequest): Section[] {
-  const values = valuesOf(version, request.query)
+/** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
+function filledOf(template: ShownTemplate, values: Record<string, string>) {
+  const filled = previewOf(compileVersion({ ...template, body_text: template.text }), values)
+  if (!('too_large' in filled)) return filled
+  throw new Refusal(
+    'bad_request',
+    `with these values the ${filled.too_large} is larger than 1 MiB: it cannot be sent`,
+  )
+}
+
+/** The two parts as they would be sent, or why they would not. */
+function parts(template: ShownTemplate, values: Record<string, string>, src: string): Section[] {
+  try {
+    const { text: plain } = filledOf(template, values)
+    return [
+      { kind: 'frame', title: 'HTML', src },
+      ...(plain === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: plain }]),
+    ]
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
+  }
+}
+
+function preview(template: ShownTemplate, request: TeamRequest): Section[] {
+  const values = valuesOf(template, request.query)
+  const fields = valueFields(values)
   const search = new URLSearchParams()
-  for (const [slot, value] of Object.entries(values)) search.set(`v.${slot}`, value)
+  for (const { name, value = '' } of fields) search.set(name, value)
   const samples: Section = {
     kind: 'filter',
     title: 'Preview',
     action: here(request),
     method: 'get',
-    fields: valueFields(values),
+    fields,
     submit: 'Show with these values',
     reset: null,
   }
-  const filled = version.body_text === '' ? '' : fillSlots(compileTemplate(version.body_text), values, 'none')
   return [
-    ...(version.slots.length > 0 ? [samples] : []),
-    { kind: 'frame', title: 'HTML', src: `${here(request, 'preview')}?${search}` },
-    ...(filled === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: filled }]),
+    ...(fields.length > 0 ? [samples] : []),
+    ...parts(template, values, `${here(request, 'preview')}?${search}`),
   ]
 }
 
 async function testForm(
-  { version }: Template,
+  template: ShownTemplate,
   request: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
   const domains = await domainsOfTeam(database, request.team.id)
   const verified = domains.find(({ status }) => status === 'verified')
-  const hidden = valueFields(valuesOf(version, request.query)).map((field) => ({
+  const hidden = valueFields(valuesOf(template, request.query)).map((field) => ({
     ...field,
     type: 'hidden' as const,
   }))
@@ -94,14 +119,14 @@ async function testForm(
   }
 }
 
-const editForm = ({ version }: Template, request: TeamRequest): Section => ({
+const editForm = (template: ShownTemplate, request: TeamRequest): Section => ({
   kind: 'form',
   folded: true,
   action: here(request, 'versions'),
   method: 'post',
   submit: 'Save a new version',
   fields: [
-    ...partFields({ html: version.html, text: version.body_text }),
+    ...partFields(template),
     {
       name: 'break',
       label: 'Slots',
@@ -116,7 +141,7 @@ const editForm = ({ version }: Template, request: TeamRequest): Section => ({
   ],
 })
 
-function history(versions: readonly ListedVersion[], { version }: Template, request: TeamRequest): Section {
+function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
   return {
     kind: 'table',
     title: 'Versions',
@@ -126,8 +151,8 @@ function history(versions: readonly ListedVersion[], { version }: Template, requ
       return {
         cells: [
           time(created_at, request.now),
-          text(slots.join(', ')),
-          text(id, { code: true, detail: id === version.id ? 'the current one' : '' }),
+          text(slotWords(slots)),
+          text(id, { code: true, detail: id === template.version_id ? 'the current one' : '' }),
           older
             ? text('What changed', { href: here(request, 'versions', older.id, id) })
             : text('The first one'),
@@ -156,7 +181,7 @@ const page: TeamPage = {
           kind: 'facts',
           facts: [
             { label: 'Id', cell: text(params.id ?? '', { code: true, copy: true }) },
-            { label: 'Slots', cell: text(template.version.slots.join(', ')) },
+            { label: 'Slots', cell: text(slotWords(template.slots)) },
             { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
           ],
         },
@@ -173,8 +198,8 @@ const frame: TeamPage = {
   path: '/teams/:team/templates/:id/preview',
   access: 'viewer',
   async handle(request, deps) {
-    const { version } = await templateOf(request, deps)
-    const html = fillSlots(compileTemplate(version.html), valuesOf(version, request.query), 'html')
+    const template = await templateOf(request, deps)
+    const { html } = filledOf(template, valuesOf(template, request.query))
     return raw(frameHeaders(false), html)
   },
 }
@@ -186,11 +211,11 @@ const save: TeamPage = {
   async handle(request, deps) {
     const { team, params, form } = request
     const id = params.id ?? ''
-    const { version } = await templateOf(request, deps)
+    const before = await templateOf(request, deps)
     const parts = { html: partOf(form, 'html'), text: partOf(form, 'text') }
     const saved = await act(request, deps, inTeam(request, 'template.update', id), async (at) => {
       const made = await updateTemplate(at, team.id, id, parts)
-      const fresh = made.slots.filter((slot) => !version.slots.includes(slot))
+      const fresh = made.slots.filter((slot) => !before.slots.includes(slot))
       if (fresh.length === 0 || form.get('break') === 'yes') return made
       const words = `this version needs ${fresh.join(', ')}, which the one before did not`
       throw new Refusal(
@@ -200,7 +225,7 @@ const save: TeamPage = {
     })
     return redirect(
       here(request),
-      `The new version is in use: its slots are ${saved.slots.join(', ') || 'none'}.`,
+      `The new version is in use: its slots are ${slotWords(saved.slots) || 'none'}.`,
     )
   },
 }
@@ -211,17 +236,17 @@ const test: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team, params, form, person } = request
-    const { name, version } = await templateOf(request, deps)
+    const template = await templateOf(request, deps)
     const from = parseMailbox(form.get('from') ?? '')
     if (!from) throw new Refusal('bad_request', 'from must be an email address')
     const item = {
       path: '',
       from,
       to: [person.email],
-      subject: `Test: ${name}`,
+      subject: `Test: ${template.name}`,
       html: null,
       template_id: params.id ?? '',
-      variables: valuesOf(version, form),
+      variables: valuesOf(template, form),
       text: null,
       headers: null,
       reply_to: '',

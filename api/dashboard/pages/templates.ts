@@ -8,6 +8,13 @@ import { difference } from '../difference.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
 import type { Field } from '../section.ts'
 
+const MOST_NAMED = 20
+
+/** The first of a template's slots, and how many more there are. */
+export const slotWords = (slots: readonly string[]): string =>
+  slots.slice(0, MOST_NAMED).join(', ') +
+  (slots.length > MOST_NAMED ? ` and ${slots.length - MOST_NAMED} more` : '')
+
 /** The fields of a template's two parts. */
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
   {
@@ -46,7 +53,7 @@ const list: TeamPage = {
           rows: templates.map(({ id, name, slots, updated_at }) => ({
             cells: [
               text(name, { href: teamPath(team, 'templates', id) }),
-              text(slots.join(', ')),
+              text(slotWords(slots)),
               text(id, { code: true, copy: true }),
               time(updated_at, now),
             ],

@@ -1,4 +1,5 @@
 /** What a team keeps on the dashboard: contacts, topics, templates, domains, keys, people. */
+import { sql } from 'slonik'
 import t from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
@@ -124,6 +125,43 @@ t.test(
     t.equal((await editor.post(at('templates'), { name: 'Bad', html: '{{#each}}', text: '' })).status, 400)
   },
 )
+
+t.test('a preview is bounded as a send is, and what cannot be sent cannot be previewed', async (t) => {
+  const parts = { html: '{{a}}'.repeat(50_000), text: '{{a}}'.repeat(50_000) }
+  const path = (await editor.post(at('templates'), { name: 'Wide', ...parts })).location ?? ''
+  t.equal((await viewer.get(`${path}/preview?v.a=x`)).html, 'x'.repeat(50_000))
+  const value = '<'.repeat(100)
+  const refused = await viewer.get(`${path}/preview?v.a=${value}`)
+  t.equal(refused.status, 400)
+  shows(t, refused, /With these values the html is larger than 1 MiB/)
+  const page = await viewer.get(`${path}?v.a=${value}`)
+  shows(t, page, 'No preview: with these values the html is larger')
+  t.notMatch(page.html, /<iframe/)
+  t.ok(page.html.length < 300_000)
+  const form = { from: 'hello@example.com', 'v.a': value }
+  t.equal((await editor.post(`${path}/test`, form)).status, 400)
+  const slots = Array.from({ length: 10_001 }, (_, at) => `{{s${at}}}`).join('')
+  const many = await editor.post(at('templates'), { name: 'Many', html: slots, text: '' })
+  shows(t, many, 'at most 10000 slots')
+  const most = await editor.post(at('templates'), {
+    name: 'Most',
+    html: slots.replace('{{s0}}', ''),
+    text: '',
+  })
+  const shown = await editor.get(most.location ?? '')
+  t.equal(shown.html.match(/id="f\d+-v\.s/g)?.length, 50)
+  shows(t, shown, 's19, s20 and 9980 more')
+})
+
+t.test('reading a template waits for nobody who is changing it', async (t) => {
+  const form = { name: 'Held', html: '<p>held</p>', text: '' }
+  const path = (await editor.post(at('templates'), form)).location ?? ''
+  await database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select 1 from templates where team_id = ${team.id} for update`)
+    t.equal((await viewer.get(path)).status, 200)
+    t.equal((await viewer.get(`${path}/preview`)).html, '<p>held</p>')
+  })
+})
 
 t.test(
   'a domain is added, its records are compared with DNS, and it is verified once they are there',
