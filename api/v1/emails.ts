@@ -30,7 +30,7 @@ import { batchOf, jsonAs } from '../input.ts'
 import { rateHeaders } from '../rate.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { ABOUT } from './about.ts'
-import { underKey } from './idempotency-key.ts'
+import { keyed, underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -79,12 +79,10 @@ function fromOf(given: string, path: string): Mailbox {
 }
 
 /**
- * An item whose fields are valid by themselves. @param at where it lies in a batch, such as `emails[3]`.
- * @throws Refusal in the order of decisions: order of refusals.
+ * An item whose fields are valid by themselves. @param path where it lies in a batch, such as `emails[3].`.
+ * @throws Refusal invalid_from, invalid_headers, invalid_reply_to, in this order
  */
-function toEmailItem(value: unknown, at = ''): EmailItem {
-  const send: SendBody = parse(sendSchema, value, at)
-  const path = at && `${at}.`
+function itemOf(send: SendBody, path = ''): EmailItem {
   const from = fromOf(send.from, path)
   const fault = send.headers === undefined ? null : headersFault(send.headers)
   if (fault !== null) throw new Refusal('invalid_headers', `${path}${fault}`)
@@ -105,6 +103,9 @@ function toEmailItem(value: unknown, at = ''): EmailItem {
     idempotency_key: send.idempotency_key ?? null,
   }
 }
+
+/** An item of a batch. @throws Refusal bad_request, and what itemOf does */
+const toBatchItem = (value: unknown, at: string): EmailItem => itemOf(parse(sendSchema, value, at), `${at}.`)
 
 /** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
 function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
@@ -166,7 +167,7 @@ export const emailRoutes: readonly TeamRoute[] = [
     path: '/v1/emails',
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
-    body: jsonAs(sendSchema, toEmailItem),
+    body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
     async handle({ id, body, headers, principal }, deps) {
       const item = underKey(body, headers)
       const refusal = reservedRefusal(deps, item)
@@ -190,7 +191,7 @@ export const emailRoutes: readonly TeamRoute[] = [
     path: '/v1/emails/batch',
     about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
-    body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toEmailItem),
+    body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
       const checked = body.map((item) =>
         item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),

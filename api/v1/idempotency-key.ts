@@ -1,21 +1,45 @@
-/** The Idempotency-Key header of a single send: the body's idempotency_key by another way (decisions: Input). */
+/**
+ * The Idempotency-Key header of a single send: the body's idempotency_key by another way.
+ * Promises: two keys that differ are `bad_request`, which comes before everything but the body's shape. Bodies are
+ * read without their headers, on another thread if they are large, so what else is wrong with one is kept until then.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
-import { object } from 'yup'
-import { Refusal } from '../../db/errors.ts'
+import { type AnyObject, type ObjectSchema, object } from 'yup'
+import { type Code, Refusal, settle } from '../../db/errors.ts'
 import { idempotencyKey, parse } from '../../db/text/fields.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 
-/** The item, under the header's key when its own is absent. @throws Refusal bad_request when they differ. */
+/** A send whose shape is right: its key, and the item or what is wrong with it, as data that threads can hand over. */
+export type Keyed<T> = { idempotency_key: string | null } & (
+  | { item: T }
+  | { refused: { code: Code; message: string } }
+)
+
+/** Reads a single send. @param make throws the refusal of what the schema cannot say. */
+export const keyed =
+  <S extends AnyObject & { idempotency_key?: string | null | undefined }, T>(
+    schema: ObjectSchema<S>,
+    make: (send: S) => T,
+  ) =>
+  (value: unknown): Keyed<T> => {
+    const send = parse(schema, value)
+    const idempotency_key = send.idempotency_key ?? null
+    const item = settle(() => make(send))
+    if (!(item instanceof Refusal)) return { idempotency_key, item }
+    const { code, message } = item
+    return { idempotency_key, refused: { code, message } }
+  }
+
+/** The item, under the header's key when its own is absent. @throws Refusal bad_request when they differ; its own */
 export function underKey<T extends { idempotency_key: string | null }>(
-  item: T,
+  send: Keyed<T>,
   headers: IncomingHttpHeaders,
 ): T {
-  const given = headers['idempotency-key']
-  if (given === undefined) return item
-  const { 'Idempotency-Key': key } = parse(headerSchema, { 'Idempotency-Key': given })
-  if (item.idempotency_key !== null && item.idempotency_key !== key) {
+  const { 'Idempotency-Key': key } = parse(headerSchema, { 'Idempotency-Key': headers['idempotency-key'] })
+  if (key !== undefined && send.idempotency_key !== null && send.idempotency_key !== key) {
     throw new Refusal('bad_request', 'idempotency_key and the Idempotency-Key header must be the same')
   }
-  return { ...item, idempotency_key: key ?? null }
+  if ('refused' in send) throw new Refusal(send.refused.code, send.refused.message)
+  return { ...send.item, idempotency_key: send.idempotency_key ?? key ?? null }
 }

@@ -3,7 +3,7 @@
  * refusals that need nothing but the body; the rest is db/whatsapp/accept.ts, for one item and for a hundred alike.
  */
 import { array, type InferType, object } from 'yup'
-import { Refusal } from '../../db/errors.ts'
+import { Refusal, settle } from '../../db/errors.ts'
 import { idempotencyKey, parse, stringMap, text, unsupported, uuid } from '../../db/text/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import {
@@ -20,7 +20,7 @@ import { tracing } from '../errors.ts'
 import { batchOf, jsonAs } from '../input.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { ABOUT } from './about.ts'
-import { underKey } from './idempotency-key.ts'
+import { keyed, underKey } from './idempotency-key.ts'
 import { presentMessages } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -65,10 +65,8 @@ function enoughOf(parameters: Record<string, string>): Record<string, string> {
     : Object.fromEntries(given.slice(0, MOST_PARAMETERS + 1))
 }
 
-/** An item whose fields are valid by themselves. @throws Refusal bad_request, invalid_phone */
-function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
-  const send: SendBody = parse(sendSchema, value, at)
-  const path = at && `${at}.`
+/** An item whose fields are valid by themselves. @throws Refusal invalid_phone */
+function itemOf(send: SendBody, path = ''): WhatsappItem {
   return {
     path,
     template_id: send.template_id.toLowerCase(),
@@ -76,6 +74,21 @@ function toWhatsappItem(value: unknown, at = ''): WhatsappItem {
     parameters: enoughOf(send.parameters ?? {}),
     idempotency_key: send.idempotency_key ?? null,
   }
+}
+
+/** In a batch, a refusal that is about one recipient has the form that clients parse: `to[<n>]: <code>: <detail>`. */
+function worded(refusal: Refusal, path: string): Refusal {
+  const { code, message } = refusal
+  const [, place, detail] = /^(to\[\d{1,9}\]) (.*)$/s.exec(message.slice(path.length)) ?? []
+  return place === undefined ? refusal : new Refusal(code, `${place}: ${code}: ${detail}`)
+}
+
+/** An item of a batch. @throws Refusal bad_request, invalid_phone */
+function toBatchItem(value: unknown, at: string): WhatsappItem {
+  const path = `${at}.`
+  const item = settle(() => itemOf(parse(sendSchema, value, at), path))
+  if (item instanceof Refusal) throw worded(item, path)
+  return item
 }
 
 /** Counts what is committed, and wakes a worker for it. */
@@ -110,7 +123,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages',
     about: ABOUT.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
-    body: jsonAs(sendSchema, toWhatsappItem),
+    body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
     async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
       const items = [underKey(body, headers)]
@@ -126,7 +139,7 @@ export const whatsappRoutes: readonly TeamRoute[] = [
     path: '/v1/whatsapp/messages/batch',
     about: ABOUT.sendWhatsapps,
     access: keyOnly('whatsapp:send'),
-    body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toWhatsappItem),
+    body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal: { team_id } }, deps) {
       const accept = (items: readonly WhatsappItem[]) =>
         acceptBatch(deps, { team_id, items, http_request_id: id })

@@ -133,11 +133,16 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: Desk): Email
   return { kind: 'replayed', id: original.id }
 }
 
-/** How many rows the items would make: each new idempotency key once (decisions: batch quota). */
-function rowsWanted(items: readonly EmailItem[], settled: readonly (EmailOutcome | null)[]): number {
-  const fresh = items.filter((_, index) => settled[index] === null)
-  const keys = fresh.map((item) => item.idempotency_key)
-  return keys.filter((key) => key === null).length + new Set(keys.filter((key) => key !== null)).size
+/** How many rows the items would make, each new key once. @param refusals what each item would meet by itself. */
+function rowsWanted(items: readonly EmailItem[], refusals: readonly (Refusal | null)[], desk: Desk): number {
+  const taken = new Set<string>()
+  let rows = 0
+  for (const [index, { idempotency_key: key }] of items.entries()) {
+    if (refusals[index] || (key !== null && (taken.has(key) || desk.stored.has(key)))) continue
+    rows += 1
+    if (key !== null) taken.add(key)
+  }
+  return rows
 }
 
 /** Gives an item its row while tokens last. */
@@ -154,24 +159,25 @@ function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
   return { kind: 'stored', row, standing: standingOf(account) }
 }
 
-/** Takes a call's items in order; a key met again gets the row it has just made. The refusal is of the whole call. */
+/**
+ * Takes a call's items in order, as if each came alone: a key met again is a replay once its first item is stored,
+ * whatever the later one would be refused for. The refusal is of the whole call.
+ */
 function take({ sender, items }: EmailCall, desk: Desk): EmailOutcome[] | Refusal {
-  const settled = items.map((item): EmailOutcome | null => {
-    const replay = replayOf(item, sender, desk)
-    if (replay) return replay
-    const refusal = refusalOf(item, sender, desk.references)
-    return refusal && refused(refusal)
-  })
+  const refusals = items.map((item) =>
+    replayOf(item, sender, desk) ? null : refusalOf(item, sender, desk.references),
+  )
   const { limits, used } = desk.account
-  if (rowsWanted(items, settled) > left(limits.emails, used.emails)) {
+  if (rowsWanted(items, refusals, desk) > left(limits.emails, used.emails)) {
     return new Refusal(
       'quota_exceeded',
       `the allowance of ${limits.emails} emails for this period is reached`,
     )
   }
-  return items.map(
-    (item, index) => settled[index] ?? replayOf(item, sender, desk) ?? store(item, sender, desk),
-  )
+  return items.map((item, index) => {
+    const refusal = refusals[index]
+    return replayOf(item, sender, desk) ?? (refusal ? refused(refusal) : store(item, sender, desk))
+  })
 }
 
 /** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */

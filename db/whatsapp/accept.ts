@@ -79,9 +79,11 @@ type Desk = {
   account: Account
   templates: Map<string, SendableTemplate>
   /** What each idempotency key is stored under, in this transaction too. */
-  stored: Map<string, { first_id: string; request_id: string }>
+  stored: Map<string, StoredKey>
   place: Place
 }
+
+type StoredKey = { first_id: string; request_id: string }
 
 async function openDesks(
   tx: Tx,
@@ -147,31 +149,28 @@ const placeOf = (team_id: string, { now }: Account): Place => ({
   nextId: idsAt(now),
 })
 
-/** An item's fate as far as it needs no room: a replay, a refusal, or null. */
-function fateOf(item: WhatsappItem, { stored, templates }: Desk): WhatsappOutcome | null {
-  const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
-  if (original) return { kind: 'replayed', ...original }
-  const refusal = refusalOf(item, templates)
-  return refusal && { kind: 'refused', refusal }
-}
-
-/** Gives each new item its rows, in order; a key met again gets those it has just made. Nothing is charged yet. */
-function buildAll({ items, http_request_id }: WhatsappCall, desk: Desk) {
+/**
+ * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
+ * its rows, whatever the later one would be refused for. Nothing is charged yet.
+ */
+function buildAll({ items, http_request_id }: WhatsappCall, { stored, templates, place }: Desk) {
   const made: Stored[] = []
-  const keys = new Map<string, Stored>()
+  const keys = new Map<string, StoredKey>()
   const outcomes = items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
-    const twin = key === null ? undefined : keys.get(key)
-    const fate = fateOf(item, desk)
-    if (fate) return fate
-    if (twin) return { kind: 'replayed', first_id: firstOf(twin), request_id: twin.request.id }
-    const built = build(desk.place, item, http_request_id ?? null)
+    const original = key === null ? undefined : (stored.get(key) ?? keys.get(key))
+    if (original) return { kind: 'replayed', ...original }
+    const refusal = refusalOf(item, templates)
+    if (refusal) return { kind: 'refused', refusal }
+    const built = build(place, item, http_request_id ?? null)
     made.push(built)
-    if (key !== null) keys.set(key, built)
+    if (key !== null) keys.set(key, storedKey(built))
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
   })
   return { made, outcomes }
 }
+
+const storedKey = (built: Stored): StoredKey => ({ first_id: firstOf(built), request_id: built.request.id })
 
 function firstOf({ messages }: Stored): string {
   const [first] = messages
@@ -190,8 +189,8 @@ function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
   }
   used.whatsapp += rows
   for (const stored of made) {
-    const { id: request_id, idempotency_key: key } = stored.request
-    if (key !== null) desk.stored.set(key, { request_id, first_id: firstOf(stored) })
+    const { idempotency_key: key } = stored.request
+    if (key !== null) desk.stored.set(key, storedKey(stored))
   }
   return { made, outcomes }
 }

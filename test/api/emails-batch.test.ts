@@ -102,6 +102,16 @@ t.test('one key twice in a batch counts once and gives one id', async (t) => {
   t.equal((await usedBy(service, team.id)).emails, 2)
 })
 
+t.test('a key met again in a batch is a replay, though the later item alone would be refused', async (t) => {
+  const team = await makeTeam(service, { email_limit: 1 })
+  const refusedAlone = anEmail({ idempotency_key: 'a', from: 'a@example.net' })
+  const { body } = await batch(team, [refusedAlone, anEmail({ idempotency_key: 'a' }), refusedAlone])
+  t.equal(codeOf(body.data[0]), 'from_domain_not_verified', 'a refused item binds no key')
+  t.ok(body.data[1].id)
+  t.equal(body.data[2].id, body.data[1].id)
+  t.equal((await usedBy(service, team.id)).emails, 1)
+})
+
 t.test('a batch that would not fit the quota is rejected entirely; replays are exempt', async (t) => {
   const team = await makeTeam(service, { email_limit: 3 })
   const keyed = many(3, (index) => ({ idempotency_key: `k${index}` }))

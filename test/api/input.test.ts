@@ -80,6 +80,12 @@ t.test('the Idempotency-Key header counts as the body’s idempotency_key, on bo
     await refusal(anEmail(), { 'Idempotency-Key': 'x'.repeat(256) }),
     /^400 bad_request: Idempotency-Key/,
   )
+  t.match(
+    await refusal(anEmail({ from: 'no address', idempotency_key: 'a' }), { 'Idempotency-Key': 'b' }),
+    /^400 bad_request: .*must be the same/,
+    'before what else is wrong with the body',
+  )
+  t.match(await refusal(anEmail({ from: 'no address' }), { 'Idempotency-Key': 'b' }), /^400 invalid_from: /)
   const template = await makeTemplate(service, team.id)
   const message = aMessage(template.id)
   const post = () =>

@@ -87,10 +87,39 @@ t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>'
   const { key, id } = await sender()
   const { body } = await sendBatch(key, [
     aMessage(id, { to: ['+15555550101', '+15555550102', 'nobody', ''] }),
+    aMessage(id, { to: ['+15555550101', 5] }),
+    aMessage(id, { to: ['+1555555\u0000'] }),
   ])
-  t.same(Object.keys(body.data[0]), ['index', 'error'])
-  t.equal(body.data[0].error.code, 'invalid_phone')
-  t.match(body.data[0].error.message, /^messages\[0\]\.to\[2\] must be a number/)
+  for (const item of body.data) t.same(Object.keys(item), ['index', 'error'])
+  t.same(
+    body.data.map((item: Json) => item.error),
+    [
+      {
+        code: 'invalid_phone',
+        message: 'to[2]: invalid_phone: must be a number in E.164 form, such as +15551234567',
+      },
+      { code: 'bad_request', message: 'to[1]: bad_request: must be a string' },
+      {
+        code: 'bad_request',
+        message: 'to[0]: bad_request: must not contain NUL characters',
+      },
+    ],
+  )
+})
+
+t.test('a key met again in a batch is a replay, though the later item alone would be refused', async (t) => {
+  const { team, key, id } = await sender()
+  const twins = [
+    aMessage(UNKNOWN, { idempotency_key: 'a' }),
+    aMessage(id, { idempotency_key: 'a' }),
+    aMessage(UNKNOWN, { idempotency_key: 'a' }),
+  ]
+  const { body } = await sendBatch(key, twins)
+  const [first, second, third] = body.data
+  t.equal(first.error?.code, 'not_found', 'a refused item binds no key')
+  t.match(second.id, /-/)
+  t.equal(third.id, second.id)
+  t.equal(await usedBy(team.id), 1)
 })
 
 t.test('more than 100 items answer 400 batch_too_large and nothing is processed', async (t) => {
