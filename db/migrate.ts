@@ -2,9 +2,9 @@
  * Brings a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
  * Promises: each file runs once, in a transaction unless its first line says otherwise; one process migrates at a
  * time, through a pooler too; no file waits long for a lock, because everybody else would wait behind it. A file that
- * has landed is never edited. Must not change rows beyond what a migration says.
+ * has landed is never edited: a database with other files than ours, by name or by digest, is left as it is. Must not
+ * change rows beyond what a migration says.
  */
-import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './plans/catalog.ts'
@@ -13,7 +13,7 @@ import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
 import { startFault } from './process/shutdown.ts'
 import { migrateQueues } from './queue/boss.ts'
-import { type Migration, migrationFiles } from './schema.sql.ts'
+import { type Applied, historyFault, type Migration, migrationFiles } from './schema.sql.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 // Any number that no other program uses on this database.
@@ -47,17 +47,12 @@ async function takeTurn(holder: Client): Promise<void> {
   await holder.query('set local idle_in_transaction_session_timeout = 0')
 }
 
-async function applyInTransaction(
-  client: Client,
-  text: string,
-  { number, file }: Migration,
-  lockWait: number,
-) {
+async function applyInTransaction(client: Client, migration: Migration, lockWait: number) {
   await client.query('begin')
   try {
     await client.query(`set local lock_timeout = ${lockWait}`)
-    await client.query(text)
-    await note(client, number, file)
+    await client.query(migration.text)
+    await note(client, migration)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback')
@@ -66,27 +61,26 @@ async function applyInTransaction(
 }
 
 /** Statements end with a semicolon at the end of a line. They must be safe to run again. */
-async function applyOutside(client: Client, text: string, { number, file }: Migration): Promise<void> {
-  for (const statement of text.split(/;[ \t]*$/m).filter((each) => each.trim() !== ''))
+async function applyOutside(client: Client, migration: Migration): Promise<void> {
+  for (const statement of migration.text.split(/;[ \t]*$/m).filter((each) => each.trim() !== ''))
     await client.query(statement)
-  await note(client, number, file)
+  await note(client, migration)
 }
 
-const note = async (client: Client, number: number, file: string): Promise<void> =>
-  void (await client.query('insert into schema_migrations (number, file) values ($1, $2)', [number, file]))
+const note = async (client: Client, { number, file, digest }: Applied): Promise<void> =>
+  void (await client.query('insert into schema_migrations (number, file, digest) values ($1, $2, $3)', [
+    number,
+    file,
+    digest,
+  ]))
 
 /** A file that finds a table locked lets the others pass and tries again. */
-async function apply(
-  client: Client,
-  migration: Migration,
-  { log, directory, lockWait }: Options,
-): Promise<void> {
+async function apply(client: Client, migration: Migration, { log, lockWait }: Options): Promise<void> {
   const { file } = migration
-  const text = await readFile(new URL(file, directory), 'utf8')
-  if (OUTSIDE.test(text)) return applyOutside(client, text, migration)
+  if (OUTSIDE.test(migration.text)) return applyOutside(client, migration)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await applyInTransaction(client, text, migration, lockWait)
+      return await applyInTransaction(client, migration, lockWait)
     } catch (error) {
       if ((error as { code?: unknown }).code !== '55P03') throw error
       if (attempt === TRIES)
@@ -98,14 +92,35 @@ async function apply(
   }
 }
 
-async function applyFiles(client: Client, holder: Client, options: Options): Promise<void> {
+/**
+ * The migrations that the database has. Digests are newer than the table: what was applied before them takes those of
+ * our files of the same names, once. @throws Error for a database of another history.
+ */
+async function appliedOf(client: Client, files: readonly Migration[]): Promise<Set<number>> {
   await client.query(
-    'create table if not exists schema_migrations (number integer primary key, file text not null, applied_at timestamptz not null default now())',
+    'create table if not exists schema_migrations (number integer primary key, file text not null, applied_at timestamptz not null default now(), digest text)',
   )
-  const applied = await client.query<{ number: number }>('select number from schema_migrations')
-  const done = new Set(applied.rows.map((row) => row.number))
-  for (const migration of await migrationFiles(options.directory)) {
-    if (done.has(migration.number)) continue
+  const { rowCount: has } = await client.query(
+    `select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'digest'`,
+  )
+  if (!has) await client.query('alter table schema_migrations add column if not exists digest text')
+  const { rows } = await client.query<Applied>('select number, file, digest from schema_migrations')
+  const fault = historyFault(files, rows)
+  if (fault !== null) throw new Error(fault)
+  const without = rows.filter(({ digest }) => digest === null).map(({ number }) => number)
+  const adopted = files.filter(({ number }) => without.includes(number))
+  if (adopted.length > 0)
+    await client.query(
+      'update schema_migrations m set digest = f.digest from unnest($1::integer[], $2::text[]) f (number, digest) where m.number = f.number',
+      [adopted.map(({ number }) => number), adopted.map(({ digest }) => digest)],
+    )
+  return new Set(rows.map(({ number }) => number))
+}
+
+async function applyFiles(client: Client, holder: Client, options: Options): Promise<void> {
+  const files = await migrationFiles(options.directory)
+  const done = await appliedOf(client, files)
+  for (const migration of files.filter(({ number }) => !done.has(number))) {
     // Fails when the turn was lost with its connection.
     await holder.query('select 1')
     await apply(client, migration, options)
@@ -126,7 +141,7 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
   } finally {
     await database.end()
   }
-  await note(client, CATALOG_LOADED, 'default-catalog.json')
+  await note(client, { number: CATALOG_LOADED, file: 'default-catalog.json', digest: null })
 }
 
 /**

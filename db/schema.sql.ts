@@ -1,9 +1,11 @@
 /**
  * What a database must be for this version: migrated, writable, and set so that it keeps what it has committed.
- * Promises: only a schema that lacks a migration counts as not migrated. A newer one will do, because older code runs
- * on it while a deployment is rolled back. Must not change anything.
+ * Promises: a schema that lacks a migration counts as not migrated, one with other migrations than ours (by name or by
+ * digest) as foreign. A newer one will do, because older code runs on it while a deployment is rolled back. Must not
+ * change anything.
  */
-import { readdir } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from './postgres/pool.ts'
@@ -11,29 +13,64 @@ import type { Tx } from './postgres/pool.ts'
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 
-export type Migration = { number: number; file: string }
+/** `digest` is the SHA-256 of `text` in hex, as migrations/SHA256SUMS has it. */
+export type Migration = { number: number; file: string; text: string; digest: string }
+/** A migration as the database remembers it; without a digest where it was applied before digests were kept. */
+export type Applied = { number: number; file: string; digest: string | null }
 
 /** The migration files in order. @throws Error when a name is malformed or a number missing or repeated. */
 export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort()
-  return files.map((file, index) => {
-    const number = Number(NAME.exec(file)?.[1])
-    if (number !== index + 1) throw new Error(`migrations must be numbered without gaps: ${file}`)
-    return { number, file }
-  })
+  return Promise.all(
+    files.map(async (file, index) => {
+      const number = Number(NAME.exec(file)?.[1])
+      if (number !== index + 1) throw new Error(`migrations must be numbered without gaps: ${file}`)
+      // Git on Windows may have changed the line ends.
+      const text = (await readFile(new URL(file, directory), 'utf8')).replaceAll('\r\n', '\n')
+      return { number, file, text, digest: createHash('sha256').update(text).digest('hex') }
+    }),
+  )
 }
 
-const appliedRow = object({ number: number().defined() })
+const OTHER_HISTORY =
+  'nothing leads from there to here, so go back to the version that has migrated it, or use another database ("Upgrading" in db/README.md)'
 
-/** The files that this database lacks. */
-export async function missingMigrations(tx: Tx): Promise<string[]> {
+/** Why a database that has these migrations is not one of ours, and what to do; null when it is. */
+export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {
+  const byNumber = new Map(applied.map((each) => [each.number, each]))
+  for (const { number, file, digest } of files) {
+    const there = byNumber.get(number)
+    if (there && there.file !== file)
+      return `the database has another history (${there.file} where this version has ${file}): ${OTHER_HISTORY}`
+    if (there?.digest && there.digest !== digest)
+      return `the database has another history (its ${file} has other contents than this version's): ${OTHER_HISTORY}`
+  }
+  return null
+}
+
+const appliedRow = object({
+  number: number().defined(),
+  file: string().defined(),
+  digest: string().defined().nullable(),
+})
+
+/** Why this version cannot work with the database's schema, and what to do; null when it can. */
+export async function schemaFault(tx: Tx): Promise<string | null> {
   const files = await migrationFiles()
   const made = await tx.oneFirst(sql.type(object({ made: string().defined().nullable() }))`
     select to_regclass('schema_migrations')::text as made`)
-  if (made === null) return files.map(({ file }) => file)
-  const applied = await tx.any(sql.type(appliedRow)`select number from schema_migrations`)
-  const done = new Set(applied.map(({ number }) => number))
-  return files.filter(({ number }) => !done.has(number)).map(({ file }) => file)
+  // The column is newer than the table: read by way of JSON, it may be missing.
+  const applied =
+    made === null
+      ? []
+      : await tx.any(sql.type(appliedRow)`
+    select number, file, to_jsonb(schema_migrations) ->> 'digest' as digest from schema_migrations`)
+  const foreign = historyFault(files, applied)
+  if (foreign !== null) return foreign
+  const missing = files.find((each) => !applied.some(({ number }) => number === each.number))
+  return missing
+    ? `the database is not migrated to this version (${missing.file} is missing): run \`node db/migrate.ts\``
+    : null
 }
 
 const serverRow = object({

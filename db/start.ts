@@ -7,7 +7,7 @@ import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
 import { SettingsFault } from './process/config.ts'
 import type { Log } from './process/log.ts'
-import { missingMigrations, serverSettings } from './schema.sql.ts'
+import { schemaFault, serverSettings } from './schema.sql.ts'
 
 const RISKS = {
   fsync: 'a crash of the machine can destroy the whole database',
@@ -17,9 +17,8 @@ const RISKS = {
 
 /** Why this version cannot work with the database, and what to do; null when it can. */
 export async function databaseFault(tx: Tx): Promise<string | null> {
-  const missing = await missingMigrations(tx)
-  if (missing.length > 0)
-    return `the database is not migrated to this version (${missing[0]} is missing): run \`node db/migrate.ts\``
+  const fault = await schemaFault(tx)
+  if (fault !== null) return fault
   const { transaction_read_only } = await serverSettings(tx)
   return transaction_read_only === 'on'
     ? 'the database takes no writes: it is a standby, or set to read only'

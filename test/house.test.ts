@@ -268,6 +268,16 @@ t.test('migrations are numbered without gaps, and line one says why', async (t) 
   }
 })
 
+t.test('a migration that has landed is frozen: its digest stands in SHA256SUMS', async (t) => {
+  const sums = await readFile(join(ROOT, 'db/migrations/SHA256SUMS'), 'utf8')
+  const files = await migrationFiles()
+  // To add a migration: `cd db/migrations && sha256sum NEW.sql >> SHA256SUMS`. Lines that stand there never change.
+  t.strictSame(
+    sums.trim().split('\n'),
+    files.map(({ digest, file }) => `${digest}  ${file}`),
+  )
+})
+
 // Read before the team is known, or belonging to none (design §6).
 const DIRECTORIES = [
   'plans',

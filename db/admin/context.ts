@@ -80,7 +80,16 @@ export function createAdmin(): Admin {
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
   const database = once(async () => {
     const { openDatabase } = await import('../postgres/pool.ts')
-    return openDatabase(await url(), { size: 2 })
+    const opened = await openDatabase(await url(), { size: 2 })
+    try {
+      const { schemaFault } = await import('../schema.sql.ts')
+      const fault = await schemaFault(opened)
+      if (fault === null) return opened
+      throw new Refusal('unavailable', fault)
+    } catch (error) {
+      await opened.end()
+      throw error
+    }
   })
   const queue = once(async () => {
     // First, since it says clearly why a database cannot be used.

@@ -3,9 +3,11 @@ import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
+import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
+import { startDatabase } from '../../db/start.ts'
 import { adminCli } from '../support/admin.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -48,6 +50,61 @@ t.test('a first run that was killed before the catalog is made good by the next'
   const told: string[] = []
   await migrate(url, (line) => told.push(line))
   t.strictSame(told, ['loaded the default plan catalog'])
+})
+
+t.test(
+  'a database of another history is left as it is, and each way in says so and what to do',
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const client = await connected(t, url)
+    const { directory } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
+    const others: [change: string, words: RegExp][] = [
+      [
+        "file = '0008-others.sql'",
+        /^the database has another history \(0008-others.sql where this version has 0008-/,
+      ],
+      [
+        "digest = 'another'",
+        /^the database has another history \(its 0008-\S+ has other contents than this version's\)/,
+      ],
+    ]
+    for (const [change, words] of others) {
+      await client.query(`begin; update schema_migrations set ${change} where number = 8; commit`)
+      for (const said of [
+        await migrate(url, () => {}, { directory }).then(String, ({ message }: Error) => message),
+        await adminCli({ DATABASE_URL: url }).fault(['plan', 'list']),
+        await startDatabase({ DATABASE_URL: url }, { size: 1 }, pino({ level: 'silent' })).then(
+          () => 'it starts',
+          ({ message }: Error) => message.split('DATABASE_URL: ')[1] ?? message,
+        ),
+      ]) {
+        t.match(said, words)
+        t.match(said, /go back to the version that has migrated it, or use another database/)
+      }
+      const files = await migrationFiles()
+      await client.query('update schema_migrations set file = $1, digest = $2 where number = 8', [
+        files[7]?.file,
+        files[7]?.digest,
+      ])
+    }
+    t.equal((await client.query("select to_regclass('extra') as made")).rows[0].made, null)
+  },
+)
+
+t.test('what was applied before digests were kept takes them once, without a word', async (t) => {
+  const { url } = await testDatabase(t)
+  const client = await connected(t, url)
+  await client.query('alter table schema_migrations drop column digest')
+  const { database } = await startDatabase({ DATABASE_URL: url }, { size: 1 }, pino({ level: 'silent' }))
+  await database.end()
+  const said: string[] = []
+  await migrate(url, (line) => said.push(line))
+  t.strictSame(said, [])
+  const { rows } = await client.query('select digest from schema_migrations where number > 0 order by number')
+  t.strictSame(
+    rows,
+    (await migrationFiles()).map(({ digest }) => ({ digest })),
+  )
 })
 
 t.test('a file that says so runs outside of a transaction, statement by statement', async (t) => {
