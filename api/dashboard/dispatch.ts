@@ -30,6 +30,7 @@ import {
   writeCookie,
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
+import { addressWith } from './list.ts'
 import { type Page, type PageAnswer, type PageDeps, type PageRequest, redirect, type Seat } from './page.ts'
 import { PAGES } from './routes.ts'
 import { compileViews } from './views.ts'
@@ -59,7 +60,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   const { request, person } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
   if (!person) {
-    const search = new URLSearchParams({ return_to: BASE + request.path })
+    const search = new URLSearchParams({ return_to: BASE + addressWith(request, {}) })
     return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
   }
   if (page.access === 'person') return page.handle({ ...request, person }, deps)
@@ -154,8 +155,32 @@ function sendPage(
   ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused })
 }
 
-/** A form's fault, told on the page that has the form; null when there is none, or it cannot be shown. */
-async function tellOnPage(dashboard: Dashboard, visit: Visit, fault: Fault): Promise<boolean> {
+/** A filter's fault, told on the list's page above the filter as it was typed. The list itself is left out. */
+async function tellOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
+  const { request } = visit
+  if (fault.status !== 400 || request.query.size === 0) return false
+  const looked = { ...visit, request: { ...request, query: new URLSearchParams() } }
+  const answer = await answerOf(page, looked, dashboard.deps).catch(() => null)
+  if (answer?.kind !== 'show') return false
+  // What the filter's links lead to would not be filtered.
+  const sections = answer.view.sections.flatMap((section) =>
+    section.kind === 'filter' ? [{ ...section, more: [] }] : [],
+  )
+  if (sections.length === 0) return false
+  const shown = { ...answer, status: fault.status, view: { ...answer.view, sections } }
+  const refused = { action: request.path, form: request.query }
+  sendPage(dashboard, looked, shown, { notice: { tone: 'bad', text: fault.words }, refused })
+  return true
+}
+
+/** A fault, told on the page that has the form; false when there is none, or it cannot be shown. */
+async function tellOnPage(
+  dashboard: Dashboard,
+  visit: Visit,
+  page: Page | undefined,
+  fault: Fault,
+): Promise<boolean> {
+  if (page?.method === 'GET') return tellOnFilter(dashboard, visit, page, fault)
   const { request, person } = visit
   const found = person && visit.ctx.method === 'POST' ? dashboard.finder.above(request.path) : null
   if (!found || fault.status >= 500) return false
@@ -183,13 +208,16 @@ async function serve(
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
     if (found === 'other method') throw new Refusal('method_not_allowed', 'this page is not asked for so')
     if (found === null) throw nothingHere()
+    if ([...request.query].flat().some((text) => text.includes('\0')))
+      throw new Refusal('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
       if (ctx.method === 'POST') request.form = await readForm(visit, deps, body)
       send(dashboard, visit, await answerOf(found.page, visit, deps))
     })
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)
-    if (await tellOnPage(dashboard, visit, fault)) return
+    const page = found === 'other method' ? undefined : found?.page
+    if (await tellOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
     sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
   }

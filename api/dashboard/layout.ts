@@ -34,7 +34,7 @@ const preparedField = (field: Field, form: number) => ({
 
 function preparedForm<F extends Form>(form: F, index: number, { refused }: Frame) {
   const again = refused !== null && refused.action === form.action
-  const fields = again ? filled(form.fields, refused.form) : form.fields
+  const fields = again ? filled(form.fields, refused.form, true) : form.fields
   return {
     ...form,
     ...(again ? { open: true } : {}),

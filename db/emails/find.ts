@@ -24,6 +24,9 @@ export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'domains'
   domain?: string | undefined
 }
 
+/** A subject's words are looked for one by one in each row. */
+const MOST_WORDS = 20
+
 // How many rows are read at a time: those whose size is not known yet come with their html.
 const CHUNK = 100
 
@@ -44,12 +47,19 @@ function recipientSpellings(given: string): string[] {
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
 }
 
+/** The words that a subject must have. @throws Refusal bad_request for too many. */
+function wordsOf(subject: string | undefined): string[] | undefined {
+  const words = subject?.split(/\s+/).filter((word) => word !== '')
+  if (words === undefined || words.length <= MOST_WORDS) return words
+  throw new Refusal('bad_request', `subject must have at most ${MOST_WORDS} words`)
+}
+
 /** The filter as the query takes it. @throws Refusal bad_request for what is no address or no domain. */
 export function criteriaOf({ recipient, subject, domain, ...rest }: EmailFilter): EmailCriteria {
   return {
     ...rest,
     recipients: recipient === undefined ? undefined : recipientSpellings(recipient),
-    words: subject?.split(/\s+/).filter((word) => word !== ''),
+    words: wordsOf(subject),
     domains: domain === undefined ? undefined : domainSpellings(domain),
   }
 }

@@ -16,4 +16,4 @@ export function idsAt(at: Date): () => string {
 
 /** No id of this time or later is below it, and each earlier one is: a bound to compare with. */
 export const firstIdAt = (at: Date): string =>
-  uuidv7({ msecs: at.getTime(), seq: 0, random: new Uint8Array(16) })
+  uuidv7({ msecs: Math.max(0, at.getTime()), seq: 0, random: new Uint8Array(16) })

@@ -4,11 +4,10 @@ import { createContact } from '../../../db/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { isUuid } from '../../../db/text/strings.ts'
 import { act, inTeam } from '../act.ts'
 import { status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
-import { addressWith, anyOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { addressWith, anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../list.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { contactOf } from '../properties.ts'
 import type { Field, Section } from '../section.ts'
@@ -81,13 +80,12 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section => ({
   ],
 })
 
-/** The filter that the address holds. */
+/** The filter that the address holds. @throws Refusal bad_request. */
 function searchOf(query: URLSearchParams): ContactSearch {
-  const topic = given(query, 'topic')
   return {
     email: given(query, 'email'),
-    status: CONTACT_STATUSES.find((word) => word === given(query, 'status')),
-    topic: topic !== undefined && isUuid(topic) ? topic : undefined,
+    status: wordGiven(query, 'status', CONTACT_STATUSES),
+    topic: idGiven(query, 'topic'),
   }
 }
 
@@ -99,7 +97,7 @@ const list: TeamPage = {
     const { team, query, now } = request
     const topics = await topicsOfTeam(database, team.id)
     const search = searchOf(query)
-    const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
+    const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
     const { contacts, reached } = await searchContacts(database, team.id, search, page)
     const { rows, next } = pageOf(request, contacts, ({ id }) => id)
     const further =

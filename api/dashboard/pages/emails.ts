@@ -5,14 +5,23 @@ import { countEmails, deleteMatching, requeueMatching } from '../../../db/emails
 import { searchEmails } from '../../../db/emails/search.ts'
 import { EMAIL_LADDER } from '../../../db/emails/status.ts'
 import type { ListedEmail } from '../../../db/emails/view.ts'
-import { Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
-import { isUuid } from '../../../db/text/strings.ts'
 import { plural, status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
-import { addressWith, anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import {
+  addressWith,
+  anyOf,
+  dayOf,
+  filled,
+  given,
+  idGiven,
+  onlyKnown,
+  PAGE_SIZE,
+  pageOf,
+  wordGiven,
+} from '../list.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { FORCE } from '../requeue.ts'
 import type { Field, Form, Section } from '../section.ts'
@@ -22,17 +31,13 @@ const MOST = 10_000
 
 /** The filter that the address, or a form, holds. @throws Refusal bad_request. */
 export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
-  const template_id = given(query, 'template')
-  if (template_id !== undefined && !isUuid(template_id)) {
-    throw new Refusal('bad_request', 'template must be the id of a template')
-  }
   return {
     recipient: given(query, 'recipient'),
     subject: given(query, 'subject'),
     id: given(query, 'id'),
-    status: EMAIL_LADDER.find((word) => word === given(query, 'status')),
+    status: wordGiven(query, 'status', EMAIL_LADDER),
     domain: given(query, 'domain'),
-    template_id,
+    template_id: idGiven(query, 'template'),
     tag: given(query, 'tag'),
     from: dayOf(query, 'from'),
     // The last day counts whole.
@@ -100,7 +105,7 @@ function rowOf(team: { id: string }, email: ListedEmail, now: Date) {
 async function listSection(request: TeamRequest, deps: PageDeps): Promise<Section> {
   const { team, query, now } = request
   const filter = { ...filterOf(query), team_id: team.id }
-  const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
+  const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
   try {
     const since = new Date((await teamOrRefusal(deps.database, team.id)).created_at)
     const search = { ...filter, since, now }
@@ -172,8 +177,7 @@ const csv: TeamPage = {
   path: '/teams/:team/emails.csv',
   access: 'viewer',
   handle: async (request, deps) => {
-    // Before the first byte, so that a fault is a page.
-    filterOf(request.query)
+    onlyKnown(request.query, NAMES)
     return csvFile('emails', HEADER, csvRows(request, deps))
   },
 }
@@ -216,6 +220,7 @@ const all: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team, query } = request
+    onlyKnown(query, NAMES)
     const count = await countEmails(deps.database, team.id, filterOf(query), MOST + 1)
     const many = count > MOST ? `more than ${MOST.toLocaleString('en-US')} emails` : plural(count, 'email')
     const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})

@@ -5,6 +5,7 @@ import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { act, inTeam } from '../act.ts'
 import { type Cell, status, text, time } from '../cell.ts'
+import { dayOf } from '../list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Section } from '../section.ts'
 
@@ -101,14 +102,6 @@ const list: TeamPage = {
   },
 }
 
-/** The end of a day. @throws Refusal bad_request. */
-function endOf(day: string): Date | null {
-  if (day === '') return null
-  const start = Date.parse(`${day}T00:00:00Z`)
-  if (Number.isNaN(start)) throw new Refusal('bad_request', 'the last day must be a date')
-  return new Date(start + 86_400_000)
-}
-
 const create: TeamPage = {
   method: 'POST',
   path: '/teams/:team/keys',
@@ -120,7 +113,8 @@ const create: TeamPage = {
       name,
       scopes: form.getAll('scopes'),
       domain: form.get('domain') || null,
-      expires_at: endOf(form.get('expires') ?? ''),
+      // The last day counts whole.
+      expires_at: dayOf(form, 'expires', 1) ?? null,
     }
     const deed = inTeam(request, 'key.create', name, wanted.scopes.join(', '))
     const { key } = await act(request, deps, deed, (at) => issueKey(at, team.id, wanted))

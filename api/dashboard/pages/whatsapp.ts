@@ -3,13 +3,12 @@ import { WHATSAPP } from '../../../db/delivery/channel.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
-import { isUuid } from '../../../db/text/strings.ts'
 import { type MessageFilter, messagesFound } from '../../../db/whatsapp/find.sql.ts'
 import { showMessage } from '../../../db/whatsapp/show.ts'
 import { WHATSAPP_LADDER } from '../../../db/whatsapp/status.ts'
 import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/whatsapp/templates.sql.ts'
 import { status, text, time } from '../cell.ts'
-import { anyOf, dayOf, filled, given, PAGE_SIZE, pageOf } from '../list.ts'
+import { anyOf, dayOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../list.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
 import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Field, Section } from '../section.ts'
@@ -17,9 +16,6 @@ import { messageMoments, waitingAlerts } from '../story.ts'
 
 /** The filter that the address holds. @throws Refusal bad_request. */
 function filterOf(query: URLSearchParams): MessageFilter {
-  const template_id = given(query, 'template')
-  if (template_id !== undefined && !isUuid(template_id))
-    throw new Refusal('bad_request', 'template must be the id of a template')
   const number = given(query, 'recipient')
   const phone = number === undefined ? null : normalisePhone(number)
   if (number !== undefined && phone === null)
@@ -27,8 +23,8 @@ function filterOf(query: URLSearchParams): MessageFilter {
   return {
     recipients: phone ? [phone.e164] : undefined,
     id: given(query, 'id'),
-    status: WHATSAPP_LADDER.find((word) => word === given(query, 'status')),
-    template_id,
+    status: wordGiven(query, 'status', WHATSAPP_LADDER),
+    template_id: idGiven(query, 'template'),
     from: dayOf(query, 'from'),
     to: dayOf(query, 'to', 1),
   }
@@ -59,7 +55,7 @@ const list: TeamPage = {
     const { team, query, now } = request
     const templates = await templatesOfTeam(database, team.id)
     const names = new Map(templates.map(({ id, name }) => [id, name]))
-    const page = { before: given(query, 'before'), limit: PAGE_SIZE + 1 }
+    const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
     const found = await messagesFound(database, team.id, filterOf(query), page)
     const { rows, next } = pageOf(request, found, ({ id }) => id)
     const here = teamPath(team, 'whatsapp')

@@ -1,8 +1,7 @@
 /** Who did what, and when: people on the dashboard and operators at the command line. */
 import { auditEntries } from '../../../../db/audit/audit.sql.ts'
-import { isUuid } from '../../../../db/text/strings.ts'
 import { text, time } from '../../cell.ts'
-import { filled, given, PAGE_SIZE, pageOf } from '../../list.ts'
+import { filled, idGiven, PAGE_SIZE, pageOf } from '../../list.ts'
 import { type PersonPage, show } from '../../page.ts'
 
 const FILTER = [
@@ -15,10 +14,9 @@ const audit: PersonPage = {
   access: 'operator',
   async handle(request, { database }) {
     const { query, now } = request
-    const team = given(query, 'team')
-    const before = given(query, 'before')
-    const known = [team, before].every((id) => id === undefined || isUuid(id))
-    const entries = known ? await auditEntries(database, { team, before, limit: PAGE_SIZE + 1 }) : []
+    const team = idGiven(query, 'team')
+    const before = idGiven(query, 'before')
+    const entries = await auditEntries(database, { team, before, limit: PAGE_SIZE + 1 })
     const { rows, next } = pageOf(request, entries, ({ id }) => id)
     return show({
       title: 'Audit',

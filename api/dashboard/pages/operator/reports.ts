@@ -1,17 +1,15 @@
 /** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
 import { record } from '../../../../db/audit/record.ts'
-import { Refusal } from '../../../../db/errors.ts'
 import { dropParked, replayParked, showReport } from '../../../../db/reports/replay.ts'
 import {
   type ParkedFilter,
   PROVIDERS,
-  type Provider,
   parkedByReason,
   parkedReports,
 } from '../../../../db/reports/reports.sql.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { number, plural, status, text, time } from '../../cell.ts'
-import { anyOf, filled, given, PAGE_SIZE, pageOf } from '../../list.ts'
+import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../list.ts'
 import { type PersonPage, redirect, show } from '../../page.ts'
 import type { Field, Form } from '../../section.ts'
 
@@ -25,12 +23,10 @@ const fields: readonly Field[] = [
 ]
 
 /** The reports that an address or a form means. @throws Refusal bad_request for an unknown provider. */
-function filterOf(asked: URLSearchParams): ParkedFilter {
-  const provider = given(asked, 'provider')
-  if (provider !== undefined && !PROVIDERS.includes(provider as Provider))
-    throw new Refusal('bad_request', `From must be one of ${PROVIDERS.join(', ')}`)
-  return { provider: provider as Provider | undefined, reason: given(asked, 'reason') }
-}
+const filterOf = (asked: URLSearchParams): ParkedFilter => ({
+  provider: wordGiven(asked, 'provider', PROVIDERS),
+  reason: given(asked, 'reason'),
+})
 
 /** A button that does something to all parked reports that the filter fits. */
 const onAll = (verb: 'replay' | 'drop', query: URLSearchParams, total: number): Form => ({
@@ -54,10 +50,9 @@ const reports: PersonPage = {
   async handle(request, { database }) {
     const { query, now } = request
     const filter = filterOf(query)
-    const before = given(query, 'before')
     const found = await parkedReports(database, {
       ...filter,
-      after: before !== undefined && isUuid(before) ? before : undefined,
+      after: idGiven(query, 'before'),
       limit: PAGE_SIZE + 1,
     })
     const { rows, next } = pageOf(request, found, ({ id }) => id)

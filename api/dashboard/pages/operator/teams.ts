@@ -10,7 +10,7 @@ import { subscribeTeam } from '../../../../db/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/teams/suspend.ts'
 import { showTeam, teamOrRefusal } from '../../../../db/teams/view.ts'
 import { ageOf, type Cell, number, text, time } from '../../cell.ts'
-import { given, PAGE_SIZE, pageOf } from '../../list.ts'
+import { given, idGiven, PAGE_SIZE, pageOf } from '../../list.ts'
 import { type PersonPage, redirect, show, teamPath } from '../../page.ts'
 import type { Field, Section } from '../../section.ts'
 
@@ -39,7 +39,7 @@ const teams: PersonPage = {
     const { query, now } = request
     const found = await teamsAfter(database, {
       name: given(query, 'name'),
-      before: given(query, 'before'),
+      before: idGiven(query, 'before'),
       limit: PAGE_SIZE + 1,
     })
     const { rows, next } = pageOf(request, found, ({ id }) => id)

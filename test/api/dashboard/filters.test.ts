@@ -1,0 +1,112 @@
+/** What the filters of the dashboard's lists take and refuse, and that nothing typed is lost on the way. */
+import t from 'tap'
+import { PAGES } from '../../../api/dashboard/routes.ts'
+import { shows, signedIn, visitor } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const operator = await signedIn(service, { operator: true })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+await service.call('POST', '/v1/emails', {
+  key: team.key,
+  body: anEmail({ subject: 'Kept', tags: ['kept'] }),
+})
+
+t.test('a filter value that does not parse is refused, on every list and file', async (t) => {
+  for (const path of [
+    `${at('emails')}?before=abc`,
+    `${at('emails')}?status=bouncd`,
+    `${at('emails')}?template=welcome`,
+    `${at('emails')}?from=%2B275760-09-13`,
+    `${at('emails')}?to=2026-02-30`,
+    `${at('emails')}?from=1969-12-31`,
+    `${at('emails')}?subject=${'word+'.repeat(21)}`,
+    `${at('emails.csv')}?status=bouncd`,
+    `${at('emails.csv')}?recipient=nobody`,
+    `${at('emails/all')}?status=bouncd`,
+    `${at('emails/all')}?statsu=bounced`,
+    `${at('emails/all')}?tag=kept&tag=other`,
+    `${at('contacts')}?before=abc`,
+    `${at('contacts')}?status=bouncd`,
+    `${at('contacts')}?topic=news`,
+    `${at('contacts.csv')}?status=bouncd`,
+    `${at('whatsapp')}?before=abc`,
+    `${at('whatsapp')}?status=bouncd`,
+    `${at('whatsapp')}?template=welcome`,
+    `${at('whatsapp')}?recipient=nobody`,
+    '/operator/teams?before=abc',
+    '/operator/audit?before=abc',
+    '/operator/audit?team=acme',
+    '/operator/reports?before=abc',
+    '/operator/reports?provider=smpt',
+  ])
+    t.equal((await operator.get(path)).status, 400, path)
+})
+
+t.test('no page of a list, and no file, stumbles over a NUL or over text without end', async (t) => {
+  const long = 'a'.repeat(1_001)
+  for (const { method, path, access } of PAGES) {
+    if (method !== 'GET' || access === 'open' || /:(?!team)/.test(path)) continue
+    const here = path.replace(':team', team.id)
+    const fields = ['recipient', 'subject', 'id', 'status', 'tag', 'email', 'name', 'before', 'v.name']
+    for (const name of fields) {
+      const { status, html } = await operator.get(`${here}?${name}=a%00b`)
+      t.equal(status, 400, `${here}?${name}`)
+      shows(t, { html }, 'must not contain NUL characters')
+    }
+  }
+  for (const [path, name] of [
+    [at('emails'), 'tag'],
+    [at('emails.csv'), 'subject'],
+    [at('contacts'), 'email'],
+    [at('contacts.csv'), 'email'],
+    [at('whatsapp'), 'id'],
+    ['/find', 'id'],
+    ['/operator/teams', 'name'],
+    ['/operator/reports', 'reason'],
+  ])
+    t.equal((await operator.get(`${path}?${name}=${long}`)).status, 400, `${path}?${name}`)
+})
+
+t.test('a refused filter is shown again as it was typed, and no list under it', async (t) => {
+  const refused = await owner.get(`${at('emails')}?recipient=nobody&tag=kept&status=queued`)
+  t.equal(refused.status, 400)
+  shows(t, refused, '"nobody" is not an email address')
+  t.match(refused.html, /name="recipient"[^>]* value="nobody"/)
+  t.match(refused.html, /name="tag"[^>]* value="kept"/)
+  t.match(refused.html, /<option value="queued" selected>/)
+  t.notMatch(refused.html, /Kept<|emails\.csv|emails\/all/)
+})
+
+t.test('the last day of a key is one that can be stored; what was unticked stays so', async (t) => {
+  for (const expires of ['+275760-09-13', '9999-12-31', 'tomorrow', '2026-02-30']) {
+    const sent = { name: 'shop', scopes: ['contacts:read'], expires }
+    const refused = await owner.post(at('keys'), sent)
+    t.equal(refused.status, 400, expires)
+    const ticked = [...refused.html.matchAll(/name="scopes" value="([^"]+)" checked/g)]
+    t.strictSame(
+      ticked.map(([, scope]) => scope),
+      ['contacts:read'],
+    )
+  }
+  const none = await owner.post(at('keys'), { name: 'none' })
+  t.equal(none.status, 400)
+  t.notMatch(none.html, / checked/)
+})
+
+t.test('signing in leads back to the list with its filter', async (t) => {
+  const path = `${at('emails')}?tag=kept&status=queued`
+  const { location } = await visitor(service).get(path)
+  t.equal(location, `/login?${new URLSearchParams({ return_to: `/dashboard${path}` })}`)
+})
+
+t.test('a file of a list begins with the mark by which Excel knows UTF-8', async (t) => {
+  for (const file of ['emails.csv', 'contacts.csv']) {
+    const answer = await fetch(`${service.base}/dashboard${at(file)}`, {
+      headers: { Cookie: [...owner.cookies].map((pair) => pair.join('=')).join('; ') },
+    })
+    t.strictSame(Buffer.from(await answer.arrayBuffer()).subarray(0, 3), Buffer.from('efbbbf', 'hex'), file)
+  }
+})
