@@ -62,6 +62,10 @@ export function ageOf(iso: string, now: Date): string {
 /** A time to the second, in UTC. */
 export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
 
+/** A day in words: `1 December`. */
+export const dayWords = (iso: string): string =>
+  new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
+
 /** A time with its age; `never` for none. */
 export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
   iso === null ? faint(never) : { text: utc(iso), iso, age: ageOf(iso, now) }

@@ -8,10 +8,10 @@ const PLOT = { left: 44, right: 720, top: 12, bottom: 176 }
 
 /** What a bar is made of, from the bottom up. */
 const LAYERS: readonly { label: string; tone: Tone; statuses: readonly string[] }[] = [
-  { label: 'arrived', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
+  { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
   { label: 'sent', tone: 'busy', statuses: ['sent'] },
   { label: 'waiting', tone: 'warn', statuses: ['queued'] },
-  { label: 'came back', tone: 'bad', statuses: ['bounced', 'complained', 'failed'] },
+  { label: 'bounced', tone: 'bad', statuses: ['bounced', 'complained', 'failed'] },
 ]
 
 type Day = { day: string; counts: number[]; total: number }

@@ -8,11 +8,11 @@ import type { View } from './section.ts'
 export type Fault = { status: number; title: string; words: string; retry_after?: number | undefined }
 
 const TITLES: Record<number, string> = {
-  400: 'That did not work',
-  403: 'Not with your role',
-  404: 'Nothing here',
-  405: 'Not this way',
-  503: 'Not just now',
+  400: 'Request refused',
+  403: 'Not allowed',
+  404: 'Page not found',
+  405: 'Not allowed',
+  503: 'Try again later',
 }
 
 /** What to tell of anything that was thrown; what is our own fault is logged. */
@@ -20,7 +20,7 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (error instanceof Refusal) {
     const status = STATUS[error.code]
     const words = `${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`
-    return { status, title: TITLES[status] ?? 'That did not work', words, retry_after: error.retry_after }
+    return { status, title: TITLES[status] ?? 'Request refused', words, retry_after: error.retry_after }
   }
   if (isTooSlow(error)) {
     log.warn({ err: error }, 'a page took too long')
@@ -31,7 +31,7 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
     log.warn({ err: error }, 'the database is unavailable')
     return {
       status: 503,
-      title: 'Not just now',
+      title: 'Try again later',
       words: 'The database does not answer. Try again in a moment.',
     }
   }

@@ -14,18 +14,18 @@ import type { Alert, Moment } from './section.ts'
 type Told = { title: string; tone: Tone }
 
 const TOLD: Record<EmailEventKind, Told> = {
-  sent: { title: 'The mail server took it', tone: 'busy' },
-  delivered: { title: 'The recipient’s server confirmed it', tone: 'good' },
-  opened: { title: 'It was opened', tone: 'good' },
-  clicked: { title: 'A link in it was followed', tone: 'good' },
-  bounced: { title: 'It came back', tone: 'bad' },
-  complained: { title: 'The recipient reported it as unwanted', tone: 'bad' },
-  deferred: { title: 'The server put it off', tone: 'warn' },
+  sent: { title: 'Accepted by mail server', tone: 'busy' },
+  delivered: { title: 'Delivered', tone: 'good' },
+  opened: { title: 'Opened', tone: 'good' },
+  clicked: { title: 'Link clicked', tone: 'good' },
+  bounced: { title: 'Bounced', tone: 'bad' },
+  complained: { title: 'Reported as spam', tone: 'bad' },
+  deferred: { title: 'Deferred, will retry', tone: 'warn' },
   held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
   unknown: { title: 'The server’s answer was lost', tone: 'warn' },
-  delayed: { title: 'A server on the way says that it is late', tone: 'warn' },
-  requeued: { title: 'It was requeued', tone: 'busy' },
-  gave_up: { title: 'It was given up', tone: 'bad' },
+  delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
+  requeued: { title: 'Requeued', tone: 'busy' },
+  gave_up: { title: 'Given up', tone: 'bad' },
 }
 
 const told = (kind: string): Told =>
@@ -36,7 +36,7 @@ export function momentsOf(
   { events, created_at }: Pick<ShownEmail, 'events' | 'created_at'>,
   now: Date,
 ): Moment[] {
-  const accepted: Moment = { tone: 'plain', title: 'The API accepted it', at: time(created_at, now) }
+  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
   const happened = events.map(({ kind, recipient, detail, time: at }) => ({
     ...told(kind),
     at: time(at, now),
@@ -48,12 +48,12 @@ export function momentsOf(
 
 const MESSAGE_TOLD: Record<string, Told> = {
   ...TOLD,
-  sent: { title: 'The provider sent it', tone: 'busy' },
-  accepted: { title: 'The provider took it', tone: 'busy' },
-  delivered: { title: 'It reached the phone', tone: 'good' },
-  read: { title: 'It was read', tone: 'good' },
-  failed: { title: 'It failed', tone: 'bad' },
-  deferred: { title: 'The provider put it off', tone: 'warn' },
+  sent: { title: 'Sent by provider', tone: 'busy' },
+  accepted: { title: 'Accepted by provider', tone: 'busy' },
+  delivered: { title: 'Delivered to the phone', tone: 'good' },
+  read: { title: 'Read', tone: 'good' },
+  failed: { title: 'Failed', tone: 'bad' },
+  deferred: { title: 'Deferred, will retry', tone: 'warn' },
   unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
 }
 
@@ -62,7 +62,7 @@ export function messageMoments(
   { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
   now: Date,
 ): Moment[] {
-  const accepted: Moment = { tone: 'plain', title: 'The API accepted it', at: time(created_at, now) }
+  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
   const happened = events.map(({ kind, detail, time: at }): Moment => {
     const words = [meaningOf(detail), detail].filter((part) => part !== null && part !== '')
     return {
@@ -111,8 +111,8 @@ export const pausedQueue = (subject: string): Alert => ({
 function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
-  if (state === 'given_up') return { tone: 'bad', title: 'It was given up', text: last_refusal ?? '' }
-  if (state === 'in_flight') return { tone: 'busy', title: 'It is being sent just now', ...text }
+  if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
+  if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'put_off') {
     const tried = attempts === 0 ? 'It was not tried yet' : `Tried ${plural(attempts, 'time')}`
     return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }

@@ -80,7 +80,7 @@ function changes(
     ...(contact.status === 'unsubscribed' && contact.suppression === null
       ? [press('resubscribe', 'Resubscribe')]
       : []),
-    press('delete', 'Delete', { tone: 'danger', confirm: `Forget ${contact.email} wholly?` }),
+    press('delete', 'Delete', { tone: 'danger', confirm: `Delete ${contact.email}? Sent emails stay.` }),
   ]
   return [
     {
@@ -116,7 +116,7 @@ async function sent(
   const toAll = new URLSearchParams({ recipient: contact.email })
   const emailTable: Section = {
     kind: 'table',
-    title: 'Emails to it',
+    title: 'Emails sent',
     columns: columns('Status', 'Subject', 'Accepted'),
     rows: emails.map(({ id, subject, created_at, status: word }) => ({
       cells: [status(word), text(subject, { href: teamPath(team, 'emails', id) }), time(created_at, now)],
@@ -124,12 +124,12 @@ async function sent(
     next:
       emails.length < LATEST
         ? null
-        : { href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails to it' },
-    empty: 'No email was sent to it.',
+        : { href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' },
+    empty: 'No email was sent to this contact.',
   }
   const messageTable: Section = {
     kind: 'table',
-    title: 'WhatsApp messages to it',
+    title: 'WhatsApp messages sent',
     columns: columns('Status', 'To', 'Accepted'),
     rows: messages.map(({ id, recipient, created_at, status: word }) => ({
       cells: [status(word), text(recipient, { href: teamPath(team, 'whatsapp', id) }), time(created_at, now)],
@@ -165,7 +165,7 @@ const page: TeamPage = {
             ...(contact.suppression_lifted_at
               ? [{ label: 'Suppression lifted', cell: time(contact.suppression_lifted_at, now) }]
               : []),
-            { label: 'Id', cell: text(contact.id, { code: true, copy: true }) },
+            { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
             ...properties.map(([label, value]) => ({ label, cell: text(value) })),
           ],
         },
@@ -231,7 +231,7 @@ const remove: TeamPage = {
     await act(request, deps, inTeam(request, 'contact.delete', params.email ?? ''), (at) =>
       removeContact(at, team.id, contactIdentity(params.email ?? '')),
     )
-    return redirect(teamPath(team, 'contacts'), 'The contact is forgotten.')
+    return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
   },
 }
 

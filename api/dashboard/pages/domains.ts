@@ -126,7 +126,7 @@ const page: TeamPage = {
     return show({
       title: domain.name,
       back: { href: teamPath(team, 'domains'), label: 'Domains' },
-      lead: 'Publish these records where the domain’s DNS is kept. This page asks DNS anew each time.',
+      lead: 'Publish these records where the domain’s DNS is kept. Each load of this page looks them up.',
       sections: [
         {
           kind: 'facts',

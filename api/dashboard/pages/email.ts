@@ -57,11 +57,14 @@ function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest
           ]
         : []),
       { label: 'Tags', cell: text(email.tags.join(', ')) },
-      { label: 'Id', cell: text(email.id, { code: true, copy: true }) },
-      { label: 'Request id', cell: text(email.http_request_id, { code: email.http_request_id !== null }) },
-      { label: 'Your key', cell: text(email.idempotency_key, { code: email.idempotency_key !== null }) },
+      { label: 'ID', cell: text(email.id, { code: true, copy: true }) },
+      { label: 'Request ID', cell: text(email.http_request_id, { code: email.http_request_id !== null }) },
       {
-        label: 'Provider’s id',
+        label: 'Idempotency key',
+        cell: text(email.idempotency_key, { code: email.idempotency_key !== null }),
+      },
+      {
+        label: 'Provider ID',
         cell: text(email.provider_message_id, { code: email.provider_message_id !== null }),
       },
       { label: 'Size', cell: text(`${email.size_kb} kB`) },
@@ -144,7 +147,7 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
         ]
       : []),
   ]
-  const note = 'A provider has taken it, so it is never sent again. Once the cause is mended, send it anew.'
+  const note = 'A provider has taken it, so it is never sent again. Fix the cause, then send again.'
   return [{ kind: 'actions', forms, ...(email.status === 'bounced' && way === null ? { note } : {}) }]
 }
 

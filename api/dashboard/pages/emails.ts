@@ -55,8 +55,8 @@ async function filterForm({ team, query }: TeamRequest, { database }: PageDeps):
   const templates = await templatesOfTeam(database, team.id)
   const fields: Field[] = [
     { name: 'recipient', label: 'Recipient', type: 'search', placeholder: 'someone@example.com' },
-    { name: 'subject', label: 'Words of the subject', type: 'search' },
-    { name: 'id', label: 'Any of its ids', type: 'search' },
+    { name: 'subject', label: 'Subject contains', type: 'search' },
+    { name: 'id', label: 'Message, request or idempotency ID', type: 'search' },
     { name: 'status', label: 'Status', type: 'select', options: anyOf(EMAIL_LADDER) },
     { name: 'domain', label: 'From domain', type: 'search' },
     {
@@ -80,7 +80,7 @@ async function filterForm({ team, query }: TeamRequest, { database }: PageDeps):
     reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
     more: [
       { href: `${here}.csv?${search}`, label: 'CSV' },
-      ...(team.role === 'viewer' ? [] : [{ href: `${here}/all?${search}`, label: 'All that match…' }]),
+      ...(team.role === 'viewer' ? [] : [{ href: `${here}/all?${search}`, label: 'Bulk actions' }]),
     ],
   }
 }
@@ -226,7 +226,7 @@ const all: TeamPage = {
     const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
     const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
     return show({
-      title: `All that match: ${many}`,
+      title: `Bulk actions: ${many}`,
       lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
       back: { href: here, label: 'Back to the list' },
       sections:

@@ -119,7 +119,7 @@ const progress: TeamPage = {
                 {
                   tone: 'bad' as const,
                   title: `${plural(refused.length, 'record')} refused`,
-                  text: 'The file has each with its line and the reason: mend them and import it again.',
+                  text: 'The file has each with its line and the reason: fix them and import it again.',
                   link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
                 },
               ]),

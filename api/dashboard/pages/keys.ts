@@ -36,30 +36,30 @@ function cellsOf(key: KeyRow, { team, now }: TeamRequest): Cell[] {
 function createForm({ team }: TeamRequest, domains: readonly string[]): Section {
   return {
     kind: 'form',
-    title: 'A new key',
+    title: 'New key',
     action: teamPath(team, 'keys'),
     method: 'post',
-    submit: 'Make a key',
+    submit: 'Create key',
     fields: [
       {
         name: 'name',
-        label: 'What tells it from other keys',
+        label: 'Name',
         type: 'text',
         required: true,
         placeholder: 'web shop',
       },
       {
         name: 'scopes',
-        label: 'What it may do',
+        label: 'Permissions',
         type: 'checks',
         options: SCOPES.map((scope) => ({ value: scope, label: scope, selected: scope === 'emails:send' })),
       },
       {
         name: 'domain',
-        label: 'From which domain it may send',
+        label: 'Sending domain',
         type: 'select',
         options: [
-          { value: '', label: 'any of the team' },
+          { value: '', label: 'any domain of the team' },
           ...domains.map((name) => ({ value: name, label: `only ${name}` })),
         ],
       },

@@ -47,7 +47,7 @@ const locate: PersonPage = {
           fields: [
             {
               name: 'id',
-              label: 'Any of its ids',
+              label: 'Message, request or idempotency ID',
               placeholder: 'ours, yours or the provider’s',
               type: 'search',
               value: id ?? '',

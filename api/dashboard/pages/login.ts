@@ -79,7 +79,7 @@ const askForLink: OpenPage = {
     if (deps.from !== null && !deps.openid?.only)
       await mailLink(request, deps, request.form.get('email') ?? '')
     return show({
-      title: 'Look into your mail',
+      title: 'Check your inbox',
       narrow: true,
       lead: 'If this address belongs to somebody here, a link is on its way. It is good once, for 15 minutes.',
       sections: [],

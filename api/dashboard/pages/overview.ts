@@ -1,4 +1,4 @@
-/** The first page of a team: what needs a person, what is used and left, and how the last 30 days went. */
+/** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
 import { EMAIL, WHATSAPP } from '../../../db/delivery/channel.sql.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
@@ -7,7 +7,7 @@ import { type FigureRow, figuresSince } from '../../../db/figures/figures.sql.ts
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/senders/show.ts'
 import { showTeam } from '../../../db/teams/view.ts'
-import { duration, plural, type Tone, utc } from '../cell.ts'
+import { dayWords, duration, plural, type Tone, utc } from '../cell.ts'
 import { daysOf, figureSections } from '../chart.ts'
 import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Alert, Section, Tile } from '../section.ts'
@@ -32,7 +32,7 @@ function usageTile(label: string, used: number, limit: number | null, href: stri
   return { label, value, detail, filled: percent, tone, href }
 }
 
-/** Too many that came back, or were complained about, among the emails of these days. */
+/** Too many that bounced, or were complained about, among the emails of these days. */
 function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
   const sum = (...statuses: string[]): number =>
     figures.filter(({ status }) => statuses.includes(status)).reduce((all, { count }) => all + count, 0)
@@ -46,8 +46,8 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     return [{ tone: 'bad', title: `${percent} of the last 30 days’ emails ${words}`, link }]
   }
   return [
-    ...alert('bounced', MOST_BOUNCES, 'came back'),
-    ...alert('complained', MOST_COMPLAINTS, 'were reported as unwanted'),
+    ...alert('bounced', MOST_BOUNCES, 'bounced'),
+    ...alert('complained', MOST_COMPLAINTS, 'were reported as spam'),
   ]
 }
 
@@ -86,7 +86,7 @@ async function waitAlerts({ team, now }: TeamRequest, { database }: PageDeps): P
   return alerts
 }
 
-/** What needs a person. */
+/** What needs attention. */
 async function alertsOf(
   request: TeamRequest,
   deps: PageDeps,
@@ -106,7 +106,7 @@ async function alertsOf(
       ({ name }): Alert => ({
         tone: 'warn',
         title: `The domain ${name} is not verified yet`,
-        link: { href: teamPath(team, 'domains', name), label: 'What DNS lacks' },
+        link: { href: teamPath(team, 'domains', name), label: 'Show missing records' },
       }),
     ),
   ]
@@ -135,13 +135,13 @@ const overview: TeamPage = {
     }
     return show({
       title: 'Overview',
-      lead: `Plan ${plan}. Emails and WhatsApp messages count anew on ${period.end.slice(0, 10)}, in ${resets}.`,
+      lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
       sections: [
         {
           kind: 'alerts',
           id: 'needs',
           live: true,
-          title: 'What needs a person',
+          title: 'Needs attention',
           alerts: await alertsOf(request, deps, figures),
           calm: 'Nothing. Everything is going out.',
         },

@@ -51,7 +51,7 @@ const list: TeamPage = {
       sections: [
         {
           kind: 'table',
-          columns: ['Address', 'Role', 'Last here'].map((label) => ({ label })),
+          columns: ['Address', 'Role', 'Last active'].map((label) => ({ label })),
           rows: members.map((member) => ({ cells: cellsOf(member, request) })),
           empty: 'Nobody yet: only operators see this team.',
         },
@@ -140,7 +140,7 @@ const page: TeamPage = {
         {
           kind: 'actions',
           forms: [
-            press('link', 'Make a sign-in link'),
+            press('link', 'Create a sign-in link'),
             press('end-sessions', 'End all sessions'),
             press('remove', 'Remove', { tone: 'danger', confirm: `Remove ${email} from the team?` }),
           ],

@@ -129,12 +129,12 @@ const editForm = (template: ShownTemplate, request: TeamRequest): Section => ({
     ...partFields(template),
     {
       name: 'break',
-      label: 'Slots',
+      label: 'Variables',
       type: 'checks',
       options: [
         {
           value: 'yes',
-          label: 'Save even if a slot is new: calls that do not give it are refused from then on',
+          label: 'Save even with new variables: sends that lack them are refused from then on',
         },
       ],
     },
@@ -145,7 +145,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
   return {
     kind: 'table',
     title: 'Versions',
-    columns: ['Made', 'Slots', 'Id', ''].map((label) => ({ label })),
+    columns: ['Created', 'Variables', 'ID', ''].map((label) => ({ label })),
     rows: versions.map(({ id, slots, created_at }, index) => {
       const older = versions[index + 1]
       return {
@@ -180,8 +180,8 @@ const page: TeamPage = {
         {
           kind: 'facts',
           facts: [
-            { label: 'Id', cell: text(params.id ?? '', { code: true, copy: true }) },
-            { label: 'Slots', cell: text(slotWords(template.slots)) },
+            { label: 'ID', cell: text(params.id ?? '', { code: true, copy: true }) },
+            { label: 'Variables', cell: text(slotWords(template.slots)) },
             { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
           ],
         },
@@ -225,7 +225,7 @@ const save: TeamPage = {
     })
     return redirect(
       here(request),
-      `The new version is in use: its slots are ${slotWords(saved.slots) || 'none'}.`,
+      `The new version is in use: its variables are ${slotWords(saved.slots) || 'none'}.`,
     )
   },
 }

@@ -25,7 +25,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
     rows: 14,
     required: true,
     value: html,
-    hint: 'A {{name}} is a slot: each send gives its value, and it is escaped.',
+    hint: '{{name}} is a variable: each send gives its value, which is escaped. Subjects have none: they are sent as they are.',
   },
   {
     name: 'text',
@@ -49,7 +49,7 @@ const list: TeamPage = {
       sections: [
         {
           kind: 'table',
-          columns: ['Name', 'Slots', 'Id', 'Changed'].map((label) => ({ label })),
+          columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
           rows: templates.map(({ id, name, slots, updated_at }) => ({
             cells: [
               text(name, { href: teamPath(team, 'templates', id) }),
@@ -68,7 +68,7 @@ const list: TeamPage = {
                 folded: true,
                 action: teamPath(team, 'templates'),
                 method: 'post' as const,
-                submit: 'Make a template',
+                submit: 'Create template',
                 fields: [
                   { name: 'name', label: 'Name', type: 'text' as const, required: true },
                   ...partFields({ html: '', text: '' }),

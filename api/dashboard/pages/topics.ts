@@ -34,8 +34,8 @@ const list: TeamPage = {
           columns: [
             { label: 'Name' },
             { label: 'Subscribers', number: true },
-            { label: 'Id' },
-            { label: 'Made' },
+            { label: 'ID' },
+            { label: 'Created' },
           ],
           rows: topics.map(({ id, name, created_at }) => ({
             cells: [

@@ -31,7 +31,7 @@ const list: TeamPage = {
             ]),
         {
           kind: 'table',
-          columns: ['Template', 'State', 'Slots', 'Last change'].map((label) => ({ label })),
+          columns: ['Template', 'State', 'Variables', 'Last change'].map((label) => ({ label })),
           rows: templates.map((template) => ({
             cells: [
               text(template.name, {
@@ -89,11 +89,11 @@ const template: TeamPage = {
             { label: 'State', cell: status(found.status) },
             { label: 'Language', cell: text(found.language) },
             { label: 'Category', cell: text(found.category) },
-            { label: 'Slots', cell: text(found.slots.join(', ')) },
+            { label: 'Variables', cell: text(found.slots.join(', ')) },
             { label: 'Can be sent', cell: text(found.unsupported ?? 'yes') },
             { label: 'Last complaint', cell: text(found.fault) },
             { label: 'Last change', cell: time(found.updated_at, now) },
-            { label: 'Id', cell: text(found.id, { code: true, copy: true }) },
+            { label: 'ID', cell: text(found.id, { code: true, copy: true }) },
           ],
         },
         {

@@ -32,7 +32,7 @@ function filterOf(query: URLSearchParams): MessageFilter {
 
 const fieldsOf = (templates: readonly WhatsappTemplateRow[]): Field[] => [
   { name: 'recipient', label: 'Number', type: 'search', placeholder: '+15551234567' },
-  { name: 'id', label: 'Any of its ids', type: 'search' },
+  { name: 'id', label: 'Message, request or idempotency ID', type: 'search' },
   { name: 'status', label: 'Status', type: 'select', options: anyOf(WHATSAPP_LADDER) },
   {
     name: 'template',
@@ -124,10 +124,10 @@ const message: TeamPage = {
           },
           { label: 'Accepted', cell: time(row.created_at, now) },
           ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
-          { label: 'Id', cell: text(row.id, { code: true, copy: true }) },
-          { label: 'Request id', cell: text(row.http_request_id) },
-          { label: 'Your key', cell: text(row.idempotency_key) },
-          { label: 'Provider’s id', cell: text(row.provider_message_id) },
+          { label: 'ID', cell: text(row.id, { code: true, copy: true }) },
+          { label: 'Request ID', cell: text(row.http_request_id) },
+          { label: 'Idempotency key', cell: text(row.idempotency_key) },
+          { label: 'Provider ID', cell: text(row.provider_message_id) },
         ],
       },
       ...(forms.length === 0 ? [] : [{ kind: 'actions' as const, forms }]),

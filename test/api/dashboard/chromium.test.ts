@@ -94,7 +94,7 @@ async function journeys(browser: Browser): Promise<void> {
       await page.getByLabel('Recipient').fill('gone@example.org')
       await submit(page, 'Find')
       await page.getByRole('link', { name: 'Your invoice' }).click()
-      t.match(await page.locator('#timeline').innerText(), /It came back[\s\S]*550 5\.1\.1 no such user/)
+      t.match(await page.locator('#timeline').innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
       await page.getByRole('link', { name: 'The contact, and how to lift it' }).click()
       t.match(await page.locator('main').innerText(), 'permanent bounce')
       await page.getByText('Lift the suppression').first().click()
@@ -105,7 +105,7 @@ async function journeys(browser: Browser): Promise<void> {
       await submit(page, 'Send it again')
       t.match(await page.locator('.notice').innerText(), 'It is tried again now.')
       t.match(await page.locator('#facts').innerText(), /Status\s+queued/)
-      t.match(await page.locator('#timeline').innerText(), 'It was requeued')
+      t.match(await page.locator('#timeline').innerText(), 'Requeued')
     },
   )
 
@@ -128,10 +128,10 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a template gets a new version, is previewed and sent as a test', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/templates`)
-    await page.getByText('Make a template').first().click()
+    await page.getByText('Create template').first().click()
     await page.getByLabel('Name').fill('Welcome')
     await page.getByLabel('HTML').fill('<p>Hi {{name}}</p>')
-    await submit(page, 'Make a template')
+    await submit(page, 'Create template')
     await page.getByLabel('name', { exact: true }).fill('Ana')
     await submit(page, 'Show with these values')
     t.match(await page.frameLocator('iframe').locator('p').innerText(), 'Hi Ana')
@@ -147,9 +147,9 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a key is seen once, and its first use appears', async (t) => {
     const { page } = await signIn(t)
     await page.goto(`${here}/keys`)
-    await page.getByLabel('What tells it from other keys').fill('shop')
+    await page.getByLabel('Name', { exact: true }).fill('shop')
     await page.getByLabel('contacts:read').check()
-    await submit(page, 'Make a key')
+    await submit(page, 'Create key')
     const key = await page.locator('#secret').innerText()
     await page.reload()
     t.equal(await page.locator('#secret').count(), 0)
@@ -161,7 +161,7 @@ async function journeys(browser: Browser): Promise<void> {
   })
 
   t.test(
-    'the relay is down: the overview says so in its words; paused, mended and resumed, all goes out',
+    'the relay is down: the overview says so in its words; paused, fixed and resumed, all goes out',
     async (t) => {
       let words: string | undefined = '554 5.3.2 Closed for repairs'
       const sink = await startSmtpSink(t, { onConnect: () => words })

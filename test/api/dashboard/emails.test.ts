@@ -52,8 +52,8 @@ t.test('an email’s page tells who said what, and why it waits', async (t) => {
   const bounce = { recipient: 'gone@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
   const page = await editor.get(`${list}/${id}`)
-  shows(t, page, /It came back gone@example\.org .* 550 5\.1\.1 no such user/)
-  shows(t, page, 'The API accepted it')
+  shows(t, page, /Bounced gone@example\.org .* 550 5\.1\.1 no such user/)
+  shows(t, page, 'Accepted by the API')
 })
 
 t.test('what a stranger wrote is text, wherever it stands', async (t) => {
@@ -101,8 +101,8 @@ t.test('the list as CSV holds what matches, and no cell is a formula', async (t)
 t.test('all that match are counted first, then requeued or deleted, and nothing else', async (t) => {
   const ids = await Promise.all(['one', 'two', 'three'].map((subject) => send({ subject, tags: ['bulk'] })))
   const kept = await send({ subject: 'kept' })
-  shows(t, await editor.get(`${list}/all?tag=bulk`), 'All that match: 3 emails')
-  shows(t, await editor.get(`${list}/all?tag=none`), /All that match: 0 emails .* there is nothing to do/)
+  shows(t, await editor.get(`${list}/all?tag=bulk`), 'Bulk actions: 3 emails')
+  shows(t, await editor.get(`${list}/all?tag=none`), /Bulk actions: 0 emails .* there is nothing to do/)
   const requeued = await editor.post(`${list}/all/requeue`, { tag: 'bulk' })
   t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
   shows(t, await editor.get(list), '3 emails requeued.')
@@ -134,7 +134,7 @@ t.test('what a server refused outright is sent again by force, and says so in th
   t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send it again/)
   t.equal((await editor.post(`${list}/${refused}/requeue`)).status, 400, 'not without the word')
   t.equal((await editor.post(`${list}/${refused}/requeue`, { force: 'refused' })).status, 303)
-  shows(t, await editor.get(`${list}/${refused}`), /Status queued .* It was requeued/)
+  shows(t, await editor.get(`${list}/${refused}`), /Status queued .* Requeued/)
   t.strictSame(await jobStates(service, refused), ['created'])
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
   const deed = { actor: editor.email, action: 'email.requeue', subject: refused }

@@ -37,10 +37,14 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { properties: 'name: Anna' })), /Anna/)
-  shows(t, await editor.get(path), /Emails to it No email was sent to it.*WhatsApp messages to it None/)
+  shows(
+    t,
+    await editor.get(path),
+    /Emails sent No email was sent to this contact.*WhatsApp messages sent None/,
+  )
   shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Status unsubscribed/)
   shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Status subscribed/)
-  shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is forgotten.')
+  shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is deleted.')
   t.equal((await editor.get(path)).status, 404)
 })
 
@@ -83,9 +87,9 @@ t.test('a suppressed contact tells its cause, and is lifted with a reason that s
   t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
   t.equal((await viewer.post(`${path}/lift`, { reason: 'x' })).status, 403)
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
-  const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they mended it' }))
+  const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
   shows(t, lifted, /Status subscribed/)
-  t.match(await lastDeed(), { action: 'contact.lift', detail: 'they mended it' })
+  t.match(await lastDeed(), { action: 'contact.lift', detail: 'they fixed it' })
 })
 
 t.test('a topic is renamed and deleted', async (t) => {
@@ -117,7 +121,7 @@ t.test(
     shows(t, asked, /needs city, which the one before did not/)
     t.match(asked.html, /of \{\{city\}\}/)
     const saved = await after(editor, await editor.post(`${path}/versions`, { ...wider, break: 'yes' }))
-    shows(t, saved, 'The new version is in use: its slots are name, city.')
+    shows(t, saved, 'The new version is in use: its variables are name, city.')
     const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(saved.html)?.[0] ?? ''
     const { html } = await viewer.get(`/teams/${team.id}${compare}`)
     t.match(html, /class="del">- &lt;p&gt;Hi \{\{name\}\}&lt;\/p&gt;/)

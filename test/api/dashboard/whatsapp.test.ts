@@ -39,7 +39,7 @@ t.test('a message is found by its number, any of its ids, status and template', 
 t.test('a message shows its parameters as text, its timeline and why it waits', async (t) => {
   const page = await viewer.get(`${path}/${first?.id}`)
   shows(t, page, /order_ready \(en_US\)/)
-  shows(t, page, /The API accepted it/)
+  shows(t, page, /Accepted by the API/)
   shows(t, page, /No worker has taken it yet/)
   t.notMatch(page.html, /<b>body/)
   t.notMatch(page.html, /Try again now/, 'a viewer only reads')
@@ -53,7 +53,7 @@ t.test('the page for programmers has a call with the team’s own template', asy
 t.test('an editor has a waiting message tried again', async (t) => {
   const done = await editor.post(`${path}/${first?.id}/requeue`)
   t.equal(done.status, 303)
-  shows(t, await editor.get(`${path}/${first?.id}`), /It was requeued/)
+  shows(t, await editor.get(`${path}/${first?.id}`), /Requeued/)
 })
 
 t.test('what was refused outright is sent again by force alone, and says so in the audit', async (t) => {
@@ -65,7 +65,7 @@ t.test('what was refused outright is sent again by force alone, and says so in t
   t.equal((await viewer.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 403)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 400, 'not without the word')
   t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
-  shows(t, await editor.get(`${path}/${id}`), /Status queued .* It was requeued/)
+  shows(t, await editor.get(`${path}/${id}`), /Status queued .* Requeued/)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
   const deed = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
   t.match(entry, { ...deed, detail: 'it was refused before' })

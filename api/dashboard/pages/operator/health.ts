@@ -161,7 +161,7 @@ const health: PersonPage = {
       {
         kind: 'alerts',
         alerts: [...alerts, ...processAlerts(processes), ...queueAlerts(paused), ...senderAlerts(senders)],
-        calm: 'Everything looked at is well.',
+        calm: 'All checks passed.',
       },
       {
         kind: 'actions',
@@ -181,7 +181,7 @@ const health: PersonPage = {
           { label: 'Queues' },
           { label: 'Busy', number: true },
           { label: 'Memory', number: true },
-          { label: 'Late by', number: true },
+          { label: 'Lag', number: true },
           { label: 'Last sign of life' },
         ],
         rows: processes.map((process) => ({ cells: processCells(process, now) })),

@@ -96,7 +96,7 @@ const reasons: PersonPage = {
     return show({
       title: `Dead letters of ${queue}`,
       back: { href: PATH, label: 'Queues' },
-      lead: 'What was given up, by its reason. Mend the cause first; then have them tried again.',
+      lead: 'What was given up, by its reason. Fix the cause, then try again.',
       sections: [
         {
           kind: 'table',
@@ -159,7 +159,7 @@ const resume: PersonPage = {
     const deed = { team_id: null, action: 'queue.resume', subject: queue }
     await act(request, deps, deed, ({ tx }) => resumeQueue(tx, queue))
     deps.wake(queue)
-    return redirect(PATH, `${queue} goes on.`)
+    return redirect(PATH, `${queue} is resumed.`)
   },
 }
 

@@ -19,7 +19,7 @@ const SHOWN = 20_000
 
 const fields: readonly Field[] = [
   { name: 'provider', label: 'From', type: 'select', options: anyOf(PROVIDERS) },
-  { name: 'reason', label: 'Reason holds', type: 'search' },
+  { name: 'reason', label: 'Reason contains', type: 'search' },
 ]
 
 /** The reports that an address or a form means. @throws Refusal bad_request for an unknown provider. */
@@ -140,11 +140,11 @@ const report: PersonPage = {
             { label: 'Received', cell: time(received_at, now) },
             { label: 'State', cell: status(state, state === 'parked' ? { tone: 'warn' } : {}) },
             { label: 'Reason', cell: text(reason) },
-            { label: 'Id', cell: text(id, { code: true, copy: true }) },
+            { label: 'ID', cell: text(id, { code: true, copy: true }) },
           ],
         },
         ...(state === 'parked' ? [{ kind: 'actions' as const, forms: [one('replay'), one('drop')] }] : []),
-        { kind: 'code', title: 'As it came', code: body.slice(0, SHOWN) },
+        { kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) },
       ],
     })
   },

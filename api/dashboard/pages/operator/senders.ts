@@ -80,7 +80,7 @@ const resume: PersonPage = {
     const deed = { team_id: null, action: 'sender.resume', subject: key }
     await act(request, deps, deed, ({ tx }) => resumeSender(tx, key))
     for (const job of ['deliver-email', 'deliver-whatsapp'] as const) deps.wake(job)
-    return redirect(PATH, `${key} goes on now.`)
+    return redirect(PATH, `${key} is resumed.`)
   },
 }
 

@@ -66,7 +66,7 @@ const teams: PersonPage = {
             { label: 'Emails', number: true },
             { label: 'WhatsApp', number: true },
             { label: 'Contacts', number: true },
-            { label: 'Made' },
+            { label: 'Created' },
           ],
           rows: rows.map((team) => {
             const row = accounts.get(team.id)
@@ -98,7 +98,7 @@ const teams: PersonPage = {
             { name: 'name', label: 'Name', type: 'text', required: true },
             await planField(database, 'free'),
           ],
-          submit: 'Make a team',
+          submit: 'Create team',
         },
       ],
     })
@@ -130,7 +130,7 @@ const FIGURES = [
   ['send_rate_per_second', 'Emails per second'],
 ] as const
 
-/** The button that suspends a team, or lets it go on. */
+/** The button that suspends a team, or resumes it. */
 const suspension = (id: string, suspendedAt: string | null, now: Date): Section => ({
   kind: 'actions',
   title: 'Suspension',
@@ -143,7 +143,7 @@ const suspension = (id: string, suspendedAt: string | null, now: Date): Section 
       action: `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
       method: 'post',
       fields: [],
-      submit: suspendedAt === null ? 'Suspend the team' : 'Let the team go on',
+      submit: suspendedAt === null ? 'Suspend team' : 'Resume team',
       ...(suspendedAt === null ? { tone: 'danger', confirm: 'Suspend this team?' } : {}),
     },
   ],
@@ -251,7 +251,7 @@ const resume: PersonPage = {
       await record({ tx, now, actor: person.email }, deed)
       return resumed
     })
-    return redirect(planPath(id), `${team.name} goes on; what it had queued goes out.`)
+    return redirect(planPath(id), `${team.name} is resumed: what it had queued goes out.`)
   },
 }
 
