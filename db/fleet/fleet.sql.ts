@@ -139,9 +139,9 @@ export type QueuedRow = InferType<typeof queuedRow>
 export async function queuedByAge(tx: Tx, ages: readonly number[]): Promise<readonly QueuedRow[]> {
   return tx.any(sql.type(queuedRow)`
     with waiting as (
-      select 'email' as channel, created_at from emails where status = 'queued'
+      select 'email' as channel, created_at from emails where unfinished
       union all
-      select 'whatsapp', created_at from whatsapp_messages where status = 'queued' and accepted_at is null
+      select 'whatsapp', created_at from whatsapp_messages where unfinished
     )
     select c.channel, a.age, count(w.created_at) as messages
     from (values ('email'), ('whatsapp')) as c (channel)

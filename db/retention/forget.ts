@@ -2,7 +2,7 @@
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
  * what happened to senders.
  * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
- * what still has to be delivered, nor a row of the team's current period, whose count is the quota.
+ * what still has to be delivered, nor its events, nor a row of the team's current period, whose count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../postgres/pool.ts'

@@ -1,8 +1,8 @@
 /**
  * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small lot at a time; and
  * events of senders.
- * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, and
- * so does a row that counts in the team's current period.
+ * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, with
+ * its events, and so does a row that counts in the team's current period.
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
@@ -28,25 +28,28 @@ const CHANNELS = {
     rows: sql.fragment`emails`,
     events: sql.fragment`email_events`,
     reference: sql.fragment`email_id`,
-    isDone: sql.fragment`status <> 'queued' and pending_recipients is null`,
   },
   whatsapp: {
     rows: sql.fragment`whatsapp_messages`,
     events: sql.fragment`whatsapp_events`,
     reference: sql.fragment`message_id`,
-    isDone: sql.fragment`(status <> 'queued' or accepted_at is not null)`,
   },
 } as const
 export type Channel = keyof typeof CHANNELS
 export const CHANNEL_NAMES = Object.keys(CHANNELS) as Channel[]
 
-/** Deletes a lot of events, by the ids of their messages. */
+/**
+ * Deletes a lot of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
+ * it was given up, is what keeps it from being sent again.
+ */
 export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { events, reference } = CHANNELS[channel]
+  const { rows, events, reference } = CHANNELS[channel]
   return tx.one(sql.type(lotRow)`
     with old as (
-      select ctid as place from ${events}
+      select ctid as place from ${events} e
       where team_id = ${teamId} and ${reference} >= ${lot.after} and ${reference} < ${lot.before}
+        and not exists (
+          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${reference} and m.unfinished)
       order by ${reference} limit ${lot.limit}
     ), gone as (
       delete from ${events} e using old where e.ctid = old.place returning e.${reference} as id
@@ -56,11 +59,11 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
 
 /** Deletes a lot of messages with their events. */
 export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { rows, events, reference, isDone } = CHANNELS[channel]
+  const { rows, events, reference } = CHANNELS[channel]
   return tx.one(sql.type(lotRow)`
     with old as materialized (
       select id from ${rows}
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${isDone}
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished
         and created_at < (
           select case when period_end > now() then period_start else period_end end
           from allowances where team_id = ${teamId})
@@ -79,7 +82,7 @@ export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Fou
     with old as materialized (
       select id from emails
       where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
-        and status <> 'queued' and pending_recipients is null
+        and not unfinished
         and (html <> '' or body_text <> '' or variables::text <> '{}' or headers is not null)
       order by id limit ${lot.limit} for no key update skip locked
     ), emptied as (
@@ -101,7 +104,7 @@ export async function emptyRequests(tx: Tx, teamId: string, lot: Lot): Promise<F
       where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and parameters::text <> '{}'
         and not exists (
           select from whatsapp_messages m
-          where m.team_id = ${teamId} and m.request_id = r.id and m.status = 'queued' and m.accepted_at is null)
+          where m.team_id = ${teamId} and m.request_id = r.id and m.unfinished)
       order by id limit ${lot.limit} for no key update skip locked
     ), emptied as (
       update whatsapp_requests r set parameters = '{}'::json

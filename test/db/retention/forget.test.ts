@@ -83,6 +83,32 @@ t.test(
   },
 )
 
+t.test(
+  'events stay while their message is unfinished: one that was given up is never sent again',
+  async (t) => {
+    const { store, teamId, forget } = await start(t)
+    const { database } = store
+    const { id } = await store.email(teamId, daysAgo(400))
+    await addEvents(store, teamId, id, 3)
+    const message = '0190a000-0000-7000-8000-000000000001'
+    await database.query(sql.unsafe`
+    insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+    values (${teamId}, ${message}, ${message}, 0, '+15555550101', 'queued', ${sql.timestamp(daysAgo(400))})`)
+    await database.query(sql.unsafe`
+    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
+    values (${teamId}, ${message}, decode(md5(''), 'hex'), 'gave_up', now(), '')`)
+    t.match(await forget({ events: 90 }), { events: 0 })
+    await database.query(sql.unsafe`update emails set provider_message_id = 'taken' where id = ${id}`)
+    await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
+    t.match(
+      await forget({ events: 90 }),
+      { events: 4 },
+      'what was taken is finished, though it still says queued',
+    )
+    t.match(await forget({ messages: 90 }), { messages: 2 })
+  },
+)
+
 t.test('what happened to senders is forgotten by its own setting, lot by lot', async (t) => {
   const { store, forget } = await start(t)
   const { database } = store
