@@ -1,16 +1,17 @@
 /**
  * A thread that parses and validates large bodies, so that the process goes on serving everybody meanwhile.
- * Promises: it starts with the first large body, ends with `close`, and its memory is bounded: a body that needs more
- * is `unavailable`, and the next one gets a new thread. What it answers is what `parseBody` would have. Its answers are
- * taken over item by item, with room for others between.
+ * Promises: it starts with the first large body and ends when idle or with `close`. It has one body at a time, whose
+ * memory and time are bounded: past either the thread ends, that body alone is `unavailable`, and the next one gets a
+ * new thread. What it answers is what `parseBody` would have. Its answers are read item by item, with room for other
+ * requests between. Must not know any resource.
  */
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
-import { Worker } from 'node:worker_threads'
 import { type Code, Refusal } from '../db/errors.ts'
+import { createTurns } from '../db/process/turns.ts'
 
 export type Parser = {
-  /** @throws Refusal as `parseBody` does; unavailable when the thread ended over it. */
+  /** @throws Refusal as `parseBody` does; unavailable when the thread ended over it, or had no time for it. */
   parse(route: { method: string; path: string }, bytes: Buffer): Promise<unknown>
   close(): Promise<void>
 }
@@ -19,24 +20,34 @@ export type Parser = {
 type Refused = { code: Code; message: string }
 
 /** What the thread is asked. */
-export type Question = { id: number; method: string; path: string; bytes: Uint8Array<ArrayBuffer> }
+export type Question = { method: string; path: string; bytes: Uint8Array<ArrayBuffer> }
 
 /** A value in V8's own form: what it costs to read it is paid when somebody does. */
 type Packed = Uint8Array<ArrayBuffer>
 
 /** What it answers: a whole body, the items of a batch with their refusals, or the refusal of the call. */
 export type Reply =
-  | { id: number; body: Packed }
-  | { id: number; items: ({ item: Packed } | { refused: Refused })[] }
-  | { id: number; refused: Refused }
+  | { body: Packed }
+  | { items: ({ item: Packed } | { refused: Refused })[] }
+  | { refused: Refused }
 
 /** Of the thread's heap, in MiB: 10 MiB of the smallest values take about a fifth of it. */
 const HEAP = 512
 
-const refusalOf = ({ code, message }: Refused): Refusal => new Refusal(code, message)
+/** In milliseconds: how long one body may take (10 MiB of the smallest values take about one second). */
+const TIME_LIMIT = 8_000
+/** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
+const PATIENCE = 20_000
+const IDLE = 60_000
 
-/** How long the items of a batch are taken over before others have their turn, in milliseconds. */
+/** How long the items of a batch are read before others have their turn, in milliseconds. */
 const SLICE = 4
+
+const ENTRY = new URL('./parser-thread.ts', import.meta.url)
+
+const refusalOf = ({ code, message }: Refused): Refusal => new Refusal(code, message)
+const busy = () => new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
+const unread = () => new Refusal('unavailable', 'the body could not be read', 1)
 
 /** The body that an answer holds. @throws Refusal */
 async function unpacked(reply: Reply): Promise<unknown> {
@@ -53,51 +64,52 @@ async function unpacked(reply: Reply): Promise<unknown> {
   return items
 }
 
-type Waiting = { resolve: (reply: Reply) => void; reject: (error: Error) => void }
-
-/** One thread, and who waits for it. `gone` is told once it has ended. */
-function startThread(gone: () => void) {
-  const waiting = new Map<number, Waiting>()
-  const resourceLimits = { maxOldGenerationSizeMb: HEAP }
-  const worker = new Worker(new URL('./parser-thread.ts', import.meta.url), { resourceLimits, execArgv: [] })
-  worker.unref()
-  worker.on('message', (reply: Reply) => {
-    const asked = waiting.get(reply.id)
-    waiting.delete(reply.id)
-    asked?.resolve(reply)
+/** The thread, which the pool starts for a task and replaces once it has ended. */
+async function openThread(entry: URL) {
+  // Loaded with the first large body: most processes never see one.
+  const { Piscina } = await import('piscina')
+  const pool = new Piscina<Question, Reply>({
+    filename: entry.href,
+    minThreads: 0,
+    maxThreads: 1,
+    idleTimeout: IDLE,
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: HEAP },
   })
-  const end = (): void => {
-    gone()
-    for (const { reject } of waiting.values())
-      reject(new Refusal('unavailable', 'the body could not be read', 1))
-    waiting.clear()
-  }
-  // An error ends the thread too.
-  worker.on('error', end)
-  worker.on('exit', end)
-  return { worker, waiting }
+  // A thread that dies between two bodies harms none; without a listener the event would end the process.
+  pool.on('error', () => {})
+  return pool
 }
 
-/** Makes a process's parser. */
-export function createParser(): Parser {
-  let thread: ReturnType<typeof startThread> | null = null
-  let asked = 0
+/** What the thread died of: its time limit, its memory, or an exit. A fault of ours in it is neither. */
+const isDeath = (error: unknown): boolean => {
+  const { name, code, message } = error as Error & { code?: string }
+  return name === 'AbortError' || code === 'ERR_WORKER_OUT_OF_MEMORY' || message.startsWith('worker exited')
+}
+
+/** Makes a process's parser. @param timeLimit of one body, in milliseconds. @param entry what the thread runs. */
+export function createParser({ timeLimit = TIME_LIMIT, entry = ENTRY } = {}): Parser {
+  const turns = createTurns(1)
+  let thread: ReturnType<typeof openThread> | null = null
+  const ask = async (question: Question): Promise<Reply> => {
+    thread ??= openThread(entry)
+    const pool = await thread
+    const options = { transferList: [question.bytes.buffer], signal: AbortSignal.timeout(timeLimit) }
+    return pool.run(question, options).catch((error: unknown) => {
+      throw isDeath(error) ? unread() : error
+    })
+  }
   return {
     async parse({ method, path }, bytes) {
-      thread ??= startThread(() => {
-        thread = null
-      })
-      const { worker, waiting } = thread
-      const id = asked++
-      const own = new Uint8Array(bytes)
-      const reply = await new Promise<Reply>((resolve, reject) => {
-        waiting.set(id, { resolve, reject })
-        worker.postMessage({ id, method, path, bytes: own } satisfies Question, [own.buffer])
-      })
+      const question = { method, path, bytes: new Uint8Array(bytes) }
+      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
+      const reply = await turns.run('thread', () => ask(question), PATIENCE)
+      if (reply === null) throw busy()
       return unpacked(reply)
     },
     async close() {
-      await thread?.worker.terminate()
+      turns.close()
+      await (await thread)?.destroy()
     },
   }
 }

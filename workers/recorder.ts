@@ -46,11 +46,14 @@ const NAMED = 5
 const few = (values: readonly (string | null)[]): string[] =>
   [...new Set(values.filter((value) => value !== null))].slice(0, NAMED)
 
+const withoutPerson = (word: string): string =>
+  word.includes('@') ? '…' : word.replaceAll(/\+?\d{8,}/g, '…')
+
 /** What was said most often, without the addresses and numbers in it; undefined when nothing was refused or put off. */
 function commonReason(judged: readonly Judged[]): string | undefined {
   const words = judged
     .filter(({ kind }) => kind !== 'accepted')
-    .map(({ detail }) => detail.replaceAll(/[^\s<>]+@[^\s<>]+|\+?\d{8,}/g, '…'))
+    .map(({ detail }) => detail.replaceAll(/[^\s<>]+/g, withoutPerson))
   const counts = [...Map.groupBy(words, (each) => each)].sort((one, other) => other[1].length - one[1].length)
   return counts[0]?.[0]
 }

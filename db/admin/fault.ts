@@ -13,7 +13,10 @@ const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help 
 /** PostgreSQL's undefined_table and invalid_schema_name. */
 const NOT_MIGRATED = new Set(['42P01', '3F000'])
 
-const oneLine = (text: string): string => escapeControls(text.replace(/\s*\n\s*/g, ' ').trim())
+const oneLine = (text: string): string => {
+  const lines = text.split('\n').map((line) => line.trim())
+  return escapeControls(lines.filter((line) => line !== '').join(' '))
+}
 
 const causes = function* (error: unknown): Generator<Error & { code?: unknown }> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault

@@ -18,8 +18,10 @@ import {
 } from './domains.sql.ts'
 
 /** `hg4` after `hg3`. */
-const selectorAfter = (selector: string): string =>
-  selector.replace(/\d*$/, (number) => String(Number(number || '1') + 1))
+const selectorAfter = (selector: string): string => {
+  const [, name = selector, number = ''] = /^(\D*)(\d*)$/.exec(selector) ?? []
+  return `${name}${Number(number || '1') + 1}`
+}
 
 /** Makes a key that will follow the domain's; its record has to be published beside the old one. @throws Refusal. */
 export async function rekeyDomain(

@@ -17,7 +17,7 @@ export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: stri
 
 /** The link that a token makes: the page behind it is the API's. @param publicUrl where recipients reach that. */
 export const unsubscribeUrl = (publicUrl: string, token: string): string =>
-  `${publicUrl.replace(/\/+$/, '')}/u/${token}`
+  `${publicUrl.replace(/\/$/, '')}/u/${token}`
 
 /** Makes an email's link. */
 export type UnsubscribeLinks = (email: { team_id: string; id: string }) => string

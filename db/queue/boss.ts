@@ -151,7 +151,7 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
 const QUIET = 10_000
 
 /** What pg-boss adds to a fault's words: each of its loops would be told of by itself. */
-const WHERE = / \(Queue: [^)]*\)$/
+const WHERE = ' (Queue: '
 
 /**
  * pg-boss tells of faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
@@ -161,7 +161,7 @@ export function teller(onError: (error: Error) => void): (fault: unknown) => voi
   const told = new Map<string, number>()
   return (fault) => {
     const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
-    const words = (message || code || String(fault)).replace(WHERE, '')
+    const words = (message || code || String(fault)).split(WHERE, 1).join()
     const error = Object.assign(new Error(words), code === '' ? {} : { code })
     const lost = isDatabaseUnavailable(error)
     const key = lost ? 'the database is away' : words

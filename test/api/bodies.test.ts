@@ -189,6 +189,27 @@ t.test('a body of very many values keeps nobody else waiting', async (t) => {
   t.ok(others > 30, `${others} answers meanwhile`)
 })
 
+t.test('a body on which the thread hangs or dies harms itself alone', async (t) => {
+  const parser = createParser({
+    timeLimit: 2_000,
+    entry: new URL('../support/stuck-parser.ts', import.meta.url),
+  })
+  t.teardown(parser.close)
+  const parse = (path: string) => parser.parse({ method: 'POST', path }, Buffer.from('{}'))
+  const asked = ['/hang', '/fine', '/exit', '/fine', '/hoard', '/fine', '/throw', '/fine'].map(parse)
+  const settled = await Promise.allSettled(asked)
+  t.match(settled, [
+    { reason: { code: 'unavailable' } },
+    { value: '/fine' },
+    { reason: { code: 'unavailable' } },
+    { value: '/fine' },
+    { reason: { code: 'unavailable' } },
+    { value: '/fine' },
+    { reason: { message: 'a fault of ours' } },
+    { value: '/fine' },
+  ])
+})
+
 t.test('the items of a large batch are taken over one by one, with room for others between', async (t) => {
   const parser = createParser()
   t.teardown(parser.close)

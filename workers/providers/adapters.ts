@@ -30,7 +30,7 @@ export function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | n
   const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = settings
   const business_account_id = settings.WHATSAPP_BUSINESS_ACCOUNT_ID
   if (!access_token || !phone_number_id) return null
-  const url = settings.WHATSAPP_API_URL.replace(/\/+$/, '')
+  const url = settings.WHATSAPP_API_URL.replace(/\/$/, '')
   const messages_per_second = settings.WHATSAPP_MESSAGES_PER_SECOND
   const account = { url, access_token, phone_number_id, business_account_id }
   return {

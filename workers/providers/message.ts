@@ -84,12 +84,16 @@ const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
  */
 function subjectOptions(subject: string): MailComposerOptions {
   const plain = /^[ -~]*$/.test(subject)
-  if (!plain && !DAMAGED.test(subject)) return { subject }
-  const value = plain && !DAMAGED.test(subject) ? subject : encodeText(subject)
+  if (!plain && !isDamaged(subject)) return { subject }
+  const value = plain && !isDamaged(subject) ? subject : encodeText(subject)
   return { headers: { Subject: { prepared: true, foldLines: true, value } } }
 }
 
-const DAMAGED = /=\?|\S{900}|\s{20}|^\s|\s$/
+/** In characters: a word that folding could not bring below the 998 octets of a line (RFC 5322). */
+const LONG_WORD = 900
+
+const isDamaged = (subject: string): boolean =>
+  /=\?|\s{20}|^\s|\s$/.test(subject) || subject.split(/\s/).some(({ length }) => length >= LONG_WORD)
 
 const encodeText = (text: string): string => encodeWord(text, /^[ -~]*$/.test(text) ? 'Q' : 'B', ENCODED_WORD)
 

@@ -1,0 +1,48 @@
+/** Every regular expression of the source, proved by recheck not to take exponential or polynomial time. */
+import { readdir, readFile } from 'node:fs/promises'
+import { stripTypeScriptTypes } from 'node:module'
+import { join } from 'node:path'
+import { parse } from 'acorn'
+import { simple } from 'acorn-walk'
+import { check } from 'recheck'
+import t from 'tap'
+
+const ROOT = join(import.meta.dirname, '..')
+
+/** Files whose regular expressions are put together of constants of ours. */
+const DYNAMIC_PATTERNS = [
+  'api/dashboard/find.ts',
+  'db/domains/verify.ts',
+  'db/emails/return-path.ts',
+  'workers/providers/whatsapp-reports.ts',
+]
+
+t.test('no regular expression can be made to take long, as recheck proves for each', async (t) => {
+  const patterns = new Map<string, { file: string; pattern: string; flags: string }>()
+  const dynamic: string[] = []
+  const files = await Promise.all(
+    ['api', 'workers', 'db'].map(async (folder) => {
+      const names = await readdir(join(ROOT, folder), { recursive: true })
+      return names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name))
+    }),
+  )
+  for (const file of files.flat()) {
+    const text = await readFile(join(ROOT, file), 'utf8')
+    const program = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' })
+    simple(program, {
+      Literal({ regex }) {
+        if (regex) patterns.set(`${regex.pattern} ${regex.flags}`, { file, ...regex })
+      },
+      NewExpression({ callee }) {
+        if (callee.type === 'Identifier' && callee.name === 'RegExp') dynamic.push(file)
+      },
+    })
+  }
+  t.ok(patterns.size > 100)
+  for (const { file, pattern, flags } of patterns.values()) {
+    const { status } = await check(pattern, flags)
+    t.equal(status, 'safe', `${file}: /${pattern}/${flags}`)
+  }
+  // Made of our own constants alone.
+  t.strictSame(dynamic.sort(), DYNAMIC_PATTERNS)
+})

@@ -1,0 +1,13 @@
+/** Stands where the parser's thread does, and hangs, dies or throws by the path that it is asked for. */
+import { serialize } from 'node:v8'
+import type { Question, Reply } from '../../api/parser.ts'
+
+const hoard: number[][] = []
+
+export default function answer({ path }: Question): Reply {
+  if (path === '/exit') process.exit(1)
+  if (path === '/throw') throw new Error('a fault of ours')
+  while (path === '/hang');
+  while (path === '/hoard') hoard.push(new Array(100_000).fill(0))
+  return { body: new Uint8Array(serialize(path)) }
+}
