@@ -33,8 +33,8 @@ export function nearestPath(asked: string, routes: readonly string[]): string | 
   if (asked.length > LONGEST_PATH) return null
   const bare = asked
     .toLowerCase()
-    .replace(/\/+$/, '')
     .replace(/\/{2,}/g, '/')
+    .replace(/\/$/, '')
   const versioned = bare.startsWith('/v1') ? bare : `/v1${bare}`
   const ranked = routes
     .flatMap((route) =>
