@@ -8,12 +8,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './plans/catalog.ts'
-import { connect } from './postgres/connect.ts'
+import { connect, isSameDatabase } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
 import { startFault } from './process/shutdown.ts'
 import { migrateQueues } from './queue/boss.ts'
 import { type Applied, historyFault, type Migration, migrationFiles } from './schema.sql.ts'
+import { ELSEWHERE } from './start.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 // Any number that no other program uses on this database.
@@ -173,6 +174,8 @@ export async function migrate(
 async function main(): Promise<void> {
   const { DATABASE_URL, DATABASE_DIRECT_URL } = readToolSettings()
   if (!DATABASE_URL) throw new SettingsFault(['DATABASE_URL is missing: the postgres:// URL of the database'])
+  if (DATABASE_DIRECT_URL && !(await isSameDatabase(DATABASE_URL, DATABASE_DIRECT_URL)))
+    throw new SettingsFault([ELSEWHERE])
   await migrate(DATABASE_DIRECT_URL ?? DATABASE_URL, (line) => void process.stdout.write(`${line}\n`))
   process.stdout.write('the database is up to date\n')
 }

@@ -3,6 +3,7 @@
  * Promises: a database that this version cannot work with stops the process, with a message that says what to do.
  * Server settings that can lose accepted mail are warned about.
  */
+import { isSameDatabase } from './postgres/connect.ts'
 import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
 import { SettingsFault } from './process/config.ts'
@@ -25,6 +26,23 @@ export async function databaseFault(tx: Tx): Promise<string | null> {
     : null
 }
 
+/** What is wrong with a DATABASE_DIRECT_URL that leads to another database. */
+export const ELSEWHERE =
+  'DATABASE_DIRECT_URL leads to another database (or schema) than DATABASE_URL: it must be the same one, past the pooler'
+
+/** @throws SettingsFault when the direct URL leads elsewhere. One that does not answer may come back. */
+async function checkDirect(url: string, direct: string | undefined, log: Log): Promise<void> {
+  if (direct === undefined) return
+  const same = await isSameDatabase(url, direct).catch((error: Error) => {
+    log.warn(
+      { reason: error.message },
+      'DATABASE_DIRECT_URL cannot be reached: until it can, new work is found by polling',
+    )
+    return true
+  })
+  if (!same) throw new SettingsFault([ELSEWHERE])
+}
+
 /**
  * Opens the database for a process. @returns it, and where to listen to it; null where only polling will do.
  * @throws SettingsFault when this version cannot work with it.
@@ -44,6 +62,7 @@ export async function startDatabase(
     const settings = await serverSettings(database)
     for (const [name, risk] of Object.entries(RISKS) as [keyof typeof RISKS, string][])
       if (settings[name] === 'off') log.warn({ setting: name }, `the database runs with ${name} off: ${risk}`)
+    await checkDirect(url, direct, log)
     const listenUrl = await listeningUrl(url, direct)
     if (listenUrl === null) log.info('behind a connection pooler, without DATABASE_DIRECT_URL: polling only')
     return { database, listenUrl }

@@ -23,6 +23,26 @@ const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s
 /** What the driver would read in its own way, and what it does not know. */
 const OURS = ['ssl', 'sslmode', 'uselibpqcompat', 'target_session_attrs']
 
+/** libpq's options that mean something here, or that nothing is lost without; any other is refused, as libpq does. */
+const KNOWN = [
+  ...OURS,
+  ...['sslrootcert', 'sslcert', 'sslkey', 'channel_binding', 'host', 'port', 'user', 'password'],
+  ...['application_name', 'fallback_application_name', 'options', 'connect_timeout', 'client_encoding'],
+  ...['gssencmode', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count'],
+]
+
+const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, '')
+
+/** @throws Error for an option that is unknown. What looks like the rest of a password is not repeated. */
+function checkOptions(query: string, params: URLSearchParams): void {
+  const unknown = [...params.keys()].find((name) => !KNOWN.includes(name))
+  if (unknown === undefined) return
+  if (query.includes('@') || !/^\w{1,40}$/.test(unknown)) throw new Error(NO_URL)
+  const meant = KNOWN.find((name) => lettersOf(name) === lettersOf(unknown))
+  const known = meant ? `did you mean ${meant}?` : `known are ${KNOWN.join(', ')}`
+  throw new Error(`has an unknown option ${unknown}: ${known}`)
+}
+
 /** The mode that the URL asks for. Without any: plain, or a full check where a certificate's authority is named. */
 function sslModeOf(params: URLSearchParams): SslMode {
   const ssl = params.get('ssl')
@@ -76,12 +96,16 @@ export function readDatabaseUrl(url: string): Address {
   const [, before = '', servers = '', after = ''] = PARTS.exec(url) ?? []
   if (before === '') throw new Error(NO_URL)
   const [path = '', query = ''] = after.split('?', 2)
+  // The rest of a password with characters that end a URL's part: `p@ss#w`, `p/w`.
+  if (after.includes('#') || path.includes('@') || path.indexOf('/', 1) > 0) throw new Error(NO_URL)
   const params = new URLSearchParams(query)
+  checkOptions(query, params)
   const wish = params.get('target_session_attrs') ?? 'any'
   if (!['any', 'primary', 'read-write'].includes(wish))
     throw new Error('asks for a standby by target_session_attrs: only a server that takes writes will do')
   const mode = sslModeOf(params)
   if (params.get('sslrootcert') === 'system') params.delete('sslrootcert')
+  const bound = ['prefer', 'require'].includes(params.get('channel_binding') ?? '')
   for (const name of OURS) params.delete(name)
   const configs = servers
     .split(',')
@@ -89,7 +113,10 @@ export function readDatabaseUrl(url: string): Address {
   const hosts = configs.flatMap((config): ClientConfig[] => {
     const { user, password, database, application_name, options, ssl } = config
     const named = Object.entries({ user, password, database, application_name, options })
-    const login = Object.fromEntries(named.filter(([, value]) => value))
+    const login = {
+      ...Object.fromEntries(named.filter(([, value]) => value)),
+      ...(bound ? { enableChannelBinding: true } : {}),
+    }
     const tls = tlsOf(mode, typeof ssl === 'object' ? (ssl as ConnectionOptions) : {})
     return serversOf(config).map((server) => ({ ...login, ...server, ssl: tls }))
   })

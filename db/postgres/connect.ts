@@ -3,6 +3,7 @@
  * Promises: of several servers the first that takes writes is chosen, anew after a failover; sslmode allow and prefer
  * fall back to plain as libpq does; a connection pooler is recognised by the session state that it cannot keep.
  */
+import { randomInt } from 'node:crypto'
 import { Client, type ClientConfig } from 'pg'
 import { type Address, readDatabaseUrl } from './address.ts'
 
@@ -100,5 +101,32 @@ export async function isPooled(url: string): Promise<boolean> {
     return (client as Client & { processID: number | null }).processID !== rows[0]?.pid
   } finally {
     await client.end()
+  }
+}
+
+/** Beyond any random number that is drawn here. */
+const ANY_LOCK = 2 ** 48 - 1
+const COMPARE_WITHIN = 5_000
+
+/**
+ * Whether two URLs lead to the same schema of the same database: a lock that is held through one is taken for the
+ * other. That needs no rights, works through poolers, and tells a database from its copy.
+ */
+export async function isSameDatabase(url: string, other: string): Promise<boolean> {
+  if (url === other) return true
+  const clients: Client[] = []
+  const query = `select pg_try_advisory_xact_lock(${randomInt(ANY_LOCK)}) as free, current_schema() as schema`
+  try {
+    const seen: { free: boolean; schema: string }[] = []
+    for (const each of [url, other]) {
+      const client = await connect(each, { query_timeout: COMPARE_WITHIN })
+      clients.push(client)
+      await client.query('begin')
+      const { rows } = await client.query<{ free: boolean; schema: string }>(query)
+      seen.push(...rows)
+    }
+    return seen[1]?.free === false && seen[0]?.schema === seen[1].schema
+  } finally {
+    await Promise.allSettled(clients.map((client) => client.end()))
   }
 }

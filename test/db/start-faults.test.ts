@@ -3,10 +3,11 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { isSameDatabase } from '../../db/postgres/connect.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { openSecrets } from '../../db/process/canary.ts'
 import { adminCli } from '../support/admin.ts'
-import { databaseUrl, testDatabase, testServer } from '../support/database.ts'
+import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -16,7 +17,7 @@ const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']
 const failing = async (entry: string, settings: Record<string, string>): Promise<string> =>
   await new Promise((resolve, reject) => {
     const env = { ...bareEnvironment(), SECRET_KEY, SMTP_URL: 'smtp://127.0.0.1:9', PORT: '0', ...settings }
-    execFile(process.execPath, [join(ROOT, entry)], { env, timeout: 20_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, [join(ROOT, entry)], { env, timeout: 60_000 }, (error, stdout, stderr) =>
       error?.code === 1 && stdout === ''
         ? resolve(stderr)
         : reject(new Error(`${entry}: ${stdout}${stderr}`)),
@@ -61,6 +62,20 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
     }
   })
 }
+
+t.test(
+  'a DATABASE_DIRECT_URL of another database stops whatever is started, and leaves that one alone',
+  async (t) => {
+    const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
+    const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
+    for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, settings))))
+      t.match(said, /^cannot start, .*:\n {2}DATABASE_DIRECT_URL leads to another database .*\n$/)
+    t.match(await adminCli({ DATABASE_URL: other }).fault(['plan', 'list']), /is not migrated/)
+    const direct = `${url}?application_name=direct`
+    t.equal(await isSameDatabase(url, direct), true)
+    t.equal(await isSameDatabase(url, `${url}?options=-c%20search_path%3Dpgboss`), false, 'another schema')
+  },
+)
 
 t.test('a SECRET_KEY of blanks is refused', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }

@@ -100,3 +100,14 @@ t.test('settings of the server that can lose what was accepted are warned about'
   const told = lines.map((line) => JSON.parse(line)).filter(({ setting }) => setting === 'synchronous_commit')
   t.match(told, [{ level: 40, msg: /runs with synchronous_commit off: .*loses what was accepted/ }])
 })
+
+t.test('a DATABASE_DIRECT_URL that does not answer is warned about, and started without', async (t) => {
+  const { url } = await testDatabase(t)
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const direct = Object.assign(new URL(url), { port: '9' }).href
+  const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: direct }
+  const { database } = await startDatabase(settings, { size: 1 }, log)
+  await database.end()
+  t.match(lines.map((line) => JSON.parse(line)).at(-1), { msg: /^DATABASE_DIRECT_URL cannot be reached/ })
+})

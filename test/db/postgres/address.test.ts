@@ -110,6 +110,19 @@ t.test('a fault says what is wrong and repeats no part of the URL', async (t) =>
       /cannot be read: .*none\.pem \(ENOENT\)/,
     ],
     ['postgres://u:hunter2@h/db?target_session_attrs=standby', /^asks for a standby/],
+    ['postgres://u:p@ss#hunter2@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],
+    ['postgres://u:p@ss/hunter2@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],
+    ['postgres://u:p@ss?hunter2=1@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],
+    ['postgres://u:1/hunter2@h/db', /^must be a postgres:\/\/ URL.*percent-encoded/],
+    [
+      'postgres://u:hunter2@h/db?ssl_mode=require',
+      /^has an unknown option ssl_mode: did you mean sslmode\?$/,
+    ],
+    ['postgres://u:hunter2@h/db?sslMode=require', /^has an unknown option sslMode: did you mean sslmode\?$/],
+    [
+      'postgres://u:hunter2@h/db?sslrootcrt=ca.pem',
+      /^has an unknown option sslrootcrt: known are .*sslrootcert/,
+    ],
   ]
   for (const [wrong, words] of faults) {
     t.match(databaseUrlFault(wrong), words, wrong)
@@ -117,6 +130,8 @@ t.test('a fault says what is wrong and repeats no part of the URL', async (t) =>
     t.throws(() => readToolSettings({ DATABASE_URL: wrong }), /^ {2}DATABASE_URL /m)
   }
   t.equal(databaseUrlFault(testServer().url), null)
+  const managed = 'postgres://u%40server:p@h/db?sslmode=require&channel_binding=require&connect_timeout=10'
+  t.match(readDatabaseUrl(managed).hosts, [{ user: 'u@server', enableChannelBinding: true }])
 })
 
 t.test('a listener connects by the same reading', async () => {
