@@ -195,6 +195,28 @@ t.test('no comment is wider than 120 columns', async (t) => {
   t.strictSame(wide, [])
 })
 
+t.test('answers of counterparts over HTTP are read within the bounds of bounded-answer.ts', async (t) => {
+  const bounded = 'db/process/bounded-answer.ts'
+  // A form of our own, bounded as it came in; code that a page shows; what an operator pipes in.
+  const others = ['api/dashboard/dispatch.ts', 'api/docs/guides.ts', 'db/admin/input.ts']
+  const unbounded =
+    /(?:await|return|=>|[=(,]) *fetch\(|\.(json|text|arrayBuffer|blob|bytes|formData)\(\)|stream\/consumers|\.getReader\(|[gG]unzip/
+  const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')
+  t.strictSame(
+    breaking(({ file, text }) => file === bounded || others.includes(file) || !unbounded.test(code(text))),
+    [],
+  )
+  // Whatever asks by another client hands its answers over.
+  const asks = /import \{[^}]*\b(get|request)\b[^}]*\} from 'node:https?'|\bnew SESv2Client\(|\bdiscovery\(/
+  const asking = all.filter(({ text }) => asks.test(text))
+  t.strictSame(asking.map(({ file }) => file).sort(), [
+    'api/dashboard/openid.ts',
+    'api/hooks/sns.ts',
+    'workers/providers/ses.ts',
+  ])
+  for (const { file, imports } of asking) t.ok(imports.includes(bounded), file)
+})
+
 t.test('every module opens by saying what it is', async (t) => {
   t.strictSame(
     breaking(({ text }) => /^(\/\*\*|\/\/ )/.test(text)),

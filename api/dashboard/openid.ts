@@ -10,12 +10,14 @@ import {
   buildAuthorizationUrl,
   type Configuration,
   calculatePKCECodeChallenge,
+  customFetch,
   discovery,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
 import type { Claims } from '../../db/people/sign-in.ts'
+import { boundedFetch } from '../../db/process/bounded-answer.ts'
 import { BASE } from './base.ts'
 
 export type OpenIdSettings = { issuer: string; clientId: string; clientSecret: string; only: boolean }
@@ -34,6 +36,9 @@ export type OpenId = {
 
 const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 
+/** Of each answer of the provider's: its description, its keys, its tokens. */
+const BOUNDS = { bytes: 1024 * 1024, ms: 5_000 }
+
 /** Where the provider sends people back to. */
 const callback = (home: URL): string => new URL(`${BASE}/openid/callback`, home).href
 
@@ -43,7 +48,12 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
   const configuration = (): Promise<Configuration> => {
     // Plain http is for a provider on this very machine.
     const execute = LOOPBACK.test(issuer) ? [allowInsecureRequests] : []
-    known ??= discovery(new URL(issuer), clientId, clientSecret, undefined, { execute, timeout: 5 })
+    known ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
+      execute,
+      timeout: 5,
+      [customFetch]: (url, { body, ...init }) =>
+        boundedFetch(BOUNDS)(url, { ...init, ...(body === undefined ? {} : { body: body as string }) }),
+    })
     known.catch(() => {
       known = null
     })

@@ -8,6 +8,7 @@
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { type Agent, get } from 'node:https'
 import { Refusal } from '../../db/errors.ts'
+import { readWithin } from '../../db/process/bounded-answer.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
@@ -100,19 +101,11 @@ function readCertificate(pem: Buffer): Signer {
 async function fetchBytes(url: URL, agent: Agent | undefined): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     const options = { signal: AbortSignal.timeout(TIMEOUT), ...(agent ? { agent } : {}) }
-    const request = get(url, options, async (response) => {
-      try {
-        const chunks: Buffer[] = []
-        let size = 0
-        for await (const chunk of response as AsyncIterable<Buffer>) {
-          size += chunk.length
-          if (size > LARGEST_ANSWER) throw new Error('the answer is too large')
-          chunks.push(chunk)
-        }
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) })
-      } catch (error) {
-        reject(error)
-      }
+    const request = get(url, options, (response) => {
+      readWithin(response, LARGEST_ANSWER).then(
+        (body) => resolve({ status: response.statusCode ?? 0, body }),
+        reject,
+      )
     })
     request.on('error', reject)
   })

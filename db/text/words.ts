@@ -6,6 +6,14 @@
 
 const LONGEST = 500
 
+const LONGEST_ID = 512
+
+/** A counterpart's id as it can be stored and looked up; null for anything else, which then counts as no id. */
+export const storableId = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && storableWords(value) === value
+    ? value
+    : null
+
 /** One line of the words: control characters and line ends become blanks, secrets become `***`. */
 export function storableWords(text: string, secrets: readonly string[] = []): string {
   const known = secrets.filter((secret) => secret !== '')

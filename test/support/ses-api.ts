@@ -20,9 +20,10 @@ export type SesCall = {
   raw: Buffer
 }
 
-/** An error as SES words it; or no answer (`hang`), a cut connection, an answer that cannot be read. */
+/** An error as SES words it; or no answer (`hang`), a cut connection, an answer that cannot be read or is this JSON. */
 export type SesFault =
   | { status: number; type: string; message?: string }
+  | { json: unknown }
   | 'hang'
   | 'drop'
   | 'no id'
@@ -91,7 +92,10 @@ function readCall(body: string): SesCall | string {
   }
 }
 
-function refuse(response: ServerResponse, { status, type, message }: Exclude<SesFault, string>): void {
+function refuse(
+  response: ServerResponse,
+  { status, type, message }: Extract<SesFault, { type: string }>,
+): void {
   response.writeHead(status, { 'Content-Type': 'application/json', 'x-amzn-ErrorType': type })
   response.end(JSON.stringify(message === undefined ? {} : { message }))
 }
@@ -104,7 +108,8 @@ function act(
 ): void {
   if (fault === 'hang') return
   if (fault === 'drop') request.socket.destroy()
-  else if (typeof fault === 'object') refuse(response, fault)
+  else if (typeof fault === 'object' && 'type' in fault) refuse(response, fault)
+  else if (typeof fault === 'object') response.end(JSON.stringify(fault.json))
   else {
     response.writeHead(200, { 'Content-Type': 'application/json' })
     const body = { 'no id': '{}', 'broken json': '{"MessageId":' }

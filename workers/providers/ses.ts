@@ -7,8 +7,11 @@
  * SES sets the envelope sender, Date and Message-ID itself and signs with the identity's key, so that a signature of
  * ours over those headers would break: none is made. Its reports find their row by the tags.
  */
+import { addAbortSignal, type Readable } from 'node:stream'
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
+import { AnswerTooLarge, readWithin } from '../../db/process/bounded-answer.ts'
 import { parseMailbox } from '../../db/text/address.ts'
+import { storableId } from '../../db/text/words.ts'
 import { createInFlight } from './in-flight.ts'
 import { composeMessage } from './message.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
@@ -32,6 +35,8 @@ export type SesOptions = {
 }
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000 }
+/** Far more than any answer of SES's. */
+const LARGEST_ANSWER = 256 * 1024
 /** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
 const MARGIN = 0.1
 
@@ -59,7 +64,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
 
 function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeouts): SESv2Client {
   const agent = { keepAlive: true, maxSockets: options.max_connections }
-  return new SESv2Client({
+  const client = new SESv2Client({
     region: options.region,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
     maxAttempts: 1,
@@ -71,6 +76,31 @@ function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeout
       httpsAgent: agent,
     },
   })
+  // Next to the wire: the SDK itself reads whatever comes, for as long as it comes.
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args)
+      const response = result.response as { statusCode: number; body: Readable | Uint8Array }
+      response.body = await answerWithin(response, answer_ms)
+      return result
+    },
+    { step: 'deserialize', priority: 'low', name: 'boundedAnswer' },
+  )
+  return client
+}
+
+/** @throws Error that bears the status, as the SDK's own errors do: SES has decided by then. */
+async function answerWithin(
+  { statusCode, body }: { statusCode: number; body: Readable | Uint8Array },
+  ms: number,
+): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return body
+  try {
+    return await readWithin(addAbortSignal(AbortSignal.timeout(ms), body), LARGEST_ANSWER)
+  } catch (error) {
+    if (!(error instanceof AnswerTooLarge)) throw error
+    throw Object.assign(error, { $metadata: { httpStatusCode: statusCode } })
+  }
 }
 
 /** GetAccount is the only call that proves credentials and region without sending. */
@@ -115,8 +145,9 @@ async function attempt(
   try {
     const command = await commandOf(email, to, configuration_set)
     started = performance.now()
-    const { MessageId: id } = await client.send(command, { abortSignal })
-    return { id: id ?? null, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
+    const { MessageId } = await client.send(command, { abortSignal })
+    const id = storableId(MessageId)
+    return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
   } catch (error) {
     const fault: SesFault = error instanceof Error ? error : new Error(String(error))
     // Nothing was sent when the message could not even be composed.

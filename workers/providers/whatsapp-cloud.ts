@@ -3,8 +3,9 @@
  * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (whatsapp-faults.ts).
  */
+import { type Answer, ask } from '../../db/process/bounded-answer.ts'
 import { isObject } from '../../db/text/fields.ts'
-import { storableWords } from '../../db/text/words.ts'
+import { storableId, storableWords } from '../../db/text/words.ts'
 import { createInFlight } from './in-flight.ts'
 import type { Describe } from './provider.ts'
 import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './whatsapp.ts'
@@ -29,7 +30,6 @@ export type WhatsappCloudOptions = {
 const TIMEOUT = 20_000
 /** More than any answer of the API. */
 const LARGEST_ANSWER = 256 * 1024
-const LONGEST_ID = 512
 /** A wait beyond this is probed earlier, in seconds. */
 const LONGEST_RETRY_AFTER = 3_600
 
@@ -82,48 +82,37 @@ async function attempt(
   describe: Describe,
   cut?: AbortSignal,
 ): Promise<WhatsappOutcome> {
-  const limit = AbortSignal.timeout(timeout_ms)
   try {
-    const response = await fetch(`${url}/${phone_number_id}/messages`, {
+    const request = {
       method: 'POST',
       headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify(requestBody(message)),
-      redirect: 'manual',
-      signal: cut ? AbortSignal.any([limit, cut]) : limit,
-    })
-    return judge(response, await readAnswer(response), describe)
+    }
+    const bounds = { bytes: LARGEST_ANSWER, ms: timeout_ms, signal: cut }
+    return judge(await ask(`${url}/${phone_number_id}/messages`, request, bounds), describe)
   } catch (error) {
     return judgeFailure(error, describe)
   }
 }
 
-/** The answer's JSON; null when it is none, too long, or was cut off: the status alone must do then. */
-async function readAnswer(response: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = []
-  let size = 0
+/** The answer's JSON; null when it is none, or could not be read: the status alone must do then. */
+function jsonOf({ body }: Answer): unknown {
   try {
-    for await (const chunk of response.body ?? []) {
-      size += chunk.length
-      if (size > LARGEST_ANSWER) return null
-      chunks.push(chunk)
-    }
-    return JSON.parse(Buffer.concat(chunks).toString())
+    return JSON.parse(String(body))
   } catch {
     return null
   }
 }
 
-function judge(response: Response, answer: unknown, describe: Describe): WhatsappOutcome {
-  if (response.ok) return takenAs(answer, describe)
-  const error = errorOf(answer, describe)
+function judge(answer: Answer, describe: Describe): WhatsappOutcome {
+  if (answer.ok) return takenAs(jsonOf(answer), describe)
+  const error = errorOf(jsonOf(answer), describe)
   const judged = error && judgeError(error)
-  return (
-    judged ?? judgeStatus(response.status, error?.words ?? `HTTP ${response.status}`, retryAfter(response))
-  )
+  return judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
 }
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
-function retryAfter({ headers }: Response): number | undefined {
+function retryAfter({ headers }: Answer): number | undefined {
   const given = headers.get('retry-after') ?? ''
   const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
   return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
@@ -134,9 +123,9 @@ function takenAs(answer: unknown, describe: Describe): WhatsappOutcome {
   const messages = isObject(answer) && Array.isArray(answer.messages) ? answer.messages : []
   const [first] = messages as unknown[]
   const { id, message_status } = isObject(first) ? first : {}
-  const known = typeof id === 'string' && id !== '' && id.length <= LONGEST_ID && describe(id) === id
+  const known = storableId(id)
   const detail = typeof message_status === 'string' ? describe(message_status) : 'accepted'
-  return { kind: 'accepted', detail, provider_message_id: known ? id : null }
+  return { kind: 'accepted', detail, provider_message_id: known && describe(known) === known ? known : null }
 }
 
 /** The API's error; its `error_data.details` says most. */

@@ -3,6 +3,7 @@
  * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
  * message. Codes: providers.md §1.2, from Meta's error reference of May 2026.
  */
+import { faultCodes, faultWords } from '../../db/process/bounded-answer.ts'
 import { NOT_CONNECTED } from './connection.ts'
 import type { Describe } from './provider.ts'
 import type { WhatsappOutcome } from './whatsapp.ts'
@@ -65,18 +66,10 @@ export function judgeStatus(status: number, detail: string, retry_after?: number
   return { kind: 'deferred', detail }
 }
 
-const codesOf = function* (error: unknown): Generator<string> {
-  for (let fault = error; fault instanceof Error; fault = fault.cause) {
-    const { code } = fault as { code?: unknown }
-    if (typeof code === 'string') yield code
-    if (fault instanceof AggregateError) for (const one of fault.errors) yield* codesOf(one)
-  }
-}
-
 /** An outcome for a request that got no answer: safe to repeat only when nothing can have left. */
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
-  const codes = [...codesOf(error)]
-  const words = codes.join(' ') || (error instanceof Error ? error.message : String(error))
+  const codes = [...faultCodes(error)]
+  const words = faultWords(error)
   if (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code))) {
     return { kind: 'sender', detail: describe(`no connection: ${words}`), trouble: 'connection' }
   }

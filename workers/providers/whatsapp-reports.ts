@@ -6,7 +6,7 @@
 
 import type { MessageRef } from '../../db/reports/ref.ts'
 import { isObject } from '../../db/text/fields.ts'
-import { storableWords } from '../../db/text/words.ts'
+import { storableId, storableWords } from '../../db/text/words.ts'
 import type { ReportedStatus } from '../../db/whatsapp/apply-events.ts'
 import type { TemplateState } from '../../db/whatsapp/status.ts'
 import type { RawReport, ReportedEvent, ReportReader } from './report.ts'
@@ -17,7 +17,6 @@ type Json = Readonly<Record<string, unknown>>
 
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
-const LONGEST_ID = 512
 
 /** The statuses that move a message; others (played, deleted) tell nothing that we keep. */
 const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'read', 'failed']
@@ -47,10 +46,7 @@ export const templateStateOf = (word: unknown): TemplateState | null =>
 const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
 /** A string that can be stored as it is; undefined for anything else. */
-const plain = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' && value.length <= LONGEST_ID && storableWords(value) === value
-    ? value
-    : undefined
+const plain = (value: unknown): string | undefined => storableId(value) ?? undefined
 
 /** Unix seconds, as a number or in a string; `fallback` for anything that is no time of ours. */
 function timeOf(value: unknown, fallback: Date): Date {

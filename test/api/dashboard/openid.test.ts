@@ -2,6 +2,7 @@
 import t from 'tap'
 import { createOpenId } from '../../../api/dashboard/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
+import { startFlood } from '../../support/flood.ts'
 import { startIssuer } from '../../support/openid-issuer.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 
@@ -81,4 +82,17 @@ t.test('a provider that is away is a page, and is asked again', async (t) => {
   const away = createOpenId({ issuer: 'http://127.0.0.1:9', clientId, clientSecret, only: false })
   const other = await startService(t, { url: service.url, dashboard: { openid: away } })
   t.equal((await visitor(other).get('/openid')).status, 503)
+})
+
+t.test('an answer of the provider without an end, or packed, is a page too', async (t) => {
+  for (const kind of ['endless', 'packed'] as const) {
+    const flood = await startFlood(t, kind)
+    const hostile = createOpenId({ issuer: flood.url, clientId, clientSecret, only: false })
+    await t.rejects(hostile.begin(new URL('http://127.0.0.1'), ''), {
+      cause: { message: kind === 'packed' ? /is packed/ : 'the answer is larger than 1 MiB' },
+    })
+    const other = await startService(t, { url: service.url, dashboard: { openid: hostile } })
+    t.equal((await visitor(other).get('/openid')).status, 503)
+    t.ok(flood.sent() < 16 * 1024 * 1024)
+  }
 })

@@ -6,9 +6,11 @@ import t, { type Test } from 'tap'
 import { applyReportedTemplates } from '../../../db/whatsapp/apply-template-events.ts'
 import { awaitSync, requestSync } from '../../../db/whatsapp/sync-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp-cloud.ts'
+import { startFlood } from '../../support/flood.ts'
+import { freePort } from '../../support/free-port.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
-import { startWorker } from '../../support/worker.ts'
+import { startWorker, until } from '../../support/worker.ts'
 
 /** A provider over a list that a test writes page by page. */
 async function startList(t: Test, onPage: (response: ServerResponse) => unknown, list_timeout_ms?: number) {
@@ -19,15 +21,18 @@ async function startList(t: Test, onPage: (response: ServerResponse) => unknown,
     server.closeAllConnections()
   })
   const { port } = server.address() as AddressInfo
-  return createWhatsappProvider({
-    url: `http://127.0.0.1:${port}`,
+  return listFrom(`http://127.0.0.1:${port}`, list_timeout_ms)
+}
+
+const listFrom = (url: string, list_timeout_ms?: number) =>
+  createWhatsappProvider({
+    url,
     access_token: 'x',
     phone_number_id: '1',
     business_account_id: '2',
     ...(list_timeout_ms === undefined ? {} : { list_timeout_ms }),
     messages_per_second: 80,
   })
-}
 
 const page = (data: readonly Json[], more = false): string =>
   JSON.stringify({
@@ -69,4 +74,31 @@ t.test('a list is read within a time limit, however many pages it has', async (t
     300,
   )
   await t.rejects(endless.listTemplates(), { message: 'the template list took longer than 0.3 s' })
+})
+
+t.test('a page is read within a bound of bytes, and never unpacked', async (t) => {
+  const endless = await startFlood(t, 'endless')
+  const words = 'the template list cannot be read: '
+  await t.rejects(listFrom(endless.url).listTemplates(), {
+    message: `${words}the answer is larger than 4 MiB`,
+  })
+  await until('it is cut off', async () => endless.cut() === 1)
+  const packed = await startFlood(t, 'packed')
+  await t.rejects(listFrom(packed.url).listTemplates(), {
+    message: `${words}the answer is packed, though we asked for it as it is`,
+  })
+})
+
+t.test('whoever asked for a sync reads which host did not answer, and why', async (t) => {
+  const service = await startService(t)
+  const { database } = service
+  const team = await makeTeam(service)
+  const port = await freePort()
+  const whatsapp = { provider: listFrom(`http://127.0.0.1:${port}`), unknown_wait: 1 }
+  await startWorker(t, service, { whatsapp })
+  const { queue } = service.deps
+  const sync_id = await requestSync({ tx: database, queue }, team.id)
+  await t.rejects(awaitSync(database, team.id, sync_id), {
+    message: `the sync failed: the template list cannot be fetched from 127.0.0.1:${port}: ECONNREFUSED`,
+  })
 })

@@ -5,6 +5,7 @@ import PostalMime from 'postal-mime'
 import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
 import { createSesProvider, type SesOptions } from '../../../workers/providers/ses.ts'
+import { startFlood } from '../../support/flood.ts'
 import { outgoingEmail } from '../../support/outgoing-email.ts'
 import { type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { until } from '../../support/worker.ts'
@@ -99,6 +100,10 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
   ['silence', 'hang', { kind: 'unknown', wait_seconds: 600 }],
   ['taken without an id', 'no id', { kind: 'accepted' }],
   ['taken with an answer that cannot be read', 'broken json', { kind: 'accepted' }],
+  ['an id with a NUL', { json: { MessageId: 'bad\u0000id' } }, { kind: 'accepted' }],
+  ['an id with half a surrogate pair', { json: { MessageId: 'bad\ud800' } }, { kind: 'accepted' }],
+  ['an id that is no string', { json: { MessageId: { a: 1 } } }, { kind: 'accepted' }],
+  ['an id too long to be looked up', { json: { MessageId: 'x'.repeat(513) } }, { kind: 'accepted' }],
 ]
 
 for (const [name, fault, expected] of CASES) {
@@ -117,6 +122,22 @@ for (const [name, fault, expected] of CASES) {
     t.equal(api.calls.length, 1, 'tried once: the queue repeats')
   })
 }
+
+t.test('an answer is read within bounds, and a message that was taken stays taken', async (t) => {
+  await startSesApi(t)
+  for (const [status, kind] of [
+    [200, 'accepted'],
+    [400, 'deferred'],
+  ] as const) {
+    const flood = await startFlood(t, 'endless', status)
+    const provider = provide(t, { endpoint: flood.url })
+    const delivery = await provider.send(outgoingEmail())
+    t.match(only(delivery), { kind, detail: 'AnswerTooLarge: the answer is larger than 256 KiB' })
+    t.equal(delivery.provider_message_id, null)
+    t.equal(await provider.check(), 'GetAccount is refused: AnswerTooLarge')
+    await until('both answers are cut off', async () => flood.cut() === 2)
+  }
+})
 
 t.test('credentials and control characters stay out of what is stored', async (t) => {
   const leak = 'x-amz-security-token:FwoGZXIvYXdzEXAMPLE'
