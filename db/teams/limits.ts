@@ -1,8 +1,8 @@
 /**
  * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
  * Promises: whoever charges locks the account first and saves before the commit, so no count is ever one over, under
- * any concurrency; the time is the database's, read with the lock; no COUNT(*) on any request path. Contract §8;
- * decisions: Plans, quotas, rate.
+ * any concurrency; time and limits are the database's once the lock is held, so a change of plan that has committed
+ * binds who waited for it; no COUNT(*) on any request path.
  */
 import { type Bucket, refill, untilToken } from '../bucket.ts'
 import { Refusal } from '../errors.ts'

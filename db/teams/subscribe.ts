@@ -64,7 +64,7 @@ export async function subscribeTeam(
   const before = accountOf(await lockAccountRow(tx, teamId))
   const problem = subscriptionProblem(change, before.now)
   if (problem) throw new Refusal('bad_request', problem)
-  const overrides = overridesAfter(await overridesOf(tx, teamId), change, change.plan === team.plan)
+  const overrides = overridesAfter(await overridesOf(tx, teamId), change, change.plan === before.plan)
   await updateSubscription(tx, teamId, { plan: change.plan, overrides, period: change.period })
   const row = await lockAccountRow(tx, teamId)
   const after = { ...accountOf(row), period: currentPeriod(row, before.now) }

@@ -57,10 +57,20 @@ export const accountColumns = sql.fragment`
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
+/**
+ * The rows of locked allowances `a`, with the limits as they are once the locks are held: whoever waited for a change
+ * of plan is bound by it.
+ */
+const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
+  with a as materialized (${locked})
+  select ${accountColumns}
+  from a cross join lateral subscription_now(a.team_id) as l
+    cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
+
 /** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */
 export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow> {
   return tx.one(sql.prepared('lock_account', accountRow)`
-    select ${accountColumns} from ${accountTables} where a.team_id = ${teamId} for update of a`)
+    ${lockedAccounts(sql.fragment`select * from allowances where team_id = ${teamId} for update`)}`)
 }
 
 /** As `lockAccountRow`, for several teams in one order; those that somebody else has locked are left out. */
@@ -69,8 +79,9 @@ export async function lockFreeAccountRows(
   teamIds: readonly string[],
 ): Promise<readonly AccountRow[]> {
   return tx.any(sql.prepared('lock_free_accounts', accountRow)`
-    select ${accountColumns} from ${accountTables} where a.team_id = any(${sql.array(teamIds, 'uuid')})
-    order by a.team_id for update of a skip locked`)
+    ${lockedAccounts(sql.fragment`
+      select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
+      order by team_id for update skip locked`)}`)
 }
 
 /** As `lockAccountRow`, to look at only. */

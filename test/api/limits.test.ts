@@ -1,11 +1,15 @@
 /** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The database's clock is the test's. */
+import { sql } from 'slonik'
 import t from 'tap'
+import { number, object } from 'yup'
 import { removeEmail } from '../../db/emails/remove.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import { runClock, stopClock } from '../support/clock.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import { aMessage, makeTemplate } from '../support/whatsapp.ts'
+import { until } from '../support/worker.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
 const service = await startService(t)
@@ -17,6 +21,13 @@ const wait = (ms: number) => at(new Date(now.getTime() + ms))
 await at(now)
 const send = async (team: TestTeam, changes: Record<string, unknown> = {}) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
+const waitsRow = object({ waits: number().defined() })
+const lockWaits = async (): Promise<number> =>
+  (
+    await service.database.one(sql.type(waitsRow)`
+      select count(*) as waits from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`)
+  ).waits
 const codes = async (calls: Promise<{ status: number; body: { error?: { code: string } } }>[]) =>
   (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
 
@@ -40,6 +51,30 @@ t.test('a reached allowance is 402 quota_exceeded and takes no token', async (t)
   t.equal((await send(team)).status, 201)
   for (let index = 0; index < 10; index++) t.equal((await send(team)).body.error.code, 'quota_exceeded')
   t.equal((await showTeam(service.database, team.id)).bucket.tokens, 4)
+})
+
+t.test('a change of plan that has committed binds every call that waited for it', async (t) => {
+  const team = await makeTeam(service)
+  const { id } = await makeTemplate(service, team.id)
+  const { key } = team
+  const [changed, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const change = service.database.transaction(async (tx) => {
+    await subscribeTeam({ tx }, team.id, { plan: 'pro', email_limit: 0, whatsapp_limit: 0, contact_limit: 0 })
+    changed.resolve()
+    await waited.promise
+  })
+  await changed.promise
+  const waiting = [
+    send(team),
+    service.call('POST', '/v1/emails/batch', { key, body: { emails: [anEmail()] } }),
+    service.call('POST', '/v1/whatsapp/messages', { key, body: aMessage(id) }),
+    service.call('POST', '/v1/contacts', { key, body: { email: 'waits@example.org' } }),
+  ]
+  await until('all wait for the account', async () => (await lockWaits()) === waiting.length)
+  waited.resolve()
+  await change
+  t.strictSame(await codes(waiting), Array(4).fill('quota_exceeded'))
+  t.strictSame(await usedBy(service, team.id), { emails: 0, whatsapp: 0, contacts: 0 })
 })
 
 t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota', async (t) => {
