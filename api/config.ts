@@ -1,6 +1,15 @@
 /** Settings of the API process. With db/process/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { commaList, httpUrl, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import {
+  commaList,
+  dnsServer,
+  httpUrl,
+  misspeltSettings,
+  publicUrl,
+  readSettings,
+  sharedSettings,
+  wholeNumber,
+} from '../db/process/config.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import { HEADER_TOKEN } from '../db/text/headers.ts'
 import type { OpenIdSettings } from './dashboard/openid.ts'
@@ -8,7 +17,10 @@ import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
 
 /** Whoever knows a token is believed, so nobody may be able to guess it. */
-const token = string().min(16, '${path} must be at least 16 characters long')
+const token = string().matches(
+  /^[\x21-\x7e]{16,}$/,
+  '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',
+)
 
 const apiSettings = object({
   ...sharedSettings,
@@ -42,7 +54,7 @@ const apiSettings = object({
   /** `off` leaves the dashboard out of this process. */
   DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
   /** The address that people reach the dashboard at. */
-  PUBLIC_URL: httpUrl,
+  PUBLIC_URL: publicUrl,
   /** Who sign-in links by mail come from: an address of a domain that a team has verified. */
   DASHBOARD_FROM: string().test(
     'mailbox',
@@ -56,7 +68,7 @@ const apiSettings = object({
   /** `on`: no links by mail, the provider alone lets people in (and the CLI). */
   OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
   /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
-  DNS_SERVER: string(),
+  DNS_SERVER: dnsServer,
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
   WHATSAPP_VERIFY_TOKEN: string(),
 })
@@ -67,10 +79,15 @@ const apiSettings = object({
     return createError({ path: 'WHATSAPP_VERIFY_TOKEN', message })
   })
   .test('openid', (settings, { createError }) => {
-    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM } = settings
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM, OIDC_ONLY } =
+      settings
     const openid = [OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET].filter((value) => value !== undefined)
     if (openid.length > 0 && openid.length < 3) {
       const message = 'OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together'
+      return createError({ path: 'OIDC_ISSUER', message })
+    }
+    if (OIDC_ONLY === 'on' && openid.length === 0) {
+      const message = 'OIDC_ISSUER is missing: OIDC_ONLY is on, and nobody could sign in'
       return createError({ path: 'OIDC_ISSUER', message })
     }
     if (PUBLIC_URL !== undefined || (openid.length === 0 && DASHBOARD_FROM === undefined)) return true
@@ -82,6 +99,16 @@ export type ApiSettings = Readonly<InferType<typeof apiSettings>>
 
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSettings(apiSettings, env)
+
+const LOOPBACK = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/i
+
+/** Warnings about settings that are allowed, but rarely meant. */
+export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.ProcessEnv): string[] {
+  const inTheClear = PUBLIC_URL !== undefined && /^http:/i.test(PUBLIC_URL) && !LOOPBACK.test(PUBLIC_URL)
+  const warning =
+    'PUBLIC_URL is no https:// URL: sign-in links and sessions travel in the clear, and mail clients ignore one-click unsubscribe'
+  return [...(inTheClear ? [warning] : []), ...misspeltSettings(apiSettings, env)]
+}
 
 // Those that have no default: they switch something on, and only whether they are set may be shown.
 const SWITCHES = [

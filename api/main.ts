@@ -3,6 +3,7 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
+import { teamOfDomain } from '../db/domains/domains.sql.ts'
 import { createTxtLookup } from '../db/domains/verify.ts'
 import { unsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
 import { joinFleet } from '../db/fleet/fleet.ts'
@@ -19,6 +20,7 @@ import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
+import { parseMailbox } from '../db/text/address.ts'
 import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
 import { createCredentials } from './auth.ts'
@@ -29,6 +31,7 @@ import {
   openIdSettings,
   readApiSettings,
   reservedPrefixes,
+  settingsWarnings,
   snsTopics,
   switchesOf,
 } from './config.ts'
@@ -52,10 +55,14 @@ const LOCK_WAIT = 3_000
 const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT }
 
 /** Opens what the dashboard has of its own. */
-async function openDashboard(settings: ApiSettings): Promise<DashboardDeps> {
+async function openDashboard(settings: ApiSettings, log: Log): Promise<DashboardDeps> {
   const openid = openIdSettings(settings)
+  const database = await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL)
+  const domain = parseMailbox(settings.DASHBOARD_FROM ?? '')?.domain
+  if (domain !== undefined && (await teamOfDomain(database, domain)) === null)
+    log.warn({ domain }, 'no team has verified the domain of DASHBOARD_FROM: no sign-in link can be mailed')
   return {
-    database: await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL),
+    database,
     lookupTxt: await createTxtLookup(settings.DNS_SERVER),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
@@ -77,7 +84,8 @@ async function start(settings: ApiSettings, log: Log) {
   const links = unsubscribeLinks(secrets, settings.PUBLIC_URL ?? null)
   let draining = false
   const replies = createReplies(listenUrl)
-  const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings)
+  const dashboard = settings.DASHBOARD === 'off' ? null : await openDashboard(settings, log)
+  for (const warning of settingsWarnings(settings)) log.warn(warning)
   const app = createApp({
     database,
     turns: {

@@ -1,22 +1,9 @@
 /** The path that a caller may have meant, for the message of a 404. Pure. Must not repeat what was asked for. */
+import { distance } from '../db/text/distance.ts'
 
 /** How many letters may differ. */
 const FURTHEST = 3
 const LONGEST_PATH = 100
-
-/** How many letters have to be added, removed or changed to make one text of the other. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (const [line, letter] of [...one].entries()) {
-    const next = [line + 1]
-    for (const [at, against] of [...other].entries()) {
-      const changed = (row[at] ?? 0) + (letter === against ? 0 : 1)
-      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
-}
 
 /** The path with the route's parameters in place of whatever stands there. */
 function likened(path: string, route: string): string {

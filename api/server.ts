@@ -3,7 +3,15 @@
  * Promises: even bytes that are not HTTP get an answer in the envelope. Work goes on when its client hangs up. The
  * drain lets requests in flight finish. Must not know routes.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import { randomUUID } from 'node:crypto'
+import {
+  createServer,
+  type IncomingMessage,
+  maxHeaderSize,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
@@ -91,6 +99,8 @@ function endWith(socket: Duplex, refusal: Refusal): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json; charset=utf-8',
+    // Its headers may not have been read: the id is always ours.
+    `X-Request-Id: ${randomUUID()}`,
   ]
   socket.end([...head, `Content-Length: ${json.length}`, '', json].join('\r\n'))
   setTimeout(() => socket.destroy(), PARTING).unref()
@@ -103,7 +113,11 @@ function answerOutsiders(server: Server, { handle, answering }: Requests): void 
       socket.destroy()
       return
     }
-    const refuse = (): void => endWith(socket, new Refusal('bad_request', 'the request could not be read'))
+    const fault =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? `the request's headers must not be larger than ${maxHeaderSize / 1024} KiB together`
+        : 'the request could not be read'
+    const refuse = (): void => endWith(socket, new Refusal('bad_request', fault))
     // What was asked properly before is answered first. A request that broke in mid-body never will be.
     const response = answering(socket)
     if (response?.req.complete) response.once('finish', refuse)

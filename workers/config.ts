@@ -1,6 +1,12 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { commaList, readSettings, sharedSettings, wholeNumber } from '../db/process/config.ts'
+import {
+  commaList,
+  misspeltSettings,
+  readSettings,
+  sharedSettings,
+  wholeNumber,
+} from '../db/process/config.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
@@ -53,9 +59,19 @@ const workerSettings = object({
     '${path} must be a domain name',
     (value) => value === undefined || domainToAscii(value) !== null,
   ),
-  WORKER_QUEUES: string().test('queues', `\${path} must name queues of ${QUEUES.join(', ')}`, (value) =>
-    commaList(value).every((name) => QUEUES.includes(name)),
-  ),
+  WORKER_QUEUES: string()
+    .test(
+      'queues',
+      `\${path} must name queues of ${QUEUES.join(', ')}`,
+      (value) =>
+        value === undefined ||
+        (commaList(value).length > 0 && commaList(value).every((name) => QUEUES.includes(name))),
+    )
+    .test(
+      'answers for email',
+      '${path} names check-email without deliver-email: it is done by those that deliver email',
+      (value) => !commaList(value).includes('check-email') || deliversEmail(value),
+    ),
   WHATSAPP_API_URL: string()
     .matches(/^https?:\/\//, '${path} must be the http(s) URL of the Graph API, with its version')
     .default(GRAPH_API),
@@ -114,8 +130,15 @@ export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSetting
   })
 }
 
+const NO_RETURN_PATH =
+  'RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there'
+
 /** Warnings about settings that are allowed, but rarely meant. */
-export const settingsWarnings = (settings: WorkerSettings): string[] =>
-  settings.EMAIL_PROVIDER === 'smtp' && deliversEmail(settings.WORKER_QUEUES) && !settings.RETURN_PATH_DOMAIN
-    ? ['RETURN_PATH_DOMAIN is not set: bounces go to the mail server of each From domain, and stay there']
-    : []
+export const settingsWarnings = (settings: WorkerSettings, env?: NodeJS.ProcessEnv): string[] => [
+  ...(settings.EMAIL_PROVIDER === 'smtp' &&
+  deliversEmail(settings.WORKER_QUEUES) &&
+  !settings.RETURN_PATH_DOMAIN
+    ? [NO_RETURN_PATH]
+    : []),
+  ...misspeltSettings(workerSettings, env),
+]

@@ -3,8 +3,10 @@
  * Promises: `readSettings` reports every fault at once, each naming its variable, before anything starts.
  * Together with api/config.ts and workers/config.ts the only place that reads process.env.
  */
+import { isIP } from 'node:net'
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
 import { databaseUrlFault, withSslDefaults } from '../postgres/address.ts'
+import { distance } from '../text/distance.ts'
 import { isWeakKey } from './weak-key.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */
@@ -95,6 +97,44 @@ export const httpUrl = string().test(
   (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
 )
 
+/** The address that people reach the service at. The links that begin with it know no path before their own. */
+export const publicUrl = httpUrl.test(
+  'origin',
+  '${path} must be an address without a path, such as https://messages.example.com',
+  (url) => url === undefined || !URL.canParse(url) || isOrigin(new URL(url)),
+)
+
+const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
+
+/** A DNS server to ask in place of the system's. */
+export const dnsServer = string().test(
+  'dns server',
+  '${path} must be host or host:port',
+  (server) =>
+    server === undefined || isIP(server) !== 0 || /^(\[[0-9a-f:.]+\]|[\w.-]+)(:[1-9]\d{0,4})?$/i.test(server),
+)
+
+/** How many letters of a name may be wrong, and how long a name is that is looked at. */
+const MISSPELT = 2
+const SHORTEST = 8
+const LONGEST = 64
+
+/** Warnings about variables whose names are nearly those of settings that are not set. */
+export function misspeltSettings(
+  schema: ObjectSchema<object>,
+  env: NodeJS.ProcessEnv = process.env,
+): string[] {
+  const unset = Object.keys(schema.fields).filter((name) => !env[name] && name.length >= SHORTEST)
+  const given = Object.keys(env).filter((name) => !(name in schema.fields) && name.length <= LONGEST)
+  return unset.flatMap((name) =>
+    given
+      .filter(
+        (other) => Math.abs(other.length - name.length) <= MISSPELT && distance(other, name) <= MISSPELT,
+      )
+      .map((other) => `${other} is no setting: is ${name} meant?`),
+  )
+}
+
 /** Why a process could not listen, naming the setting; other errors as they are. */
 export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE')
@@ -125,9 +165,9 @@ const toolSettings = object({
   DATABASE_DIRECT_URL: postgresUrl,
   SECRET_KEY: strongSecretKey,
   SECRET_KEY_PREVIOUS: anySecretKey,
-  DNS_SERVER: string(),
+  DNS_SERVER: dnsServer,
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
-  PUBLIC_URL: httpUrl,
+  PUBLIC_URL: publicUrl,
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

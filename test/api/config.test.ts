@@ -1,9 +1,13 @@
 /** The settings of an API process: what is half set or guessable stops it, in one clear line each. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import t from 'tap'
-import { readApiSettings, reservedPrefixes } from '../../api/config.ts'
+import { readApiSettings, reservedPrefixes, settingsWarnings } from '../../api/config.ts'
 import { portFault, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
+import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 
 const BASE = {
   DATABASE_URL: 'postgres://localhost/x',
@@ -27,6 +31,7 @@ t.test('a token that could be guessed is refused', async (t) => {
   for (const name of ['METRICS_TOKEN', 'HIREFIRE_TOKEN', 'SMTP_REPORT_TOKEN']) {
     t.match(faults({ [name]: 'a' }), [new RegExp(`^${name} must be .*16`)])
     t.strictSame(faults({ [name]: 'sixteen-or-more-' }), [])
+    t.match(faults({ [name]: 'sixteen or more characters' }), [new RegExp(`^${name} must be `)], 'spaces')
   }
 })
 
@@ -58,4 +63,48 @@ t.test('reserved header prefixes are beginnings of header names, separated by co
   t.strictSame(reservedPrefixes(settings), ['X-SMTPAPI', 'X-MC-'])
   t.strictSame(reservedPrefixes(readApiSettings(BASE)), [])
   t.match(faults({ RESERVED_HEADER_PREFIXES: 'X-MC-,a b' }), [/^RESERVED_HEADER_PREFIXES must be beginnings/])
+})
+
+t.test('an address that links cannot begin with is refused, one in the clear is warned about', async (t) => {
+  const warnings = (PUBLIC_URL: string) => settingsWarnings(readApiSettings({ ...BASE, PUBLIC_URL }), {})
+  for (const PUBLIC_URL of ['https://example.com/mail', 'https://example.com/?x', 'https://u@example.com'])
+    t.match(faults({ PUBLIC_URL }), [/^PUBLIC_URL must be an address without a path/])
+  for (const fine of ['https://example.com', 'https://example.com:8443/', 'http://localhost:3000'])
+    t.strictSame(warnings(fine), [], fine)
+  t.match(warnings('http://example.com'), [/^PUBLIC_URL is no https:\/\/ URL/])
+})
+
+t.test('a DNS server that is none, and OIDC_ONLY without a provider, are one line each', async (t) => {
+  for (const DNS_SERVER of ['foo:bar', 'foo:', 'a b', '127.0.0.1:0x5'])
+    t.match(faults({ DNS_SERVER }), [/^DNS_SERVER must be host or host:port$/], DNS_SERVER)
+  for (const DNS_SERVER of ['127.0.0.1', '127.0.0.1:5353', 'dns.example.com', '::1', '[::1]:53'])
+    t.strictSame(faults({ DNS_SERVER }), [], DNS_SERVER)
+  t.match(faults({ OIDC_ONLY: 'on' }), [/^OIDC_ISSUER is missing: OIDC_ONLY is on/])
+})
+
+t.test(
+  'a variable whose name is nearly that of a setting is warned about, unless that is set too',
+  async (t) => {
+    const settings = readApiSettings(BASE)
+    t.strictSame(
+      settingsWarnings(settings, { METRIC_TOKEN: 'x', PATH: '/', PUBLIC_URI: 'y', PUBLIC_URL: 'z' }),
+      ['METRIC_TOKEN is no setting: is METRICS_TOKEN meant?'],
+    )
+  },
+)
+
+t.test('a DASHBOARD_FROM of a domain that no team has verified is warned about at start', async (t) => {
+  const { url: DATABASE_URL } = await testDatabase(t)
+  const settings = { DASHBOARD_FROM: 'login@nobody.test', PUBLIC_URL: 'https://example.com', PORT: '0' }
+  const api = fork(join(import.meta.dirname, '../../api/main.ts'), {
+    env: { ...bareEnvironment(), SECRET_KEY, DATABASE_URL, ...settings },
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  })
+  let said = ''
+  api.stdout?.on('data', (chunk: Buffer) => (said += chunk.toString()))
+  await once(api, 'message')
+  api.kill('SIGTERM')
+  await once(api, 'close')
+  t.match(said, /"domain":"nobody\.test",.*no team has verified the domain of DASHBOARD_FROM/)
 })

@@ -105,3 +105,16 @@ t.test('a client that says nothing, or half a request, is told and let go', asyn
     await letGo(socket)
   }
 })
+
+t.test('headers that are too large are answered like anything else, and the answer says so', async (t) => {
+  const { port } = await start(t)
+  const { socket, heard } = openClient(
+    t,
+    port,
+    `GET /v1/plans HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(17_000)}\r\n\r\n`,
+  )
+  await once(socket, 'end')
+  const [head = '', body = ''] = heard().split('\r\n\r\n')
+  t.match(head, /^HTTP\/1\.1 400 [\s\S]*\r\nX-Request-Id: [0-9a-f-]{36}/)
+  t.match(JSON.parse(body), { error: { code: 'bad_request', message: /headers .* 16 KiB/ } })
+})

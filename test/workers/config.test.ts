@@ -131,11 +131,22 @@ t.test('an unknown or miswritten option of SMTP_URL stops a worker: it might hav
   )
 })
 
+t.test('queues that a worker would do nothing with are refused', async (t) => {
+  t.match(faults({ ...BASE, WORKER_QUEUES: ',' }), [/^WORKER_QUEUES must name queues of /])
+  for (const WORKER_QUEUES of ['check-email', 'ingest-report,check-email'])
+    t.match(faults({ ...BASE, WORKER_QUEUES }), [/^WORKER_QUEUES names check-email without deliver-email/])
+  t.strictSame(faults({ ...BASE, WORKER_QUEUES: 'check-email,deliver-email' }), [])
+})
+
 t.test('bounces that nobody collects are warned about', async (t) => {
-  const warnings = (env: Record<string, string>) => settingsWarnings(readWorkerSettings({ ...BASE, ...env }))
+  const warnings = (env: Record<string, string>) =>
+    settingsWarnings(readWorkerSettings({ ...BASE, ...env }), env)
   t.match(warnings({}), [/^RETURN_PATH_DOMAIN is not set: bounces go to /])
   t.strictSame(warnings({ RETURN_PATH_DOMAIN: 'bounces.example.com' }), [])
   t.strictSame(warnings({ WORKER_QUEUES: 'ingest-report' }), [])
+  t.match(warnings({ WORKER_QUEUES: 'ingest-report', WHATSAPP_ACESS_TOKEN: 'x' }), [
+    /^WHATSAPP_ACESS_TOKEN is no setting: is WHATSAPP_ACCESS_TOKEN meant\?$/,
+  ])
   t.strictSame(warnings({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
 })
 
