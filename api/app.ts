@@ -2,9 +2,9 @@
  * The HTTP application: request id and log, then errors, then the route; dispatch.ts does the rest.
  * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
-import { randomUUID } from 'node:crypto'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
+import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../db/errors.ts'
 import { countRefusals } from './count.ts'
 import { dashboard } from './dashboard/dispatch.ts'
@@ -40,9 +40,10 @@ const endUnread: Middleware = async (ctx, next) => {
   if (isRefused && !ctx.req.complete) ctx.set('Connection', 'close')
 }
 
+// An id of ours ascends with time, as its messages do: the index on requests' ids grows at its end.
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
-  ctx.state.id = REQUEST_ID.test(given) ? given : randomUUID()
+  ctx.state.id = REQUEST_ID.test(given) ? given : uuidv7()
   ctx.set('X-Request-Id', ctx.state.id)
   await next()
 }

@@ -46,7 +46,10 @@ export const verbs: Verbs = (email, admin) => {
     .description('emails of any team by what is known of them, newest first, without their bodies')
     .option('--team <team>', 'only this team’s', uuid)
     .option('--recipient <address>', 'sent to this address, in any spelling of it')
-    .option('--id <id>', 'the email’s own id, its idempotency key, or the provider’s id')
+    .option(
+      '--id <id>',
+      'the email’s own id, its idempotency key, X-Request-Id, Message-ID, or the provider’s id',
+    )
     .option('--subject <words>', 'words that are all in the subject, in any order')
     .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
     .option('--to <time>', 'accepted before then', instant)

@@ -5,8 +5,8 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Tx } from '../postgres/pool.ts'
-import { firstIdAt } from '../text/ids.ts'
-import { isUuid, likePattern } from '../text/strings.ts'
+import { firstIdAt, spellingsOfId } from '../text/ids.ts'
+import { likePattern } from '../text/strings.ts'
 import { type EmailRow, emailRow } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
 
@@ -15,7 +15,7 @@ export type EmailCriteria = {
   team_id?: string | undefined
   /** The spellings of one address's identity. */
   recipients?: readonly string[] | undefined
-  /** The email's own id, its idempotency key, or the provider's id for it. */
+  /** The email's own id, its idempotency key, its request's id, its Message-ID, or the provider's id for it. */
   id?: string | undefined
   /** Each of them is somewhere in the subject, whatever the case. */
   words?: readonly string[] | undefined
@@ -28,6 +28,8 @@ export type EmailCriteria = {
   from?: Date | undefined
   /** Accepted before this time. */
   to?: Date | undefined
+  /** No newer than the first of these ids, and no older than the second. */
+  between?: { newest: string; oldest: string } | undefined
 }
 
 /** A page: at most `limit` emails; with `before`, those that follow this id. */
@@ -35,10 +37,19 @@ export type Page = { before?: string | undefined; limit: number }
 
 const texts = (values: readonly string[]) => sql.array(values, 'text')
 
+// Each part is a look-up by an index of its own.
 const anyIdIs = (id: string): FragmentSqlToken => {
-  const own = isUuid(id) ? sql.fragment`e.id = ${id.toLowerCase()} or` : sql.fragment``
-  return sql.fragment`(${own} e.idempotency_key = ${id} or e.provider_message_id = ${id})`
+  const { uuids, texts: spellings } = spellingsOfId(id)
+  const any = sql.fragment`any(${texts(spellings)})`
+  return sql.fragment`(e.id = any(${sql.array(uuids, 'uuid')}) or e.idempotency_key = ${any}
+    or e.provider_message_id = ${any} or e.http_request_id = ${any})`
 }
+
+// What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
+const statusIs = (status: EmailStatus): FragmentSqlToken =>
+  status === 'queued'
+    ? sql.fragment`e.status = 'queued' and e.unfinished`
+    : sql.fragment`e.status = ${status}`
 
 const subjectHas = (words: readonly string[]): FragmentSqlToken =>
   sql.fragment`e.subject ilike all (${texts(words.map(likePattern))})`
@@ -48,18 +59,19 @@ const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
 
 /** Whether an email `e` fits the criteria, its team apart. */
 export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
-  const { recipients, id, words, status, domains, template_id: template, tag, from, to } = criteria
+  const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
   const parts = [
     sql.fragment`true`,
     recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
     id !== undefined && anyIdIs(id),
     words && words.length > 0 && subjectHas(words),
-    status !== undefined && sql.fragment`e.status = ${status}`,
+    status !== undefined && statusIs(status),
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
     from !== undefined && sql.fragment`e.id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`e.id < ${firstIdAt(to)}`,
+    between && sql.fragment`e.id between ${between.oldest} and ${between.newest}`,
   ]
   const set = parts.filter((part) => typeof part === 'object')
   return sql.fragment`${sql.join(set, sql.fragment` and `)}`
@@ -74,14 +86,14 @@ const listedColumns = sql.fragment`
 
 /**
  * A page of the emails that fit, newest first, without their bodies. Of all teams, each team's newest are merged, so
- * that every team's part is read by its own key; a recipient's are few and read at once.
+ * that every team's part is read by its own key; a recipient's are few and read at once, as is what is queued.
  */
 export async function emailsFound(
   tx: Tx,
   criteria: EmailCriteria,
   { before, limit }: Page,
 ): Promise<readonly EmailRow[]> {
-  const { team_id: team, recipients } = criteria
+  const { team_id: team, recipients, status } = criteria
   const fits = sql.fragment`${fitsCriteria(criteria)}
     and ${before === undefined ? sql.fragment`true` : sql.fragment`e.id < ${before}`}`
   const newest = sql.fragment`order by e.id desc limit ${limit}`
@@ -89,7 +101,7 @@ export async function emailsFound(
     return tx.any(sql.type(emailRow)`
       select ${listedColumns} from emails e where e.team_id = ${team} and ${fits} ${newest}`)
   }
-  if (recipients) {
+  if (recipients || status === 'queued') {
     return tx.any(sql.type(emailRow)`select ${listedColumns} from emails e where ${fits} ${newest}`)
   }
   return tx.any(sql.type(emailRow)`

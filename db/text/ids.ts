@@ -3,6 +3,7 @@
  * Promises: ids of one maker ascend in the order they are made. Design §6.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { isUuid } from './strings.ts'
 
 // A sequence has 32 bits; it begins in the lower half, at random, so that it has room to count.
 const FIRST = 2 ** 31
@@ -17,3 +18,11 @@ export function idsAt(at: Date): () => string {
 /** No id of this time or later is below it, and each earlier one is: a bound to compare with. */
 export const firstIdAt = (at: Date): string =>
   uuidv7({ msecs: Math.max(0, at.getTime()), seq: 0, random: new Uint8Array(16) })
+
+/** What an id may stand for as people copy it: a Message-ID has angle brackets, and the row's id before its `@`. */
+export function spellingsOfId(given: string): { texts: string[]; uuids: string[] } {
+  const bare = given.replace(/^<([^<>]*)>$/, '$1')
+  const at = bare.lastIndexOf('@')
+  const texts = [...new Set([given, bare, ...(at > 0 ? [bare.slice(0, at)] : [])])]
+  return { texts, uuids: texts.filter(isUuid).map((text) => text.toLowerCase()) }
+}

@@ -4,8 +4,7 @@
  */
 import { sql } from 'slonik'
 import type { Tx } from '../postgres/pool.ts'
-import { firstIdAt } from '../text/ids.ts'
-import { isUuid } from '../text/strings.ts'
+import { firstIdAt, spellingsOfId } from '../text/ids.ts'
 import { messageColumns, messageRow, messageTables, type WhatsappRow } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
@@ -13,7 +12,7 @@ import type { WhatsappStatus } from './status.ts'
 export type MessageFilter = {
   /** Numbers in E.164 form, of which one has to fit. */
   recipients?: readonly string[] | undefined
-  /** The message's own id, its request's idempotency key, or the provider's id for it. */
+  /** The message's own id, its request's idempotency key or X-Request-Id, or the provider's id for it. */
   id?: string | undefined
   status?: WhatsappStatus | undefined
   template_id?: string | undefined
@@ -26,12 +25,18 @@ export type MessageFilter = {
 // Each a look-up by an index of its own: as one condition over both tables, every message would be looked at.
 const anyIdIs = (teamId: string, id: string) => sql.fragment`
   m.id in (
-    ${isUuid(id) ? sql.fragment`select ${id.toLowerCase()}::uuid union all` : sql.fragment``}
+    select unnest(${sql.array(spellingsOfId(id).uuids, 'uuid')}) union all
     select id from whatsapp_messages where team_id = ${teamId} and provider_message_id = ${id}
     union all
     select one.id from whatsapp_requests asked
     join whatsapp_messages one on one.team_id = asked.team_id and one.request_id = asked.id
-    where asked.team_id = ${teamId} and asked.idempotency_key = ${id})`
+    where asked.team_id = ${teamId} and (asked.idempotency_key = ${id} or asked.http_request_id = ${id}))`
+
+// What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
+const statusIs = (status: WhatsappStatus) =>
+  status === 'queued'
+    ? sql.fragment`m.status = 'queued' and m.unfinished`
+    : sql.fragment`m.status = ${status}`
 
 /** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
 export async function messagesFound(
@@ -44,7 +49,7 @@ export async function messagesFound(
     sql.fragment`m.team_id = ${teamId}`,
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
     id !== undefined && anyIdIs(teamId, id),
-    status !== undefined && sql.fragment`m.status = ${status}`,
+    status !== undefined && statusIs(status),
     template !== undefined && sql.fragment`r.template_id = ${template}`,
     from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`m.id < ${firstIdAt(to)}`,

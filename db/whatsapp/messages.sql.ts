@@ -137,7 +137,10 @@ export async function messagesOfTeam(
   teamId: string,
   { status: only, limit }: { status?: WhatsappStatus | undefined; limit: number },
 ): Promise<readonly WhatsappRow[]> {
-  const onlyStatus = only === undefined ? sql.fragment`true` : sql.fragment`m.status = ${only}`
+  const onlyStatus =
+    only === undefined
+      ? sql.fragment`true`
+      : sql.fragment`m.status = ${only} and (${only} <> 'queued' or m.unfinished)`
   return tx.any(sql.type(messageRow)`
     select ${messageColumns} from ${messageTables}
     where m.team_id = ${teamId} and ${onlyStatus} order by m.id desc limit ${limit}`)

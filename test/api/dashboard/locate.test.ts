@@ -13,12 +13,12 @@ const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const stranger = await signedIn(service, { team: other.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 
-const { body: email } = await service.call('POST', '/v1/emails', {
+const { body: email, headers } = await service.call('POST', '/v1/emails', {
   key: team.key,
   body: anEmail({ idempotency_key: 'order 17' }),
 })
 const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
-const { body: messages } = await service.call('POST', '/v1/whatsapp/messages', {
+const { body: messages, headers: asked } = await service.call('POST', '/v1/whatsapp/messages', {
   key: team.key,
   body: aMessage(template.id, {
     to: ['+15555550101', '+15555550102'],
@@ -29,7 +29,14 @@ const { body: messages } = await service.call('POST', '/v1/whatsapp/messages', {
 
 t.test('any id of an email leads to its page, for its team and for an operator', async (t) => {
   for (const person of [viewer, operator])
-    for (const id of [email.id, email.id.toUpperCase(), 'order 17'])
+    for (const id of [
+      email.id,
+      email.id.toUpperCase(),
+      'order 17',
+      headers.get('x-request-id') ?? '',
+      `<${email.id}@example.com>`,
+      `${email.id}@example.com`,
+    ])
       t.match(
         await person.get(`/find?id=${encodeURIComponent(id)}`),
         { status: 303, location: `/teams/${team.id}/emails/${email.id}` },
@@ -40,9 +47,14 @@ t.test('any id of an email leads to its page, for its team and for an operator',
 t.test('an id of a WhatsApp message leads to its page; a key of several lists them', async (t) => {
   const [{ id }, { id: second }] = messages.data
   t.match(await viewer.get(`/find?id=${id}`), { status: 303, location: `/teams/${team.id}/whatsapp/${id}` })
-  const both = await viewer.get('/find?id=wa-1')
-  shows(t, both, id)
-  shows(t, both, second)
+  for (const shared of ['wa-1', asked.get('x-request-id')]) {
+    const both = await viewer.get(`/find?id=${shared}`)
+    shows(t, both, id)
+    shows(t, both, second)
+    const list = await viewer.get(`/teams/${team.id}/whatsapp?id=${shared}`)
+    t.match(list.html, id)
+    t.match(list.html, second)
+  }
 })
 
 t.test('an id of another team’s message is as unknown as one of nobody’s', async (t) => {
