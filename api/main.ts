@@ -95,7 +95,7 @@ async function start(settings: ApiSettings, log: Log) {
       searches: createTurns(1),
     },
     bodies: createBodies(parser),
-    docs: createDocs(V1_ROUTES),
+    docs: createDocs(V1_ROUTES, { publicUrl: settings.PUBLIC_URL ?? null, port: settings.PORT }),
     queue,
     secrets,
     versions,

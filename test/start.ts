@@ -169,6 +169,7 @@ const curl = (url: string, key: string, path: string, body: unknown): string =>
 function greet({ key, email, whatsapp }: Demo, url: string, places: { inbox: string; login: string }): void {
   say('')
   say(`API      ${url}/v1`)
+  say(`docs     ${url}/docs`)
   say(
     process.env.SMTP_URL
       ? 'email    goes to SMTP_URL, not to the sandbox'

@@ -16,6 +16,10 @@ export type About = {
   description?: readonly string[]
   /** What has to be said of a field, by its name: of the body, the query or the path. */
   notes?: Readonly<Record<string, string>>
+  /** The name of its body's schema; of a batch: of an item. */
+  takes?: string
+  /** Whether the Idempotency-Key header is as good as the field of the body. */
+  keyed?: true
   /** An example of the body. */
   example?: Readonly<Record<string, unknown>>
   /** The answers that are no refusal; without a component the body is empty. */

@@ -3,7 +3,7 @@ import type { Code } from '../../db/errors.ts'
 
 type Explained = { meaning: string; remedy: string }
 
-const again = 'Repeat the call after Retry-After seconds, with the same idempotency_key.'
+const again = 'Repeat the call after `Retry-After` seconds, with the same `idempotency_key`.'
 
 export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   bad_request: {
@@ -15,25 +15,25 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Send several batches: 100 emails, 100 WhatsApp messages or 1,000 contacts each.',
   },
   invalid_from: {
-    meaning: 'from is no address.',
-    remedy: 'Write hello@example.com or Acme <hello@example.com>.',
+    meaning: '`from` is no address.',
+    remedy: 'Write `hello@example.com` or `Acme <hello@example.com>`.',
   },
   invalid_headers: {
     meaning: 'A custom header is reserved, malformed or beyond the limits.',
     remedy: 'At most 10 headers, names of letters, digits and hyphens, values of printable ASCII.',
   },
   invalid_reply_to: {
-    meaning: 'reply_to is no address.',
-    remedy: 'Give one address, with or without a name.',
+    meaning: '`reply_to` is no address.',
+    remedy: 'Give one address as a string, with or without a name.',
   },
   invalid_phone: {
-    meaning: 'A number in to is not in E.164 form.',
+    meaning: 'A number in `to` is not in E.164 form.',
     remedy: 'Write the country code and the number, such as +15551234567.',
   },
   invalid_params: {
     meaning:
-      'A slot that the template declares is missing from parameters, or there is a key that it does not know.',
-    remedy: 'Give exactly the slots of the template, such as body:1.',
+      'A slot that the template declares is missing from `parameters`, or there is a key that it does not know.',
+    remedy: 'Give exactly the slots of the template, such as `body:1`.',
   },
   template_disabled: {
     meaning: 'The WhatsApp template is not approved, or was paused or disabled.',
@@ -45,7 +45,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   },
   unauthorized: {
     meaning: 'The credential is missing, malformed, unknown, revoked or expired.',
-    remedy: 'Send Authorization: Bearer and an API key.',
+    remedy: 'Send `Authorization: Bearer` and an API key.',
   },
   quota_exceeded: {
     meaning: 'The allowance of the period, or that of contacts, is reached.',
@@ -56,7 +56,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Create a key with that scope.',
   },
   domain_not_allowed: {
-    meaning: 'The key is bound to another domain than that of from.',
+    meaning: 'The key is bound to another domain than that of `from`.',
     remedy: 'Send from the domain of the key, or use a key without one.',
   },
   contact_not_found: { meaning: 'The team has no contact with that email.', remedy: 'Create it first.' },
@@ -66,11 +66,11 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   },
   method_not_allowed: {
     meaning: 'The path is known, but not with this method.',
-    remedy: 'Use a method of the Allow header.',
+    remedy: 'Use a method of the `Allow` header.',
   },
   contact_exists: {
     meaning: 'A contact with that email exists already. Nothing was changed.',
-    remedy: 'Change it with PATCH, or use the bulk upsert.',
+    remedy: 'Change it with `PATCH`, or use the bulk upsert.',
   },
   contact_suppressed: {
     meaning: 'The contact bounced or complained, and so it cannot be subscribed again by the API.',
@@ -78,18 +78,18 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   },
   payload_too_large: { meaning: 'The body is larger than 10 MiB.', remedy: 'Send smaller batches.' },
   unsupported_media_type: {
-    meaning: 'The body is not application/json in UTF-8, or it is compressed.',
-    remedy: 'Send Content-Type: application/json, uncompressed.',
+    meaning: 'The body is not `application/json` in UTF-8, or it is compressed.',
+    remedy: 'Send `Content-Type: application/json`, uncompressed.',
   },
   from_domain_not_verified: {
     meaning:
-      'The domain of from is not a verified domain of the team. The message tells whether it is pending.',
+      'The domain of `from` is not a verified domain of the team. The message tells whether it is pending.',
     remedy: 'Add the domain, publish its DNS records, have it verified.',
   },
   rate_limited: { meaning: 'The team sends faster than its rate.', remedy: again },
   internal_error: {
     meaning: 'A fault of the service. The message holds the id of the request.',
-    remedy: 'Repeat the call with the same idempotency_key. Should it stay, tell the operator the id.',
+    remedy: 'Repeat the call with the same `idempotency_key`. Should it stay, tell the operator the id.',
   },
   unavailable: {
     meaning: 'The service could not do it in time: its database is away, or too much is under way.',

@@ -3,6 +3,7 @@ import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../db/emails/status.ts'
 import { CODES } from '../../db/errors.ts'
 import { WHATSAPP_LADDER } from '../../db/whatsapp/status.ts'
+import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 const text = { type: 'string' }
@@ -12,6 +13,13 @@ const count = { type: 'integer', minimum: 0 }
 const orNull = ({ type, ...rest }: { type: string }) => ({ type: [type, 'null'], ...rest })
 const list = (items: JsonSchema) => ({ type: 'array', items })
 const map = { type: 'object', additionalProperties: text }
+
+/** What a field means, and a value that it may have. */
+const said = (schema: JsonSchema, description: string, example?: unknown): JsonSchema => ({
+  ...schema,
+  description,
+  ...(example === undefined ? {} : { examples: [example] }),
+})
 
 /** An object with these fields and no others, all of them there but for the optional ones. */
 const record = (fields: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema => ({
@@ -32,78 +40,144 @@ export type Component =
 
 const reference = (name: Component | 'Fault'): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
+const TIERS = list(
+  record(
+    {
+      emails: said(count, 'Emails a month.', 50_000),
+      monthly_cents: said(count, 'The price of a month.', 2_000),
+      annual_cents: said(count, 'The price of a year, where there is one.', 20_000),
+    },
+    ['annual_cents'],
+  ),
+)
+
 const plan = record(
   {
-    key: text,
-    kind: { type: 'string', enum: ['free', 'paid', 'custom'] },
-    name: text,
-    blurb: text,
-    cta: text,
-    featured: { type: 'boolean' },
-    benefits: list(text),
-    email_limit: count,
-    contact_limit: count,
-    domains_limit: count,
-    storage_gb: count,
-    send_rate_per_second: { type: 'number' },
-    tiers: {
-      type: ['array', 'null'],
-      items: record({ emails: count, monthly_cents: count, annual_cents: count }, ['annual_cents']),
-    },
+    key: said(text, 'What the plan is called in calls.', 'pro'),
+    kind: said(
+      { type: 'string', enum: ['free', 'paid', 'custom'] },
+      'Custom plans are sold by talking.',
+      'paid',
+    ),
+    name: said(text, 'Localized.', 'Pro'),
+    blurb: said(text, 'Localized.', 'For products that grow'),
+    cta: said(text, 'The words on its button, localized.', 'Choose Pro'),
+    featured: said({ type: 'boolean' }, 'Whether to put it forward.', true),
+    benefits: said(list(text), 'Localized.', ['25 sending domains']),
+    email_limit: said(count, 'Emails a month; of free plans.', 5_000),
+    contact_limit: said(count, 'Stored contacts; of free plans.', 1_000),
+    domains_limit: said(count, 'Sending domains.', 25),
+    storage_gb: said(count, 'Bytes of attachments, in GB.', 50),
+    send_rate_per_second: said({ type: 'number' }, 'Emails a second.', 10),
+    tiers: said({ ...TIERS, type: ['array', 'null'] }, 'Sizes of a paid plan; null for the others.'),
   },
   ['email_limit', 'contact_limit', 'domains_limit', 'storage_gb', 'send_rate_per_second'],
 )
 
+const EMAIL = record({
+  id: said(uuid, 'The same in every replay.'),
+  team_id: said(uuid, 'The team that sent it.'),
+  domain_id: said(uuid, 'The verified domain of `from`.'),
+  template_id: said(orNull(uuid), 'null for one sent with `html`.', null),
+  from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
+  to_emails: said(list(text), 'The recipients.', ['ana@example.org']),
+  subject: said(text, 'The subject, as given.', 'Your order has shipped'),
+  html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
+  size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
+  tags: said(list(text), 'As given.', ['receipt']),
+  status: said({ type: 'string', enum: EMAIL_LADDER }, 'How far it has come.', 'queued'),
+  idempotency_key: said(orNull(text), 'The key it was stored under, if any.', 'order-1001-shipped'),
+  created_at: said(time, 'When it was accepted.'),
+  requeued_at: said(orNull(time), 'When it was last queued again.', null),
+  provider_message_id: said(orNull(text), 'The provider’s id, once it was handed over.', null),
+  broadcast_id: said(orNull(uuid), 'The broadcast that it is part of.', null),
+  contact_id: said(orNull(uuid), 'The contact, when its only recipient is a stored one.', null),
+  unsubscribe_token: said(orNull(text), 'What its unsubscribe link ends with, when it has a contact.', null),
+  body_text: said(text, 'The plain text; empty when there is none.', ''),
+  headers: said(orNull(map), 'Custom headers, as accepted.', null),
+  reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
+})
+
+const CONTACT = record({
+  id: said(uuid, 'Stays the same whatever else changes.'),
+  email: said(text, 'As it was first given.', 'ana@example.org'),
+  status: said(
+    { type: 'string', enum: CONTACT_STATUSES },
+    '`bounced` and `complained` are set by delivery reports alone.',
+    'subscribed',
+  ),
+  properties: said(map, 'Yours, by name; `{}` when there are none.', { name: 'Ana' }),
+  subscribed_topic_ids: said(list(uuid), 'The topics that it subscribes to.', []),
+  created_at: said(time, 'When it was created.'),
+  updated_at: said(time, 'When it last changed.'),
+})
+
 /** Every schema that an answer refers to. */
 export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
-  Contact: record({
-    id: uuid,
-    email: text,
-    status: { type: 'string', enum: CONTACT_STATUSES },
-    properties: map,
-    subscribed_topic_ids: list(uuid),
-    created_at: time,
-    updated_at: time,
-  }),
-  ContactPage: record({ data: list(reference('Contact')), next_cursor: text }, ['next_cursor']),
-  Email: record({
-    id: uuid,
-    team_id: uuid,
-    domain_id: uuid,
-    template_id: orNull(uuid),
-    from_address: text,
-    to_emails: list(text),
-    subject: text,
-    html: text,
-    size_kb: { type: 'number' },
-    tags: list(text),
-    status: { type: 'string', enum: EMAIL_LADDER },
-    idempotency_key: orNull(text),
-    created_at: time,
-    requeued_at: orNull(time),
-    provider_message_id: orNull(text),
-    broadcast_id: orNull(uuid),
-    contact_id: orNull(uuid),
-    unsubscribe_token: orNull(text),
-    body_text: text,
-    headers: orNull(map),
-    reply_to: text,
-  }),
+  Contact: CONTACT,
+  ContactPage: record(
+    {
+      data: said(list(reference('Contact')), 'The contacts, newest first.'),
+      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
+    },
+    ['next_cursor'],
+  ),
+  Email: EMAIL,
   WhatsappMessages: record({
-    data: list(record({ id: uuid, to: text, status: { type: 'string', enum: WHATSAPP_LADDER } })),
+    data: said(
+      list(
+        record({
+          id: said(uuid, 'The message.'),
+          to: said(text, 'Its only recipient.', '+15555550101'),
+          status: said({ type: 'string', enum: WHATSAPP_LADDER }, 'How far it has come.', 'queued'),
+        }),
+      ),
+      'A message for each number.',
+    ),
   }),
   BatchResult: record({
-    data: list({
-      ...record({ index: count, id: uuid, error: reference('Fault') }, ['id', 'error']),
-      description: 'Either id or error.',
-    }),
+    data: said(
+      list({
+        ...record(
+          {
+            index: said(count, 'The item’s place in the call, from 0.', 0),
+            id: said(uuid, 'There when it was accepted.'),
+            error: reference('Fault'),
+          },
+          ['id', 'error'],
+        ),
+        description: 'Either `id` or `error`.',
+        examples: [{ index: 0, id: EXAMPLE_ID }],
+      }),
+      'An outcome for each item, in the order of the call.',
+    ),
   }),
   Catalog: record({
-    free_allowances: record({ emails: count, contacts: count }),
-    overage_per_1000_cents: orNull(count),
-    plans: list(plan),
-    contacts_tiers: list(record({ contacts: count, monthly_cents: count })),
+    free_allowances: said(
+      record({
+        emails: said(count, 'Emails a month.', 5_000),
+        contacts: said(count, 'Stored contacts.', 1_000),
+      }),
+      'What the free plan includes.',
+    ),
+    overage_per_1000_cents: said(orNull(count), 'The price of 1,000 more emails, where a plan has one.', 90),
+    plans: said(list(plan), 'In the order of the catalog.'),
+    contacts_tiers: said(
+      list(
+        record({
+          contacts: said(count, 'Stored contacts.', 10_000),
+          monthly_cents: said(count, 'The price of a month.', 1_500),
+        }),
+      ),
+      'Sizes of marketing contacts, for paid plans.',
+    ),
   }),
-  Fault: record({ code: { type: 'string', enum: CODES }, message: text }),
+  Fault: said(
+    record({
+      code: said({ type: 'string', enum: CODES }, 'For programs: explained at /docs#codes.', 'bad_request'),
+      message: said(text, 'For people: it names the field, and what it must be.', 'subject is required'),
+    }),
+    'Why a call, or an item of it, was refused.',
+  ),
   Failure: record({ error: reference('Fault') }),
 }

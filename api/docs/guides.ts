@@ -1,6 +1,12 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
-export type Guide = { id: string; title: string; html: string }
+import { BATCH_SAMPLES, type Sample } from './samples.ts'
+
+/** Code samples stand at the end of a guide. */
+export type Guide = { id: string; title: string; html: string; samples?: readonly Sample[] }
+
+/** Stands in a guide for where the service is. */
+export const HOME = '{{home}}'
 
 /** A listing; what is in it is HTML already. */
 const code = (text: string): string => `<pre tabindex="0"><code>${text.trim()}</code></pre>`
@@ -18,7 +24,7 @@ export const GUIDES: readonly Guide[] = [
     html: `<p>You need an API key with the scope <code>emails:send</code> and a verified sending domain. <code>npm start</code>
 makes both for trying things out (its domain is <code>demo.test</code>) and prints a call to paste.</p>
 ${code(`
-export HELIOGRAPH_URL=http://localhost:3000
+export HELIOGRAPH_URL=${HOME}
 export HELIOGRAPH_KEY=hg_…
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
@@ -26,7 +32,7 @@ curl "$HELIOGRAPH_URL/v1/emails" \\
   -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"subject":"Hello","html":"&lt;p&gt;Hello&lt;/p&gt;"}'
 `)}
 <p>A <code>201</code> means that the email is stored and will be delivered, whatever happens to any process. What became of
-it is in the dashboard.</p>`,
+it is in the <a href="/dashboard">dashboard</a>. Below, every call is shown in Node.js and Python as well.</p>`,
   },
   {
     id: 'retries',
@@ -46,29 +52,10 @@ next time: change the call instead.</p>`,
 ones. It answers <code>200</code> with an item for each of yours, in order: an <code>id</code>, or an <code>error</code> with
 the same codes as a single call. An item that fails leaves the others alone.</p>
 <p>To send a batch with retries, give each item a key of its own, then send again only the items that came back as
-<a href="#rate_limited"><code>rate_limited</code></a>, and the whole call when there was no answer:</p>
-${code(`
-let left = emails                       // each with its own idempotency_key
-while (left.length &gt; 0) {
-  const answer = await fetch(url + '/v1/emails/batch', {
-    method: 'POST',
-    headers: { Authorization: 'Bearer ' + key, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ emails: left }),
-  }).catch(() =&gt; null)
-  if (answer?.ok) {
-    const { data } = await answer.json()
-    for (const { index, error } of data)
-      if (error &amp;&amp; error.code !== 'rate_limited') console.error(left[index].to, error.message)
-    left = data.filter(({ error }) =&gt; error?.code === 'rate_limited').map(({ index }) =&gt; left[index])
-  } else if (answer &amp;&amp; answer.status !== 429 &amp;&amp; answer.status &lt; 500) {
-    throw new Error(await answer.text())  // it would be refused again
-  }
-  const wait = Number(answer?.headers.get('Retry-After') ?? 1)
-  if (left.length &gt; 0) await new Promise((resolve) =&gt; setTimeout(resolve, wait * 1000))
-}
-`)}
+<a href="#rate_limited"><code>rate_limited</code></a>, and the whole call when there was no answer.</p>
 <p>A batch that would not fit the allowance is refused as a whole with <a href="#quota_exceeded"><code>402</code></a>: then
 nothing of it is sent.</p>`,
+    samples: BATCH_SAMPLES,
   },
   {
     id: 'templates',
@@ -78,7 +65,52 @@ nothing of it is sent.</p>`,
 over <code>html</code>. A changed template is a new version: emails that were sent keep theirs. The slot
 <code>{{unsubscribe_url}}</code> is filled for an email to one stored contact.</p>
 <p>WhatsApp templates are those that the provider approved. Their slots are named by place: <code>body:1</code>,
-<code>header:1</code>, <code>url:1</code>. Every declared slot is required, and no other is taken.</p>`,
+<code>header:1</code>, <code>url:1</code>. Every declared slot is required, and no other is taken. A template with named
+parameters, or with media, is <a href="#template_unsupported"><code>template_unsupported</code></a>.</p>`,
+  },
+  {
+    id: 'one-time-passwords',
+    title: 'One-time passwords by WhatsApp',
+    html: `<p>Have a template of the category <em>authentication</em> approved, with a button that copies the code. The provider
+gives that button a dynamic URL, so the template declares two slots, and the code goes into both: <code>body:1</code> is
+what the recipient reads, <code>url:1</code> what the button copies.</p>
+${code(`
+curl "$HELIOGRAPH_URL/v1/whatsapp/messages" \\
+  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"template_id":"…","to":["+15555550101"],"parameters":{"body:1":"493017","url:1":"493017"},"idempotency_key":"login-7f3a"}'
+`)}
+<p>The provider takes codes of at most 15 characters. Give each attempt to sign in an <code>idempotency_key</code> of its own,
+so that a repeated call does not send the code twice, and let the code expire in your own program.</p>`,
+  },
+  {
+    id: 'headers',
+    title: 'Headers of answers',
+    html: table(
+      ['Header', 'On', 'What it says'],
+      [
+        [
+          '<code>X-Request-Id</code>',
+          'every answer',
+          'The id of the request: yours, if you sent a sane one.',
+        ],
+        [
+          '<code>RateLimit-Policy</code>',
+          'sends of email that counted',
+          'The send rate: <code>"sends";q=50;w=5</code> is 50 sends in 5 seconds.',
+        ],
+        [
+          '<code>RateLimit</code>',
+          'sends of email that counted',
+          'Where you stand: <code>"sends";r=49;t=1</code> is 49 left, all of them back in 1 second.',
+        ],
+        [
+          '<code>Retry-After</code>',
+          '<a href="#rate_limited"><code>429</code></a>, <a href="#unavailable"><code>503</code></a>',
+          'Seconds to wait before the same call again.',
+        ],
+      ],
+    ),
   },
   {
     id: 'provider-webhooks',

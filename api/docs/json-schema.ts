@@ -58,6 +58,6 @@ export function objectSchemaOf(
     type: 'object',
     properties: Object.fromEntries(fields.map(({ name, schema }) => [name, schema])),
     ...(required.length > 0 ? { required } : {}),
-    ...(eitherOf ? { anyOf: eitherOf.map((name) => ({ required: [name] })) } : {}),
+    ...(eitherOf ? { anyOf: eitherOf.map((name) => ({ title: `with ${name}`, required: [name] })) } : {}),
   }
 }

@@ -6,11 +6,19 @@
 import type { Code } from '../../db/errors.ts'
 import { STATUS } from '../errors.ts'
 import type { Route } from '../route.ts'
+import type { Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
+import { exampleOf } from './example.ts'
 import { fieldsOf, type JsonSchema, objectSchemaOf } from './json-schema.ts'
 
-export type OpenApi = ReturnType<typeof openApi>
+/** The groups of operations, in the order of the page. */
+export const GROUPS: Readonly<Record<Group, string>> = {
+  Emails: 'Transactional email, one at a time or in batches of 100.',
+  WhatsApp: 'Messages from templates that the provider has approved.',
+  Contacts: 'Who a team writes to, keyed by email address, with topics and properties.',
+  Plans: 'What may be bought: the public catalog.',
+}
 
 /** What every route of its kind may answer, beside its own refusals. */
 export function refusalsOf(route: Route): Code[] {
@@ -28,31 +36,54 @@ export function refusalsOf(route: Route): Code[] {
   return [...new Set([...own, ...inherent.filter((code) => code !== false)])]
 }
 
+const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
 const json = (name: Component) => ({
-  'application/json': { schema: { $ref: `#/components/schemas/${name}` } },
+  'application/json': { schema: reference(name), example: exampleOf(COMPONENTS[name], COMPONENTS) },
 })
 
 const HEADERS = {
   'X-Request-Id': {
     description:
       'The id of this request, in our log and on what it stored. Your own comes back when it is sane.',
-    schema: { type: 'string' },
+    schema: { type: 'string', examples: ['0b6f3f4e-6c1d-4a55-9a58-5f0e2f1c7a10'] },
   },
 }
 
 const RATE = {
   'RateLimit-Policy': {
-    description: 'The send rate: q sends in w seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+    description: 'The send rate: `q` sends in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
     schema: { type: 'string', examples: ['"sends";q=50;w=5'] },
   },
   RateLimit: {
-    description: 'r sends are left; t seconds until all are. Only where the send counted.',
+    description: '`r` sends are left; `t` seconds until all are. Only where the send counted.',
     schema: { type: 'string', examples: ['"sends";r=49;t=1'] },
   },
 }
 
 const RETRY_AFTER = {
-  'Retry-After': { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
+  'Retry-After': {
+    description: 'Seconds to wait before the next try.',
+    schema: { type: 'integer', examples: [1] },
+  },
+}
+
+/** The headers of an answer, by name, with what each says. */
+export const headersOf = (
+  { about }: Pick<Route, 'about'>,
+  status: number,
+): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
+  ...HEADERS,
+  ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
+  ...(about?.rated && (status < 300 || status === 429) ? RATE : {}),
+})
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'As good as `idempotency_key` in the body. Both and different: `bad_request`.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' },
 }
 
 /** The refusals of a route by status, each with its codes. */
@@ -62,22 +93,18 @@ function failures(route: Route) {
     String(status),
     {
       description: codes.map((code) => `\`${code}\`: ${EXPLAINED[code].meaning}`).join('\n\n'),
-      headers: {
-        ...HEADERS,
-        ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
-        ...(status === 429 ? RATE : {}),
-      },
+      headers: headersOf(route, status),
       content: json('Failure'),
     },
   ])
 }
 
-const answers = ({ about }: Route) =>
-  Object.entries(about?.answers ?? {}).map(([status, { when, body }]) => [
+const answers = (route: Route) =>
+  Object.entries(route.about?.answers ?? {}).map(([status, { when, body }]) => [
     status,
     {
       description: when,
-      headers: { ...HEADERS, ...(about?.rated ? RATE : {}) },
+      headers: headersOf(route, Number(status)),
       ...(body ? { content: json(body) } : {}),
     },
   ])
@@ -97,41 +124,46 @@ function parameters({ path, query, about }: Route) {
     required,
     schema,
   }))
-  return [...inPath, ...inQuery]
+  return [...inPath, ...inQuery, ...(about?.keyed ? [IDEMPOTENCY_KEY] : [])]
 }
 
-/** The schema of a route's body: of one object, or of a batch of them. */
-function bodySchema({ body, about }: Route): JsonSchema | null {
-  if (!body) return null
-  const one = objectSchemaOf(body.schema, about?.notes ?? {})
+/** The schemas of what a route's body is, by name: of one object, and of a batch of them. */
+function bodySchemas({ body, about }: Route): Record<string, JsonSchema> {
+  if (!body) return {}
+  const { takes, notes = {}, id } = about ?? {}
+  if (takes === undefined) throw new Error(`the body of ${id} has no name`)
+  const one = { [takes]: objectSchemaOf(body.schema, notes) }
   if (!body.batch) return one
   const { field, most } = body.batch
-  return {
-    type: 'object',
-    properties: { [field]: { type: 'array', maxItems: most, items: one } },
-    required: [field],
-  }
+  const items = { type: 'array', maxItems: most, items: reference(takes) }
+  return { ...one, [`${takes}Batch`]: { type: 'object', properties: { [field]: items }, required: [field] } }
+}
+
+/** Who may call it, in a sentence. */
+export function whoMayCall({ access }: Route): string {
+  if (access === 'public') return 'Needs no credentials.'
+  const who = access.kinds.includes('session') ? 'an API key or a session token' : 'an API key'
+  return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who}, of any scope.`
 }
 
 function operation(route: Route) {
   const { access, about } = route
   if (!about) throw new Error(`${route.method} ${route.path} says nothing about itself`)
-  const schema = bodySchema(route)
-  const scope = access === 'public' ? null : access.scope
+  // The last is the whole body.
+  const body = Object.keys(bodySchemas(route)).at(-1)
   const sessions = access !== 'public' && access.kinds.includes('session')
   return {
     operationId: about.id,
     tags: [about.group],
     summary: about.summary,
-    description: (about.description ?? []).join('\n\n'),
-    security:
-      access === 'public' ? [] : [{ apiKey: scope ? [scope] : [] }, ...(sessions ? [{ session: [] }] : [])],
+    description: [...(about.description ?? []), whoMayCall(route)].join('\n\n'),
+    security: access === 'public' ? [] : [{ apiKey: [] }, ...(sessions ? [{ session: [] }] : [])],
     parameters: parameters(route),
-    ...(schema
+    ...(body
       ? {
           requestBody: {
             required: true,
-            content: { 'application/json': { schema, example: about.example } },
+            content: { 'application/json': { schema: reference(body), example: about.example } },
           },
         }
       : {}),
@@ -144,8 +176,8 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 /** The path as OpenAPI writes it. */
 export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
-/** The whole document. */
-export function openApi(routes: readonly Route[]) {
+/** The whole document. @param home where the service is; null: where the document is. */
+export function openApi(routes: readonly Route[], home: string | null = null) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {}
   for (const route of routes) {
     const path = templated(route.path)
@@ -157,14 +189,15 @@ export function openApi(routes: readonly Route[]) {
       title: 'Heliograph',
       version: '1',
       license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'The operator of this service' },
       description:
         'Contacts, transactional email and WhatsApp templates. `null` for an optional field is as good as leaving it out; fields that are not named here are ignored.',
     },
-    servers: [{ url: '/' }],
-    tags: ['Emails', 'WhatsApp', 'Contacts', 'Plans'].map((name) => ({ name })),
+    servers: [{ url: home?.replace(/\/$/, '') ?? '/' }],
+    tags: Object.entries(GROUPS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      schemas: COMPONENTS,
+      schemas: { ...COMPONENTS, ...Object.assign({}, ...routes.map(bodySchemas)) },
       securitySchemes: {
         apiKey: bearer('An API key, such as hg_…'),
         session: bearer('A session token, such as hgs_…'),

@@ -3,28 +3,52 @@
  * the same routes as the API's description. Pure; needs no script.
  */
 import { createHash } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
 import { escapeHtml } from '../../db/text/slots.ts'
 import { STATUS } from '../errors.ts'
 import type { Route } from '../route.ts'
-import type { Group } from './about.ts'
+import type { About } from './about.ts'
 import { EXPLAINED } from './codes.ts'
-import { GUIDES } from './guides.ts'
+import { COMPONENTS } from './components.ts'
+import { exampleOf } from './example.ts'
+import { GUIDES, HOME } from './guides.ts'
 import { fieldsOf, type JsonSchema } from './json-schema.ts'
-import { refusalsOf } from './openapi.ts'
+import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
+import { type Sample, samplesOf } from './samples.ts'
 import { STYLE } from './style.ts'
 
-const GROUPS: readonly Group[] = ['Emails', 'WhatsApp', 'Contacts', 'Plans']
+type Outcome = About['answers'][number]
 
 const all = (parts: readonly string[]): string => parts.join('\n')
 
+/** Words with `code` in them. */
+const inline = (words: string): string =>
+  words
+    .split('`')
+    .map((part, index) => (index % 2 === 1 ? `<code>${escapeHtml(part)}</code>` : escapeHtml(part)))
+    .join('')
+
+const listing = (text: string): string => `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`
+
 const link = (id: string, text: string): string => `<a href="#${id}">${text}</a>`
 
+const nameOf = ($ref: string): string => $ref.split('/').at(-1) ?? ''
+
 /** A type in a few words, such as `array of string`. */
-function typeOf({ type, format, items, additionalProperties }: JsonSchema): string {
+function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema): string {
   if (type === 'array') return `array of ${typeOf(items as JsonSchema)}`
+  if (typeof $ref === 'string') return nameOf($ref)
   if (additionalProperties) return 'map of strings'
-  return String(format ?? type)
+  return [type].flat().includes('null') ? `${format ?? [type].flat()[0]} or null` : String(format ?? type)
 }
+
+/** The fields of a component, as those of a body. */
+const fieldsOfAnswer = ({ properties, required }: JsonSchema): ReturnType<typeof fieldsOf> =>
+  Object.entries(properties as Record<string, JsonSchema>).map(([name, schema]) => ({
+    name,
+    required: (required as string[]).includes(name),
+    schema,
+  }))
 
 /** The bounds of a type in a few words. */
 function boundsOf(schema: JsonSchema): string {
@@ -48,10 +72,7 @@ function fieldTable(title: string, fields: ReturnType<typeof fieldsOf>): string 
   const rows = fields.map(({ name, required, schema }) => {
     const { description = '' } = schema
     const bounds = boundsOf(schema)
-    const note = [
-      escapeHtml(String(description)),
-      bounds && `<span class="soft">${escapeHtml(bounds)}</span>`,
-    ]
+    const note = [inline(String(description)), bounds && `<span class="soft">${escapeHtml(bounds)}</span>`]
     const needed = required ? ' <span class="soft">required</span>' : ''
     return `<tr><td><code>${name}</code>${needed}</td><td>${typeOf(schema)}</td><td>${note.filter(Boolean).join('<br>')}</td></tr>`
   })
@@ -59,24 +80,38 @@ function fieldTable(title: string, fields: ReturnType<typeof fieldsOf>): string 
   return `<h4>${title}</h4><div class="wide" tabindex="0"><table>${head}<tbody>${all(rows)}</tbody></table></div>`
 }
 
-/** A call to paste. */
-function curl({ method, path, access, about }: Route): string {
-  const asked = path.replace(':email', 'ana@example.org')
-  const lines = [
-    `curl ${method === 'GET' || about?.example ? '' : `-X ${method} `}"$HELIOGRAPH_URL${asked}"`,
-    ...(method === 'PATCH' ? ['-X PATCH'] : []),
-    ...(access === 'public' ? [] : ['-H "Authorization: Bearer $HELIOGRAPH_KEY"']),
-    ...(about?.example
-      ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(about.example, null, 2)}'`]
-      : []),
-  ]
-  return `<pre tabindex="0"><code>${escapeHtml(lines.join(' \\\n  '))}</code></pre>`
+/** Calls to paste: the first stands open, the others unfold. */
+function calls([first, ...others]: readonly Sample[]): string {
+  const folded = others.map(
+    ({ title, text }) => `<details><summary>${title}</summary>${listing(text)}</details>`,
+  )
+  return listing(first?.text ?? '') + folded.join('')
 }
 
-function whoMayCall({ access }: Route): string {
-  if (access === 'public') return 'No credentials.'
-  const who = access.kinds.includes('session') ? 'An API key or a session token' : 'An API key'
-  return access.scope ? `${who}, scope <code>${access.scope}</code>.` : `${who}, any scope.`
+/** A listing under the name of its language. */
+const named = ({ title, text }: Sample): string => `<h4>${title}</h4>${listing(text)}`
+
+/** An answer as it comes over the wire. */
+function wire(route: Route): string {
+  const outcomes: Readonly<Record<string, Outcome>> = route.about?.answers ?? {}
+  // Integers are keys in ascending order: a replay would come first.
+  const status = '201' in outcomes ? '201' : (Object.keys(outcomes)[0] ?? '')
+  const body = outcomes[status]?.body
+  const headers = Object.entries(headersOf(route, Number(status))).map(
+    ([name, { schema }]) => `${name}: ${exampleOf(schema, COMPONENTS)}`,
+  )
+  const example = body && JSON.stringify(exampleOf(COMPONENTS[body], COMPONENTS), null, 2)
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...headers, ...(example ? ['', example] : [])]
+  return listing(lines.join('\n'))
+}
+
+/** What answers hold, field by field; those that only wrap others are shown where they are answered. */
+function objects(): string {
+  const shown = Object.entries(COMPONENTS).map(([name, schema]) => {
+    const fields = fieldsOfAnswer(schema)
+    return `<section><h3 id="${name}">${name}</h3>${fieldTable('Fields', fields)}</section>`
+  })
+  return `<h2>Objects</h2>${all(shown)}`
 }
 
 function operation(route: Route): string {
@@ -86,20 +121,22 @@ function operation(route: Route): string {
   const inBatch = body?.batch
     ? `Each of <code>${body.batch.field}</code> (at most ${body.batch.most})`
     : 'Body'
-  const answers = Object.entries(about.answers).map(
-    ([status, { when }]) => `<tr><td>${status}</td><td>${escapeHtml(when)}</td></tr>`,
+  const answers = Object.entries<Outcome>(about.answers).map(
+    ([status, { when, body: shape }]) =>
+      `<tr><td>${status}</td><td>${inline(when)}${shape ? ` ${link(shape, shape)}` : ''}</td></tr>`,
   )
   const refusals = refusalsOf(route)
     .toSorted((one, other) => STATUS[one] - STATUS[other])
     .map((code) => link(code, `<code>${STATUS[code]} ${code}</code>`))
   return `<section>
 <h3 id="${about.id}"><span class="verb ${method}">${method}</span><code>${path}</code></h3>
-<p>${escapeHtml(about.summary)}. ${(about.description ?? []).map(escapeHtml).join(' ')}</p>
-<p class="soft">${whoMayCall(route)}</p>
-${curl(route)}
+<p>${escapeHtml(about.summary)}. ${(about.description ?? []).map(inline).join(' ')}</p>
+<p class="soft">${inline(whoMayCall(route))}</p>
+${calls(samplesOf(route))}
 ${fieldTable('Query', query ? fieldsOf(query.schema, notes) : [])}
 ${fieldTable(inBatch, body ? fieldsOf(body.schema, notes) : [])}
 <h4>Answers</h4><table><tbody>${all(answers)}</tbody></table>
+${wire(route)}
 <h4>Refusals</h4><p>${refusals.join(' · ')}</p>
 </section>`
 }
@@ -107,18 +144,19 @@ ${fieldTable(inBatch, body ? fieldsOf(body.schema, notes) : [])}
 function codes(): string {
   const entries = Object.entries(EXPLAINED).map(
     ([code, { meaning, remedy }]) =>
-      `<div id="${code}"><dt><code>${STATUS[code as keyof typeof STATUS]} ${code}</code></dt><dd>${escapeHtml(meaning)} ${escapeHtml(remedy)}</dd></div>`,
+      `<div id="${code}"><dt><code>${STATUS[code as keyof typeof STATUS]} ${code}</code></dt><dd>${inline(meaning)} ${inline(remedy)}</dd></div>`,
   )
   return `<h2 id="codes">Codes</h2><dl class="codes">${all(entries)}</dl>`
 }
 
 function nav(routes: readonly Route[]): string {
-  const groups = GROUPS.map((group) => {
+  const groups = Object.keys(GROUPS).map((group) => {
     const own = routes.filter(({ about }) => about?.group === group)
     return `<strong>${group}</strong>${all(own.map(({ about }) => (about ? link(about.id, escapeHtml(about.summary)) : '')))}`
   })
   const guides = GUIDES.map(({ id, title }) => link(id, title))
-  return `<nav aria-label="Contents"><strong>Guides</strong>${all(guides)}${all(groups)}<strong>Reference</strong>${link('codes', 'Codes')}<a href="/openapi.json">openapi.json</a></nav>`
+  const objects = Object.keys(COMPONENTS).map((name) => link(name, name))
+  return `<nav aria-label="Contents"><strong>Guides</strong>${all(guides)}${all(groups)}<strong>Objects</strong>${all(objects)}<strong>Reference</strong>${link('codes', 'Codes')}<a href="/openapi.json">openapi.json</a></nav>`
 }
 
 /** What the page may do: nothing but show itself in its own style. */
@@ -128,13 +166,16 @@ export function policy(): string {
   return `default-src 'none'; style-src 'sha256-${style}'; ${rest}`
 }
 
-/** The whole page. */
-export function documentation(routes: readonly Route[]): string {
-  const groups = GROUPS.map((group) => {
+/** The whole page. @param home where the service is, for the calls to paste. */
+export function documentation(routes: readonly Route[], home: string): string {
+  const groups = Object.entries(GROUPS).map(([group, words]) => {
     const own = routes.filter(({ about }) => about?.group === group)
-    return `<h2>${group}</h2>${all(own.map(operation))}`
+    return `<h2>${group}</h2><p>${words}</p>${all(own.map(operation))}`
   })
-  const guides = GUIDES.map(({ id, title, html }) => `<section><h3 id="${id}">${title}</h3>${html}</section>`)
+  const guides = GUIDES.map(
+    ({ id, title, html, samples = [] }) =>
+      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME, escapeHtml(home))}${samples.map(named).join('')}</section>`,
+  )
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -155,6 +196,7 @@ ${nav(routes)}
 <h2>Guides</h2>
 ${all(guides)}
 ${all(groups)}
+${objects()}
 ${codes()}
 </main>
 </div>

@@ -1,5 +1,5 @@
 /**
- * GET /openapi.json and GET /docs: the API, described for programs and for people.
+ * GET /openapi.json and GET /docs: the API, described for programs and for people; GET / leads there.
  * Promises: public, no team's data; drawn once in a process, then the same bytes with an ETag.
  */
 import { createHash } from 'node:crypto'
@@ -25,13 +25,16 @@ function once(draw: () => string, headers: Record<string, string>): () => Drawn 
   }
 }
 
+/** Where the service is: its PUBLIC_URL, if it has one, and the port that it listens on. */
+type Place = { publicUrl: string | null; port: number }
+
 /** Makes a process's descriptions of these routes. */
-export const createDocs = (routes: readonly Route[]): Docs => ({
-  openapi: once(() => JSON.stringify(openApi(routes)), {
+export const createDocs = (routes: readonly Route[], { publicUrl, port }: Place): Docs => ({
+  openapi: once(() => JSON.stringify(openApi(routes, publicUrl)), {
     'Content-Type': 'application/json; charset=utf-8',
     'Access-Control-Allow-Origin': '*',
   }),
-  page: once(() => documentation(routes), {
+  page: once(() => documentation(routes, publicUrl?.replace(/\/$/, '') ?? `http://localhost:${port}`), {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': policy(),
     'Referrer-Policy': 'no-referrer',
@@ -45,7 +48,26 @@ function unlessKnown({ headers: asked }: Request, { body, headers }: Drawn): Ans
   return known ? { status: 304, headers } : { status: 200, body, headers }
 }
 
+const PLACES = { api: '/v1', docs: '/docs', openapi: '/openapi.json', dashboard: '/dashboard' }
+
 export const docsRoutes: readonly PublicRoute[] = [
+  publicRoute({
+    method: 'GET',
+    path: '/',
+    access: 'public',
+    // Browsers name text/html; programs take anything.
+    async handle({ headers }, { dashboard }) {
+      const isBrowser = headers.accept?.includes('text/html') ?? false
+      const { dashboard: pages, ...places } = PLACES
+      if (isBrowser) {
+        const type = { 'Content-Type': 'text/html; charset=utf-8' }
+        const body = `<a href="${PLACES.docs}">${PLACES.docs}</a>\n`
+        return { status: 302, body, headers: { ...type, Location: PLACES.docs, Vary: 'Accept' } }
+      }
+      const body = { name: 'Heliograph', ...places, ...(dashboard ? { dashboard: pages } : {}) }
+      return { status: 200, body, headers: { Vary: 'Accept' } }
+    },
+  }),
   publicRoute({
     method: 'GET',
     path: '/openapi.json',

@@ -24,6 +24,7 @@ p { margin: .6rem 0; max-width: 46rem }
 code { font: .875em/1.5 ui-monospace, SFMono-Regular, Menlo, monospace; overflow-wrap: anywhere }
 pre { margin: .75rem 0; padding: 1rem; overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem }
 pre code { overflow-wrap: normal }
+summary { cursor: pointer; color: var(--link); font-size: .875rem }
 .wide { overflow-x: auto; margin: .75rem 0 }
 table { border-collapse: collapse; width: 100%; font-size: .925rem }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: .8rem }

@@ -5,16 +5,16 @@ const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
 const SEND = {
   idempotency_key:
-    'A replay answers the original row and costs nothing. The Idempotency-Key header counts as well.',
-  template_id: 'A template of the dashboard; it wins over html.',
+    'A replay answers the original row and costs nothing. For a single send, the `Idempotency-Key` header counts as well.',
+  template_id: 'A template of the dashboard; it wins over `html`.',
 } as const
 
 const EMAIL_NOTES = {
   ...SEND,
-  from: 'hello@example.com or Acme <hello@example.com>; its domain must be a verified one of the team.',
+  from: '`hello@example.com` or `Acme <hello@example.com>`; its domain must be a verified one of the team.',
   to: 'All of them share one message; each may have a name.',
   html: 'Sent as given.',
-  variables: 'Fill the {{name}} slots of the template, HTML-escaped. Surplus ones are ignored.',
+  variables: 'Fill the `{{name}}` slots of the template, HTML-escaped. Surplus ones are ignored.',
   text: 'The plain-text alternative; it wins over the template’s.',
   headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
   reply_to: 'Reduced to its bare address.',
@@ -37,7 +37,7 @@ const MESSAGE_NOTES = {
   ...SEND,
   template_id: 'A template of the dashboard, approved by the provider.',
   to: 'Numbers in E.164 form; separators are stripped, and each number gets a message of its own.',
-  parameters: 'Every slot that the template declares, such as body:1, and no other.',
+  parameters: 'Every slot that the template declares, such as `body:1`, and no other.',
 }
 
 const MESSAGE_REFUSALS = [
@@ -67,7 +67,9 @@ export const ABOUT = {
     id: 'sendEmail',
     group: 'Emails',
     summary: 'Send one email',
-    description: ['Stores the email and queues it for delivery. Either html or template_id is required.'],
+    takes: 'NewEmail',
+    keyed: true,
+    description: ['Stores the email and queues it for delivery. Either `html` or `template_id` is required.'],
     notes: EMAIL_NOTES,
     example: { ...ANEMAIL, idempotency_key: 'order-1001-shipped' },
     answers: {
@@ -81,6 +83,7 @@ export const ABOUT = {
     id: 'sendEmails',
     group: 'Emails',
     summary: 'Send up to 100 emails',
+    takes: 'NewEmail',
     description: [
       'Each item is judged by itself, but for the allowance: when the new emails would not all fit, nothing is sent.',
     ],
@@ -99,6 +102,9 @@ export const ABOUT = {
     id: 'sendWhatsapp',
     group: 'WhatsApp',
     summary: 'Send a template message to 1 to 50 numbers',
+    description: ['Stores a message for each number and queues them for delivery: all of them, or none.'],
+    takes: 'NewWhatsappMessage',
+    keyed: true,
     notes: MESSAGE_NOTES,
     example: { ...AMESSAGE, idempotency_key: 'order-1001-shipped' },
     answers: {
@@ -114,6 +120,7 @@ export const ABOUT = {
     id: 'sendWhatsapps',
     group: 'WhatsApp',
     summary: 'Send up to 100 template messages',
+    takes: 'NewWhatsappMessage',
     description: ['The id of an item is that of its first message.'],
     notes: MESSAGE_NOTES,
     example: { messages: [AMESSAGE] },
@@ -124,6 +131,7 @@ export const ABOUT = {
     id: 'createContact',
     group: 'Contacts',
     summary: 'Create a contact',
+    takes: 'NewContact',
     notes: CONTACT_NOTES,
     example: { ...EMAIL, properties: { name: 'Ana' } },
     answers: { 201: { when: 'Created, subscribed.', body: 'Contact' } },
@@ -135,10 +143,10 @@ export const ABOUT = {
     summary: 'List contacts, newest first',
     notes: {
       limit: 'The size of a page; 20 when left out.',
-      cursor: 'next_cursor of the page before.',
+      cursor: '`next_cursor` of the page before.',
       email: 'A part of the email, whatever its case.',
     },
-    answers: { 200: { when: 'A page; next_cursor is there while more follow.', body: 'ContactPage' } },
+    answers: { 200: { when: 'A page; `next_cursor` is there while more follow.', body: 'ContactPage' } },
     refusals: [],
   },
   getContact: {
@@ -152,6 +160,7 @@ export const ABOUT = {
     id: 'changeContact',
     group: 'Contacts',
     summary: 'Change a contact',
+    takes: 'ContactChange',
     notes: { properties: 'Replace the whole map.', topic_ids: 'Replace the topics.' },
     example: { properties: { name: 'Ana', city: 'Lisbon' } },
     answers: { 200: { when: 'The contact as it is now.', body: 'Contact' } },
@@ -168,8 +177,9 @@ export const ABOUT = {
     id: 'upsertContacts',
     group: 'Contacts',
     summary: 'Create or change up to 1,000 contacts',
+    takes: 'ContactUpsert',
     description: [
-      'Keyed on email. Of contacts that exist only properties are written. Items that do not fit the allowance come back as quota_exceeded.',
+      'Keyed on email. Of contacts that exist only properties are written. Items that do not fit the allowance come back as `quota_exceeded`.',
     ],
     notes: { properties: 'Replace the whole map when given.' },
     example: { contacts: [{ ...EMAIL, properties: { name: 'Ana' } }, { email: 'ben@example.org' }] },
@@ -194,6 +204,7 @@ export const ABOUT = {
     id: 'unsubscribeEmail',
     group: 'Contacts',
     summary: 'Unsubscribe an address in one call',
+    takes: 'Unsubscription',
     notes: { topic_ids: 'Leave these topics only; the status stays.' },
     example: EMAIL,
     answers: { 204: { when: 'Unsubscribed.' } },
@@ -203,10 +214,10 @@ export const ABOUT = {
     id: 'listPlans',
     group: 'Plans',
     summary: 'Read the catalog of plans',
-    notes: { locale: 'en or fr; en for any other.' },
+    notes: { locale: '`en` or `fr`; `en` for any other.' },
     answers: {
       200: { when: 'The catalog, cached for a minute.', body: 'Catalog' },
-      304: { when: 'Not changed since the ETag that If-None-Match names.' },
+      304: { when: 'Not changed since the ETag that `If-None-Match` names.' },
     },
     refusals: [],
   },

@@ -35,11 +35,14 @@ import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
 
+/** Clients of others send objects with a name and a value. */
+const A_TAG = '${path} must be a string, such as "receipt"'
+
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({
   from: text().required('${path} is required'),
   to: array(mailbox().required('${path} must be an email address'))
-    .typeError('${path} must be an array of email addresses')
+    .typeError('${path} must be an array of email addresses, such as ["ana@example.org"]')
     .required('${path} is required')
     .min(1, '${path} must have at least 1 recipient')
     .max(50, '${path} must have at most 50 recipients'),
@@ -51,8 +54,8 @@ const sendSchema = object({
   variables: stringMap(MOST_VARIABLES),
   text: bytes(LARGEST_PART),
   headers: stringMap(),
-  reply_to: text(),
-  tags: array(text({ max: 128 }).defined('${path} must be a string').nonNullable('${path} must be a string'))
+  reply_to: text().typeError('${path} must be a string with one address'),
+  tags: array(text({ max: 128 }).typeError(A_TAG).defined(A_TAG).nonNullable(A_TAG))
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
   idempotency_key: idempotencyKey(),
@@ -61,7 +64,10 @@ const sendSchema = object({
   attachments: unsupported(),
   scheduled_at: unsupported(),
   send_at: unsupported(),
-}).meta({ eitherOf: ['html', 'template_id'] } satisfies EitherOf)
+}).meta({
+  eitherOf: ['html', 'template_id'],
+  insufficient: { text: 'text alone is not enough: it is sent beside html' },
+} satisfies EitherOf)
 
 type SendBody = InferType<typeof sendSchema>
 

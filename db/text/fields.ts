@@ -21,8 +21,22 @@ const listed = (names: readonly string[]): string => {
   return names.length === 1 ? `${last} is` : `${names.slice(0, -1).join(', ')} and ${last} are`
 }
 
-/** Of a schema's `meta`: one of these fields has to be there, and not empty. */
-export type EitherOf = { eitherOf: readonly string[] }
+/**
+ * Of a schema's `meta`: one of these fields has to be there, and not empty. `insufficient`: what to say to one who gave
+ * another field for them.
+ */
+export type EitherOf = { eitherOf: readonly string[]; insufficient?: Readonly<Record<string, string>> }
+
+/** What another field that was given cannot do for those that are missing, as more words; '' for nothing. */
+function insufficiencyOf<T extends AnyObject>(
+  schema: ObjectSchema<T>,
+  fields: Record<string, unknown>,
+): string {
+  const { eitherOf = [], insufficient = {} } = (schema.spec.meta ?? {}) as Partial<EitherOf>
+  if (eitherOf.some((name) => fields[name])) return ''
+  const given = Object.keys(insufficient).find((name) => fields[name])
+  return given === undefined ? '' : `; ${insufficient[given]}`
+}
 
 /** Every required field that is not there. */
 function missingFields<T extends AnyObject>(
@@ -66,7 +80,10 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
   const fault = textFault(fields)
   if (fault) throw new Refusal('bad_request', `${under(path, fault.path)} ${fault.problem}`)
   const missing = missingFields(schema, fields).map((field) => under(path, field))
-  if (missing.length > 0) throw new Refusal('bad_request', `${listed(missing)} required`)
+  if (missing.length > 0) {
+    const words = `${listed(missing)} required${insufficiencyOf(schema, fields)}`
+    throw new Refusal('bad_request', words)
+  }
   try {
     partOf(schema, known).validateSync(fields, { strict: true })
     return fields as T

@@ -1,16 +1,31 @@
 /** The API's description: valid, complete, true (support/described.ts holds every answer against it), and of use. */
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { promisify } from 'node:util'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import spectralCore from '@stoplight/spectral-core'
+import spectralRulesets from '@stoplight/spectral-rulesets'
 import createClient from 'openapi-fetch'
 import { Resend } from 'resend'
 import t from 'tap'
+import { COMPONENTS } from '../../api/docs/components.ts'
 import { GUIDES } from '../../api/docs/guides.ts'
+import type { JsonSchema } from '../../api/docs/json-schema.ts'
 import { openApi, refusalsOf, templated } from '../../api/docs/openapi.ts'
+import { createDocs } from '../../api/docs/routes.ts'
+import { BATCH_SAMPLES, type Sample, samplesOf } from '../../api/docs/samples.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { CODES } from '../../db/errors.ts'
 import type { paths } from '../client/api.d.ts'
 import { digestOf, shape } from '../client/shape.ts'
+import { assertIs } from '../support/described.ts'
+import { bareEnvironment } from '../support/environment.ts'
+import { programMissing } from '../support/programs.ts'
 import { makeTeam, startService } from '../support/service.ts'
 import { makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
@@ -34,6 +49,70 @@ t.test('GET /openapi.json is valid OpenAPI 3.1, public, and cached by its ETag',
   t.equal((await call('GET', '/openapi.json', { headers: { 'If-None-Match': etag } })).status, 304)
   t.notMatch(JSON.stringify(body), /"x-/)
 })
+
+t.test('Spectral and Redocly, with the rules that they recommend, have nothing to say', async (t) => {
+  const text = JSON.stringify(openApi(V1_ROUTES, 'https://heliograph.test/'))
+  const spectral = new spectralCore.Spectral()
+  spectral.setRuleset({ extends: [[spectralRulesets.oas as never, 'recommended']] })
+  const redocly = await createConfig({ extends: ['recommended'] })
+  const found = await lintFromString({ source: text, config: redocly, absoluteRef: 'openapi.json' })
+  t.strictSame(
+    [
+      ...(await spectral.run(text)).map(({ code, path }) => `${code} ${path.join('.')}`),
+      ...found.map(({ ruleId, location: [at] }) => `${ruleId} ${at?.pointer}`),
+    ],
+    [],
+  )
+})
+
+/** Every schema of the description's answers, with where it stands. */
+function schemasIn(schema: JsonSchema, at: string): [at: string, schema: JsonSchema][] {
+  const { properties = {}, items } = schema as { properties?: Record<string, JsonSchema>; items?: JsonSchema }
+  const inside = Object.entries(properties).flatMap(([name, field]) => schemasIn(field, `${at}.${name}`))
+  return [[at, schema], ...inside, ...(items ? schemasIn(items, `${at}[]`) : [])]
+}
+
+type Answer = { content?: Record<string, { schema: { $ref: string }; example: unknown }> }
+
+t.test('every body has a name, every field of an answer has words, every answer an example', async (t) => {
+  const { paths, components, servers } = openApi(V1_ROUTES, 'https://heliograph.test/')
+  t.strictSame(servers, [{ url: 'https://heliograph.test' }])
+  t.strictSame(openApi(V1_ROUTES).servers, [{ url: '/' }])
+  const fields = Object.entries(COMPONENTS)
+    .flatMap(([name, schema]) => schemasIn(schema, name))
+    .filter(([at, schema]) => /\.\w+$/.test(at) && schema.$ref === undefined)
+  t.ok(fields.length > 50)
+  for (const [at, { description }] of fields) t.ok(description, at)
+  const operations = Object.values(paths).flatMap((path) => Object.values(path))
+  for (const { operationId, requestBody, responses } of operations) {
+    const body = requestBody?.content['application/json'].schema.$ref.split('/').at(-1) ?? 'Email'
+    t.ok(body in components.schemas, `${operationId}: ${body}`)
+    for (const answer of Object.values(responses)) {
+      const { schema, example } = (answer as Answer).content?.['application/json'] ?? {}
+      if (schema) assertIs(schema.$ref, example)
+    }
+  }
+})
+
+t.test(
+  'the single sends alone take the Idempotency-Key header, and markdown holds no bare tag',
+  async (t) => {
+    const { paths } = openApi(V1_ROUTES)
+    const keyed = Object.entries(paths).filter(([, methods]) =>
+      Object.values(methods).some(({ parameters }) =>
+        parameters.some(({ name }) => name === 'Idempotency-Key'),
+      ),
+    )
+    t.strictSame(keyed.map(([path]) => path).sort(), ['/v1/emails', '/v1/whatsapp/messages'])
+    const bare: string[] = []
+    JSON.stringify(openApi(V1_ROUTES), (name, value) => {
+      const words = name === 'description' && typeof value === 'string' ? value.split('`') : []
+      if (words.some((part, index) => index % 2 === 0 && /[<{]/.test(part))) bare.push(value)
+      return value
+    })
+    t.strictSame(bare, [])
+  },
+)
 
 t.test('no route and no code is undocumented', async (t) => {
   const { paths } = openApi(V1_ROUTES)
@@ -83,6 +162,82 @@ t.test('GET /docs shows every operation, guide and code, runs no script, and is 
   )
 })
 
+t.test('GET / leads a browser to the documentation, and tells a program where things are', async (t) => {
+  const { status, headers } = await call('GET', '/', { headers: { Accept: 'text/html,*/*;q=0.8' } })
+  t.strictSame([status, headers.get('location')], [302, '/docs'])
+  const { body } = await call('GET', '/')
+  t.strictSame(body, {
+    name: 'Heliograph',
+    api: '/v1',
+    docs: '/docs',
+    openapi: '/openapi.json',
+    dashboard: '/dashboard',
+  })
+})
+
+t.test('the page shows answers with their headers, and names this service', async (t) => {
+  const { body: html } = await call('GET', '/docs')
+  t.match(html, 'export HELIOGRAPH_URL=http://localhost:3000\n')
+  const wire = /HTTP\/1.1 201 Created\nX-Request-Id: .+\nRateLimit-Policy: .+\nRateLimit: .+\n\n\{\n/
+  t.match(html, wire)
+  t.match(html, '"body:1":"493017","url:1":"493017"')
+  const own = createDocs(V1_ROUTES, { publicUrl: 'https://mail.test/', port: 3000 }).page().body
+  t.match(own, 'export HELIOGRAPH_URL=https://mail.test\n')
+})
+
+const run = promisify(execFile)
+const PROGRAMS: Record<string, { argv: string[]; emails: string }> = {
+  'Node.js': { argv: [process.execPath, '--input-type=module', '-e'], emails: 'const emails' },
+  Python: { argv: ['python3', '-c'], emails: 'emails' },
+}
+
+/** Runs a sample as a program of its own. @returns what it printed. */
+async function runSample({ title, text }: Sample, env: Record<string, string>): Promise<string> {
+  const [program = '', ...args] = PROGRAMS[title]?.argv ?? []
+  const { stdout } = await run(program, [...args, text], { env: { ...bareEnvironment(), ...env } })
+  return stdout
+}
+
+const noPython = await programMissing('python3', 'python3')
+const withoutCurl = ({ title }: Sample) => title !== 'curl' && (title !== 'Python' || noPython === null)
+if (noPython) t.comment(noPython)
+
+t.test('the calls of the page run as they stand, in each language', async (t) => {
+  const routes = V1_ROUTES.filter(({ about }) => ['sendEmail', 'listPlans'].includes(about?.id ?? ''))
+  for (const route of routes) {
+    for (const sample of samplesOf(route).filter(withoutCurl)) {
+      const printed = await runSample(sample, { HELIOGRAPH_URL: base, HELIOGRAPH_KEY: team.key })
+      t.match(printed, /^20[01] \{/, `${route.path} ${sample.title}`)
+    }
+  }
+})
+
+t.test(
+  'the sample of a batch repeats what had half an answer, and then only what came too fast',
+  async (t) => {
+    for (const sample of BATCH_SAMPLES.filter(withoutCurl)) {
+      const asked: string[][] = []
+      const server = createServer(async (request, response) => {
+        const { emails } = (await json(request)) as { emails: { idempotency_key: string }[] }
+        asked.push(emails.map(({ idempotency_key }) => idempotency_key))
+        response.setHeader('Retry-After', '0')
+        const fast = { code: 'rate_limited', message: 'too fast' }
+        const data = emails.map((_, index) => (index === 1 ? { index, error: fast } : { index, id: 'x' }))
+        const text = JSON.stringify({ data })
+        response.setHeader('Content-Length', text.length)
+        if (asked.length > 1) return void response.end(text)
+        response.write(text.slice(0, 9), () => response.destroy())
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      t.teardown(() => server.close())
+      const emails = `${PROGRAMS[sample.title]?.emails} = [{"idempotency_key":"a"},{"idempotency_key":"b"}]\n`
+      const HELIOGRAPH_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      await runSample({ ...sample, text: emails + sample.text }, { HELIOGRAPH_URL, HELIOGRAPH_KEY: 'x' })
+      t.strictSame(asked, [['a', 'b'], ['a', 'b'], ['b']], sample.title)
+    }
+  },
+)
+
 t.test('the generated client is that of today’s description', async (t) => {
   const client = await readFile(join(import.meta.dirname, '../client/api.d.ts'), 'utf8')
   t.equal(
@@ -122,3 +277,33 @@ t.test('the official resend package sends emails and makes contacts here', async
   t.equal(found.error, null)
   t.equal(found.data?.id, made.data?.id)
 })
+
+t.test(
+  'what the resend package sends in another form is refused in words that name the right one',
+  async (t) => {
+    const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
+    const email = {
+      from: 'Acme <hello@example.com>',
+      to: ['ana@example.org'],
+      subject: 'Hello',
+      html: '<p>Hi</p>',
+    }
+    const refusal = async (changes: Record<string, unknown>) => {
+      const { error } = await resend.emails.send({ ...email, ...changes } as never)
+      return (error as unknown as { error: { message: string } }).error.message
+    }
+    t.equal(
+      await refusal({ to: 'ana@example.org' }),
+      'to must be an array of email addresses, such as ["ana@example.org"]',
+    )
+    t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
+    t.equal(
+      await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
+      'tags[0] must be a string, such as "receipt"',
+    )
+    t.equal(
+      await refusal({ html: undefined, text: 'Hi' }),
+      'html or template_id is required; text alone is not enough: it is sent beside html',
+    )
+  },
+)

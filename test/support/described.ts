@@ -21,6 +21,10 @@ const check = (name: Component, body: unknown, at: string): void => {
   if (!validate(body)) throw new Error(`${at} is no ${name}: ${ajv.errorsText(validate.errors)}`)
 }
 
+/** @param reference to a schema of the description, such as `#/components/schemas/Email`. @throws Error */
+export const assertIs = (reference: string, body: unknown): void =>
+  check(reference.split('/').at(-1) as Component, body, 'the value')
+
 const patterns = V1_ROUTES.map((route) => ({
   route,
   pattern: new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`),

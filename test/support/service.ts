@@ -143,7 +143,7 @@ export async function startService(
     database,
     turns: { transactions: createTurns(5), statements: createTurns(3), searches: createTurns(1) },
     bodies: createBodies(parser),
-    docs: createDocs(V1_ROUTES),
+    docs: createDocs(V1_ROUTES, { publicUrl, port: 3000 }),
     queue,
     secrets,
     versions,

@@ -1,0 +1,24 @@
+/**
+ * An example of what a JSON schema describes: the first of each schema's own examples, else a value of its type. Pure.
+ * Promises: it fits the schema, where the schema's examples do.
+ */
+import type { JsonSchema } from './json-schema.ts'
+
+export const EXAMPLE_ID = '01920000-0000-7000-8000-000000000000'
+
+type Schemas = Readonly<Record<string, JsonSchema>>
+
+const FORMATS: Record<string, string> = { uuid: EXAMPLE_ID, 'date-time': '2026-03-01T09:30:00.000Z' }
+
+/** @param schemas what references lead to, by name. */
+export function exampleOf(schema: JsonSchema, schemas: Schemas): unknown {
+  const { $ref, examples, properties, items, format, type } = schema
+  if (typeof $ref === 'string') return exampleOf(schemas[$ref.split('/').at(-1) ?? ''] ?? {}, schemas)
+  if (Array.isArray(examples)) return examples[0]
+  if (typeof format === 'string') return FORMATS[format]
+  if (items) return [exampleOf(items as JsonSchema, schemas)]
+  if (!properties) throw new Error(`a field of type ${type} has no example`)
+  return Object.fromEntries(
+    Object.entries(properties as Schemas).map(([name, field]) => [name, exampleOf(field, schemas)]),
+  )
+}
