@@ -322,6 +322,7 @@ const DIRECTORIES = [
   'login_requests',
   'openid_identities',
   'dashboard_sessions',
+  'dashboard_seats',
   'audit_entries',
   'processes',
   'counters',

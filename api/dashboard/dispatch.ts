@@ -7,8 +7,8 @@
 
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../../db/errors.ts'
-import { reaches } from '../../db/people/roles.ts'
-import { type Person, personOfSession } from '../../db/people/sign-in.ts'
+import { type Role, reaches } from '../../db/people/roles.ts'
+import { noteUse, type Person, personOfSession } from '../../db/people/sign-in.ts'
 import { teamById } from '../../db/teams/teams.sql.ts'
 import type { Body } from '../bodies.ts'
 import type { Deps } from '../route.ts'
@@ -27,6 +27,7 @@ import {
   readCookie,
   safeHeaders,
   seal,
+  siteOf,
   writeCookie,
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
@@ -47,13 +48,27 @@ type Visit = { ctx: Context; request: PageRequest; person: Person | null; team: 
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
 /** The team as this person may use it; null when it is none of theirs. */
-async function seatOf({ seats, operator }: Person, teamId: string, deps: PageDeps): Promise<Seat | null> {
-  const id = teamId.toLowerCase()
-  const seat = seats.find((candidate) => candidate.team_id === id)
-  if (seat) return { id, name: seat.name, role: operator ? 'owner' : seat.role, member: true }
-  const team = operator ? await teamById(deps.database, id) : null
-  return team && { id, name: team.name, role: 'owner', member: false }
+async function seatOf(person: Person, { params, now }: PageRequest, deps: PageDeps): Promise<Seat | null> {
+  const id = (params.team ?? '').toLowerCase()
+  const seat = person.seats.find((candidate) => candidate.team_id === id)
+  if (seat) {
+    await noteUse({ tx: deps.database, now }, person, seat)
+    const { name, suspended } = seat
+    const role = person.operator ? 'owner' : suspended ? 'viewer' : seat.role
+    return { id, name, role, member: true, suspended }
+  }
+  const team = person.operator ? await teamById(deps.database, id) : null
+  return team && { id, name: team.name, role: 'owner', member: false, suspended: team.suspended_at !== null }
 }
+
+/** Why a page is not for somebody with this seat. */
+const refusalOf = ({ role, suspended }: Seat, needed: Role): Refusal =>
+  new Refusal(
+    'insufficient_scope',
+    suspended
+      ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
+      : `this takes the role ${needed}, and yours here is ${role}`,
+  )
 
 /** Runs a page's handler for whoever may open it. @throws Refusal. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
@@ -68,15 +83,10 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
     if (!person.operator) throw nothingHere()
     return page.handle({ ...request, person }, deps)
   }
-  const team = await seatOf(person, request.params.team ?? '', deps)
+  const team = await seatOf(person, request, deps)
   if (!team) throw nothingHere()
   visit.team = team
-  if (!reaches(team.role, page.access)) {
-    throw new Refusal(
-      'insufficient_scope',
-      `this takes the role ${page.access}, and yours here is ${team.role}`,
-    )
-  }
+  if (!reaches(team.role, page.access)) throw refusalOf(team, page.access)
   return page.handle({ ...request, person, team }, deps)
 }
 
@@ -254,6 +264,7 @@ export function dashboard({ database: _api, ...deps }: Deps, own: DashboardDeps)
       origin: originOf(ctx),
       userAgent: ctx.get('User-Agent'),
       home,
+      site: siteOf(ctx, own.publicUrl),
       cookies: (name) => readCookie(ctx, home, name),
       now: deps.clock(),
     }

@@ -27,6 +27,13 @@ export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null
   return publicUrl === null || local ? asked : new URL(publicUrl)
 }
 
+/**
+ * Where links to the service lead: PUBLIC_URL, else this machine and the port listened on. Never what the request calls
+ * us: whoever sends one could have a link mailed that leads to a host of theirs.
+ */
+export const siteOf = ({ req }: Pick<Context, 'req'>, publicUrl: string | null): URL =>
+  new URL(publicUrl ?? `http://localhost:${req.socket.localPort ?? 0}`)
+
 /** Whether cookies are marked for encrypted connections alone: always, but for plain http on this very machine. */
 const isSecure = (home: URL): boolean => home.protocol === 'https:' || !LOOPBACK.test(home.host)
 

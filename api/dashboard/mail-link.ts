@@ -41,7 +41,7 @@ function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: strin
   }
 }
 
-async function send({ home, now, origin }: PageRequest, deps: PageDeps, email: string): Promise<void> {
+async function send({ site, now, origin }: PageRequest, deps: PageDeps, email: string): Promise<void> {
   const { database, queue, versions, log } = deps
   const from = parseMailbox(deps.from ?? '')
   if (!from) return
@@ -55,7 +55,7 @@ async function send({ home, now, origin }: PageRequest, deps: PageDeps, email: s
     )
     return
   }
-  const url = new URL(`${BASE}/login/${request.secret}`, home).href
+  const url = new URL(`${BASE}/login/${request.secret}`, site).href
   const [outcome] = await database.transaction((tx) =>
     acceptEmails({ tx, queue, versions }, { team_id: team, domain: null }, [
       linkEmail(from, request.email, url),

@@ -29,7 +29,7 @@ export type OpenId = {
   /** Whether links by mail are closed: the provider alone lets people in, and the CLI. */
   only: boolean
   /** Where to send the browser, and what it has to bring back. */
-  begin(home: URL, returnTo: string): Promise<{ url: string; flow: Flow }>
+  begin(site: URL, returnTo: string): Promise<{ url: string; flow: Flow }>
   /** What the provider says of whoever comes back. @throws Error when any of it does not fit. */
   finish(came: URL, flow: Flow): Promise<Claims>
 }
@@ -40,7 +40,7 @@ const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 const BOUNDS = { bytes: 1024 * 1024, ms: 5_000 }
 
 /** Where the provider sends people back to. */
-const callback = (home: URL): string => new URL(`${BASE}/openid/callback`, home).href
+const callback = (site: URL): string => new URL(`${BASE}/openid/callback`, site).href
 
 /** Makes a provider's client. Asks nothing of it yet. */
 export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSettings): OpenId {
@@ -61,7 +61,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
   }
   return {
     only,
-    async begin(home, returnTo) {
+    async begin(site, returnTo) {
       const flow = {
         state: randomState(),
         nonce: randomNonce(),
@@ -69,7 +69,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
         return_to: returnTo,
       }
       const url = buildAuthorizationUrl(await configuration(), {
-        redirect_uri: callback(home),
+        redirect_uri: callback(site),
         scope: 'openid email',
         state: flow.state,
         nonce: flow.nonce,

@@ -30,8 +30,11 @@ import type { View } from './section.ts'
 
 export type PageDeps = Omit<Deps, 'database' | 'dashboard'> & DashboardDeps
 
-/** A team as the person who asks may use it. `member`: false for an operator who is none. */
-export type Seat = { id: string; name: string; role: Role; member: boolean }
+/**
+ * A team as the person who asks may use it. `member`: false for an operator who is none. People of a suspended team
+ * have the role of a viewer.
+ */
+export type Seat = { id: string; name: string; role: Role; member: boolean; suspended: boolean }
 
 export type PageRequest = {
   path: string
@@ -42,8 +45,10 @@ export type PageRequest = {
   /** The address of the browser, as far as it is known. */
   origin: string
   userAgent: string
-  /** The service's own address, as the browser sees it. */
+  /** The service's own address, as the browser sees it: for this answer alone, since the browser may say anything. */
   home: URL
+  /** Where links that leave this answer lead: mailed, handed on, or followed by a provider. */
+  site: URL
   cookies: (name: CookieName) => string | undefined
   now: Date
 }

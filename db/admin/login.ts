@@ -12,9 +12,9 @@ type Options = { team?: string; role?: Role; operator: boolean }
 export const verbs: Verbs = (login, admin) => {
   login
     .argument('<email>', 'who signs in')
-    .option('--team <team>', 'make them a member of this team', uuid)
+    .option('--team <team>', 'make them a member of this team; the link opens it alone', uuid)
     .option('--role <role>', `their role in it: ${ROLES.join(', ')}`, oneOf(ROLES))
-    .option('--operator', 'make them an operator of the whole service', false)
+    .option('--operator', 'make them an operator of the whole service; the link opens all of it', false)
     .addHelpText(
       'after',
       '\nThe link is good once, for 15 minutes. It begins with PUBLIC_URL when that is set.',

@@ -34,7 +34,7 @@ export const verbs: Verbs = (member, admin) => {
 
   member
     .command('remove')
-    .description('end a membership, with the person’s sessions')
+    .description('end a membership; the team’s pages end at once')
     .argument('<team>', 'id of the team', uuid)
     .argument('<email>', 'who')
     .action(

@@ -29,11 +29,24 @@ export async function upsertPerson(
     returning id, email, operator`)
 }
 
-/** Gives a person a role in a team, in place of the one before. */
-export async function setMembership(tx: Tx, teamId: string, userId: string, role: Role): Promise<void> {
+const addedRow = object({ user_id: string().defined() })
+
+/** Makes a person a member, known to the team by this address. @returns whether it was none before. */
+export async function insertMembership(
+  tx: Tx,
+  teamId: string,
+  { user_id, email, role }: { user_id: string; email: string; role: Role },
+): Promise<boolean> {
+  const added = await tx.maybeOne(sql.type(addedRow)`
+    insert into memberships (team_id, user_id, email, role) values (${teamId}, ${user_id}, ${email}, ${role})
+    on conflict (team_id, user_id) do nothing returning user_id`)
+  return added !== null
+}
+
+/** Gives a member another role. */
+export async function updateRole(tx: Tx, teamId: string, userId: string, role: Role): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into memberships (team_id, user_id, role) values (${teamId}, ${userId}, ${role})
-    on conflict (team_id, user_id) do update set role = excluded.role`)
+    update memberships set role = ${role} where team_id = ${teamId} and user_id = ${userId}`)
 }
 
 const memberRow = object({
@@ -45,10 +58,11 @@ const memberRow = object({
 export type MemberRow = InferType<typeof memberRow>
 
 const memberColumns = sql.fragment`
-  m.user_id, u.email, m.role,
-  (select max(s.seen_at) from dashboard_sessions s where s.user_id = m.user_id) as last_seen_at`
+  m.user_id, coalesce(m.email, u.email) as email, m.role,
+  (select max(s.seen_at) from dashboard_seats s
+    where s.team_id = m.team_id and s.user_id = m.user_id) as last_seen_at`
 
-/** The members of a team with their roles, and when each was last on the dashboard, by address. */
+/** The members of a team with their roles, and when each was last on this team's pages, by address. */
 export async function membersOfTeam(tx: Tx, teamId: string): Promise<readonly MemberRow[]> {
   return tx.any(sql.type(memberRow)`
     select ${memberColumns} from memberships m join users u on u.id = m.user_id
@@ -65,33 +79,28 @@ export async function lockMember(tx: Tx, teamId: string, identity: string): Prom
 }
 
 /**
- * Ends a membership with all that hangs on it: the person's dashboard sessions and open links, and the tokens that act
- * for this team.
+ * Ends a membership with all of it: the seats in the person's sessions (by their foreign key) and the tokens that act
+ * for this team. Who the person is at an OpenID provider is forgotten once there is nothing left to sign in to.
  */
 export async function deleteMembership(tx: Tx, teamId: string, userId: string, now: Date): Promise<void> {
   await tx.query(sql.unsafe`delete from memberships where team_id = ${teamId} and user_id = ${userId}`)
-  await tx.query(sql.unsafe`delete from dashboard_sessions where user_id = ${userId}`)
-  await tx.query(sql.unsafe`delete from login_links where user_id = ${userId}`)
   await tx.query(sql.unsafe`
     update sessions set revoked_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and user_id = ${userId} and revoked_at is null`)
   await tx.query(sql.unsafe`
-    delete from openid_identities where user_id = ${userId}
-      and not exists (select from memberships m where m.user_id = ${userId})`)
+    delete from openid_identities o using users u
+    where o.user_id = ${userId} and u.id = o.user_id and not u.operator
+      and not exists (select from memberships m where m.user_id = u.id)`)
 }
 
-const seatRow = object({
-  team_id: string().defined(),
-  name: string().defined(),
-  role: string().oneOf(ROLES).defined(),
-})
-export type SeatRow = InferType<typeof seatRow>
+const anyRow = object({ any: boolean().defined() })
 
-/** The teams that a person is a member of, by name. */
-export async function seatsOfPerson(tx: Tx, userId: string): Promise<readonly SeatRow[]> {
-  return tx.any(sql.type(seatRow)`
-    select m.team_id, t.name, m.role from memberships m join teams t on t.id = m.team_id
-    where m.user_id = ${userId} order by lower(t.name), t.id`)
+/** Whether there is anything here for a person: a team, or the whole service. */
+export async function belongs(tx: Tx, { id, operator }: PersonRow): Promise<boolean> {
+  if (operator) return true
+  const { any } = await tx.one(sql.type(anyRow)`
+    select exists (select from memberships where user_id = ${id}) as any`)
+  return any
 }
 
 const identityRow = object({ user_id: string().defined(), subject: string().defined() })

@@ -10,3 +10,6 @@ export type Role = (typeof ROLES)[number]
 
 /** Whether a role may do what `needed` may. */
 export const reaches = (role: Role, needed: Role): boolean => ROLES.indexOf(role) >= ROLES.indexOf(needed)
+
+/** Of two roles the one that may do less. */
+export const lesser = (one: Role, other: Role): Role => (reaches(one, other) ? other : one)

@@ -1,7 +1,8 @@
 /**
  * Signs people in: one-time links, what an OpenID provider says of them, and the sessions that follow.
  * Promises: a link is good once, for 15 minutes; a session ends after 12 hours without use and after 7 days at most;
- * only digests are stored; the person's rights are read at each request, never kept in the session.
+ * only digests are stored. A session holds what its person had when it began, and of that what the person still has:
+ * nothing that was seized earlier ever grows.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
@@ -10,14 +11,14 @@ import type { At, Tx } from '../postgres/pool.ts'
 import { parseAddress } from '../text/address.ts'
 import { storableWords } from '../text/words.ts'
 import {
+  belongs,
   bindOpenidIdentity,
   openidIdentities,
   type PersonRow,
   personById,
   personByIdentity,
-  type SeatRow,
-  seatsOfPerson,
 } from './people.sql.ts'
+import { lesser, type Role } from './roles.ts'
 import {
   deleteOver,
   deleteSession,
@@ -25,8 +26,10 @@ import {
   insertLink,
   noteLinkRequest,
   personOfLink,
+  seatsOfSession,
   sessionByHash,
   takeLink,
+  touchSeat,
   touchSession,
 } from './sessions.sql.ts'
 
@@ -43,23 +46,38 @@ const digest = (secret: string): Buffer => createHash('sha256').update(secret).d
 const makeSecret = (): string => randomBytes(32).toString('base64url')
 const before = (now: Date, ms: number): Date => new Date(now.getTime() - ms)
 
+/** A team that somebody may use just now. */
+export type PersonSeat = {
+  team_id: string
+  name: string
+  role: Role
+  suspended: boolean
+  seen_at: string | null
+}
+
 /** Whoever uses the dashboard just now. */
 export type Person = {
   session_id: string
   user_id: string
+  /** The one team that this session is for; null: all that the person had when it began. */
+  team_id: string | null
   email: string
   operator: boolean
-  seats: readonly SeatRow[]
+  seats: readonly PersonSeat[]
 }
 
-/** Makes a one-time link for a person. @returns the secret that stands in its address. */
+/**
+ * Makes a one-time link for a person. @param teamId the one team it opens; null for a link that nobody but the person
+ * sees. @returns the secret that stands in its address.
+ */
 export async function makeLink(
   { tx, now }: At,
   userId: string,
+  teamId: string | null,
 ): Promise<{ secret: string; expires_at: string }> {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + LINK_LENGTH)
-  await insertLink(tx, { hash: digest(secret), user_id: userId, expires_at }, now)
+  await insertLink(tx, { hash: digest(secret), user_id: userId, team_id: teamId, expires_at }, now)
   return { secret, expires_at: expires_at.toISOString() }
 }
 
@@ -70,18 +88,18 @@ export async function ownerOfLink({ tx, now }: At, secret: string): Promise<{ em
   throw new Refusal('not_found', 'this link was used already, or is older than 15 minutes')
 }
 
-/** Starts a session. @returns the secret that the cookie carries. */
-async function startSession({ tx, now }: At, userId: string, userAgent: string): Promise<string> {
+type Owner = { user_id: string; team_id: string | null }
+
+/** Starts a session. @returns its secret, for the cookie. @throws Refusal not_found when it would hold nothing. */
+async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + LONGEST)
   const user_agent = storableWords(userAgent).slice(0, 200).toWellFormed()
   await deleteOver(tx, { now, idle: before(now, IDLE), since: before(now, HOUR) })
-  await insertDashboardSession(
-    tx,
-    { id: uuidv7(), hash: digest(secret), user_id: userId, user_agent, expires_at },
-    now,
-  )
-  return secret
+  const { user_id, team_id } = owner
+  const session = { id: uuidv7(), hash: digest(secret), user_id, team_id, user_agent, expires_at }
+  if (await insertDashboardSession(tx, session, now)) return secret
+  throw new Refusal('not_found', 'this account is not a member of any team here')
 }
 
 /** Uses a link up for a session. @returns the session's secret. @throws Refusal not_found. */
@@ -92,7 +110,7 @@ export async function signInByLink(
 ): Promise<{ secret: string; email: string }> {
   const owner = await takeLink(at.tx, digest(secret), at.now)
   if (!owner) throw new Refusal('not_found', 'this link was used already, or is older than 15 minutes')
-  return { secret: await startSession(at, owner.user_id, userAgent), email: owner.email }
+  return { secret: await startSession(at, owner, userAgent), email: owner.email }
 }
 
 /** What a provider has proved of somebody. */
@@ -112,17 +130,11 @@ async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRo
   return named
 }
 
-/** Whether there is anything here for this person: a team, or the whole service. */
-export const belongs = async (tx: Tx, person: PersonRow): Promise<boolean> =>
-  person.operator || (await seatsOfPerson(tx, person.id)).length > 0
-
 /** @returns the session's secret. @throws Refusal not_found when the person has no place here. */
 export async function signInByClaims(at: At, claims: Claims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
-  if (!person || !(await belongs(at.tx, person))) {
-    throw new Refusal('not_found', 'this account is not a member of any team here')
-  }
-  return startSession(at, person.id, userAgent)
+  if (!person) throw new Refusal('not_found', 'this account is not a member of any team here')
+  return startSession(at, { user_id: person.id, team_id: null }, userAgent)
 }
 
 /**
@@ -140,18 +152,28 @@ export async function requestLink(
   if (asked.by_identity > LIMITS.by_identity || asked.by_origin > LIMITS.by_origin) return null
   const person = await personByIdentity(at.tx, address.identity)
   if (!person || !(await belongs(at.tx, person))) return null
-  return { email: person.email, secret: (await makeLink(at, person.id)).secret }
+  return { email: person.email, secret: (await makeLink(at, person.id, null)).secret }
 }
 
-/** Who carries this secret in a cookie, with the rights of this moment; null when the session is over. */
+/** Who carries this secret in a cookie, with what of it counts at this moment; null when the session is over. */
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {
   const session = await sessionByHash(tx, digest(secret), { now, idle: before(now, IDLE) })
   if (!session) return null
-  const seats = await seatsOfPerson(tx, session.user_id)
-  if (seats.length === 0 && !session.operator) return null
+  const rows = await seatsOfSession(tx, session.id)
+  if (rows.length === 0 && !session.operator) return null
   if (new Date(session.seen_at) < before(now, MINUTE)) await touchSession(tx, session.id, now)
-  const { id: session_id, user_id, email, operator } = session
-  return { session_id, user_id, email, operator, seats }
+  const { id: session_id, user_id, team_id, email, operator } = session
+  const seats = rows.map(({ held, role, ...seat }) => ({ ...seat, role: lesser(role, held) }))
+  return { session_id, user_id, team_id, email, operator, seats }
+}
+
+/** Notes, to the minute, that somebody used a team's pages. */
+export async function noteUse(
+  { tx, now }: At,
+  person: Person,
+  { team_id, seen_at }: PersonSeat,
+): Promise<void> {
+  if (seen_at === null || new Date(seen_at) < before(now, MINUTE)) await touchSeat(tx, team_id, person, now)
 }
 
 /** Ends the session of this person. */

@@ -1,5 +1,8 @@
-/** Where a person begins, and the browsers in which they are signed in. */
-import { deleteSessionsOf, sessionsOfPerson } from '../../../db/people/sessions.sql.ts'
+/**
+ * Where a person begins, and the browsers in which they are signed in. Whoever came by a link that opens one team sees,
+ * and ends, sessions that began by such links of that team alone.
+ */
+import { deleteOtherSessions, sessionsOfPerson } from '../../../db/people/sessions.sql.ts'
 import { idleSince } from '../../../db/people/sign-in.ts'
 import { plural, status, text, time } from '../cell.ts'
 import { type PersonPage, redirect, show, teamPath } from '../page.ts'
@@ -19,7 +22,7 @@ const account: PersonPage = {
   path: '/account',
   access: 'person',
   async handle({ person, now }, { database }) {
-    const sessions = await sessionsOfPerson(database, person.user_id, { now, idle: idleSince(now) })
+    const sessions = await sessionsOfPerson(database, person, { now, idle: idleSince(now) })
     const rows = sessions.map(({ id, user_agent, created_at, seen_at }) => ({
       cells: [
         text(user_agent || null),
@@ -59,7 +62,7 @@ const endOthers: PersonPage = {
   path: '/account/end-others',
   access: 'person',
   async handle({ person }, { database }) {
-    const ended = await deleteSessionsOf(database, person.user_id, person.session_id)
+    const ended = await deleteOtherSessions(database, person, person.session_id)
     return redirect('/account', `${plural(ended, 'session')} ended.`)
   },
 }

@@ -126,9 +126,9 @@ const beginOpenId: OpenPage = {
   method: 'GET',
   path: '/openid',
   access: 'open',
-  async handle({ home, query }, { openid, secrets, log }) {
+  async handle({ site, query }, { openid, secrets, log }) {
     if (!openid) return redirect('/login')
-    const begun = await openid.begin(home, localPath(query.get('return_to'))).catch((error: unknown) => {
+    const begun = await openid.begin(site, localPath(query.get('return_to'))).catch((error: unknown) => {
       log.warn({ err: error }, 'the OpenID provider does not answer')
       return null
     })
@@ -150,10 +150,10 @@ const finishOpenId: OpenPage = {
   method: 'GET',
   path: '/openid/callback',
   access: 'open',
-  async handle({ home, query, cookies, now, userAgent }, { openid, secrets, database, log }) {
+  async handle({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) {
     const flow = unseal<Flow>(secrets, cookies('openid'))
     if (!openid || !flow) return show(refusedView('That took too long, or began in another browser.'), 400)
-    const came = new URL(`${BASE}/openid/callback?${query}`, home)
+    const came = new URL(`${BASE}/openid/callback?${query}`, site)
     const claims = await openid.finish(came, flow).catch((error: unknown) => {
       log.warn({ err: error }, 'a sign-in through the OpenID provider failed')
       return null

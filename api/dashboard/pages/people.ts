@@ -1,13 +1,14 @@
-/** The people of a team: who they are, what they may do, when they were here; invited by a link, removed. */
+/**
+ * The people of a team: who they are, what they may do, when they were here; invited by a link, signed out, removed.
+ * Promises: an owner reads the same of everybody: nothing tells where else somebody is.
+ */
 
 import { Refusal } from '../../../db/errors.ts'
-import { addMember, invite, removeMember } from '../../../db/people/members.ts'
+import { addMember, invite, memberLink, removeMember, signMemberOut } from '../../../db/people/members.ts'
 import { type MemberRow, membersOfTeam } from '../../../db/people/people.sql.ts'
 import { ROLES, type Role } from '../../../db/people/roles.ts'
-import { deleteSessionsOf } from '../../../db/people/sessions.sql.ts'
-import { act, inTeam } from '../act.ts'
 import { BASE } from '../base.ts'
-import { type Cell, plural, status, text, time } from '../cell.ts'
+import { type Cell, status, text, time } from '../cell.ts'
 import { type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Form } from '../section.ts'
 
@@ -68,19 +69,14 @@ function roleOf(form: URLSearchParams): Role {
   throw new Refusal('bad_request', `role must be one of ${ROLES.join(', ')}`)
 }
 
-/** What to hand on to somebody who was invited. */
+/** What to hand on to a member: the same words whoever it is, since they must not tell where else somebody is. */
 function linkNotice(
-  { home }: TeamRequest,
-  { email, secret }: { email: string; secret: string | null },
+  { site, team }: TeamRequest,
+  { email, secret }: { email: string; secret: string },
 ): Notice {
-  if (secret === null) {
-    return {
-      tone: 'good',
-      text: `${email} is a member, and signs in as before: they are not of this team alone.`,
-    }
-  }
-  const url = new URL(`${BASE}/login/${secret}`, home).href
-  return { tone: 'good', text: `Give ${email} this link: it is good once, for 15 minutes.`, secret: url }
+  const words = `Give ${email} this link: it is good once, for 15 minutes, and opens ${team.name} alone.`
+  const others = 'Whoever signs in another way sees this team from the next sign-in on.'
+  return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 
 const add: TeamPage = {
@@ -141,7 +137,7 @@ const page: TeamPage = {
           kind: 'actions',
           forms: [
             press('link', 'Create a sign-in link'),
-            press('end-sessions', 'End all sessions'),
+            press('end-sessions', 'Sign out of this team'),
             press('remove', 'Remove', { tone: 'danger', confirm: `Remove ${email} from the team?` }),
           ],
         },
@@ -159,7 +155,7 @@ const change: TeamPage = {
     const role = roleOf(form)
     const { email } = await memberOf(request, database)
     await database.transaction((tx) => addMember({ tx, now, actor: person.email }, team.id, { email, role }))
-    return redirect(here(team), `${email} is ${role} now.`)
+    return redirect(here(team), `${email} is ${role} now. Rights gained count from the next sign-in on.`)
   },
 }
 
@@ -169,10 +165,11 @@ const link: TeamPage = {
   access: 'owner',
   async handle(request, { database }) {
     const { team, person, now } = request
-    const { email, role, user_id } = await memberOf(request, database)
-    const by = { now, actor: person.email }
-    const invited = await database.transaction((tx) => invite({ ...by, tx }, team.id, { email, role }))
-    return redirect(here(team, user_id), linkNotice(request, invited))
+    const member = await memberOf(request, database)
+    const secret = await database.transaction((tx) =>
+      memberLink({ tx, now, actor: person.email }, team.id, member),
+    )
+    return redirect(here(team, member.user_id), linkNotice(request, { ...member, secret }))
   },
 }
 
@@ -180,13 +177,11 @@ const endSessions: TeamPage = {
   method: 'POST',
   path: '/teams/:team/people/:id/end-sessions',
   access: 'owner',
-  async handle(request, deps) {
-    const { team } = request
-    const { email, user_id } = await memberOf(request, deps.database)
-    const ended = await act(request, deps, inTeam(request, 'member.end_sessions', email), ({ tx }) =>
-      deleteSessionsOf(tx, user_id, null),
-    )
-    return redirect(here(team, user_id), `${plural(ended, 'session')} of ${email} ended.`)
+  async handle(request, { database }) {
+    const { team, person, now } = request
+    const member = await memberOf(request, database)
+    await database.transaction((tx) => signMemberOut({ tx, now, actor: person.email }, team.id, member))
+    return redirect(here(team, member.user_id), `${member.email} is signed out of this team.`)
   },
 }
 

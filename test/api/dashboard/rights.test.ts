@@ -1,0 +1,277 @@
+/** What a session may grow into, and how far an owner's arm reaches: attacks on people, replayed. */
+import { request } from 'node:http'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { object, string } from 'yup'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { linkFor } from '../../../db/people/members.ts'
+import { requestLink } from '../../../db/people/sign-in.ts'
+import { resumeTeam, suspendTeam } from '../../../db/teams/suspend.ts'
+import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
+import { makeTeam, startService, type TestTeam } from '../../support/service.ts'
+
+let now = new Date('2026-11-21T12:00:00Z')
+const service = await startService(t, { clock: () => now })
+const { database } = service
+
+/** An hour later, so that no limit of an hour counts what a test before did. */
+t.beforeEach(() => {
+  now = new Date(now.getTime() + 3_600_001)
+})
+
+const A_LINK = /http:\/\/localhost:\d+\/dashboard(\/login\/[\w-]{43})/
+
+async function teamWithOwner(): Promise<{ team: TestTeam; owner: Visitor; people: string }> {
+  const team = await makeTeam(service, { domain: `${crypto.randomUUID()}.test` })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  return { team, owner, people: `/teams/${team.id}/people` }
+}
+
+/** The page after a form. */
+async function pageAfter(person: Visitor, path: string, form: Record<string, string> = {}) {
+  const { status, location } = await person.post(path, form)
+  return { status, html: (await person.get(location ?? '')).html }
+}
+
+/** Signs in with a link that a page shows. */
+async function enterBy(t: Test, html: string, email: string): Promise<Visitor> {
+  const person = visitor(service, email)
+  t.equal((await person.post(A_LINK.exec(html)?.[1] ?? '', { csrf: '' })).status, 303)
+  return person
+}
+
+const invite = async (owner: Visitor, people: string, email: string, role = 'owner') =>
+  pageAfter(owner, people, { email, role })
+
+/** Signs somebody in by a link that nobody else has seen, as one by mail. */
+async function signedInWholly(t: Test, email: string): Promise<Visitor> {
+  const link = await database.transaction((tx) => requestLink({ tx, now }, { email, origin: email }))
+  const person = visitor(service, email)
+  t.equal((await person.post(`/login/${link?.secret}`, { csrf: '' })).status, 303)
+  return person
+}
+
+const pageOf = async (owner: Visitor, people: string, email: string): Promise<string> =>
+  new RegExp(`href="/dashboard(${people}/[0-9a-f-]{36})">${email}`).exec(
+    (await owner.get(people)).html,
+  )?.[1] ?? ''
+
+t.test('a session that somebody seized opens no team that its person joins later', async (t) => {
+  const { owner, people } = await teamWithOwner()
+  const bank = await makeTeam(service, { domain: 'bank.test' })
+  const email = 'future.boss@bank.test'
+  const thief = await enterBy(t, (await invite(owner, people, email)).html, email)
+  const wish = { email, team: bank.id, role: 'owner', operator: false } as const
+  await database.transaction((tx) => linkFor({ tx, now, actor: 'cli' }, wish))
+  t.equal((await thief.get(`/teams/${bank.id}/emails`)).status, 404)
+  t.equal((await thief.post(`/teams/${bank.id}/keys`, { name: 'x', scopes: 'emails:send' })).status, 404)
+  const boss = await signedInWholly(t, email)
+  t.equal((await boss.get(`/teams/${bank.id}/emails`)).status, 200, 'the next sign-in has it')
+})
+
+t.test('nor a link that was made before, nor one made again by that owner', async (t) => {
+  const { owner, people } = await teamWithOwner()
+  const bank = await makeTeam(service, { domain: 'bank2.test' })
+  const email = 'boss@bank2.test'
+  const { html } = await invite(owner, people, email)
+  const wish = { email, team: bank.id, role: 'owner', operator: false } as const
+  await database.transaction((tx) => linkFor({ tx, now, actor: 'cli' }, wish))
+  const again = await pageAfter(owner, `${await pageOf(owner, people, email)}/link`)
+  for (const page of [html, again.html]) {
+    const thief = await enterBy(t, page, email)
+    t.equal((await thief.get(`/teams/${bank.id}`)).status, 404)
+    t.equal((await thief.get(people)).status, 200)
+  }
+})
+
+t.test('the flag of an operator, and a higher role, show only after the next sign-in', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const email = 'ops@example.org'
+  const thief = await enterBy(t, (await invite(owner, people, email, 'viewer')).html, email)
+  const by = { now, actor: 'cli' }
+  const operator = { email, team: null, role: null, operator: true }
+  await database.transaction((tx) => linkFor({ ...by, tx }, operator))
+  t.equal((await thief.get('/operator/teams')).status, 404)
+  await pageAfter(owner, `${await pageOf(owner, people, email)}/role`, { role: 'owner' })
+  t.equal((await thief.post(people, { email: 'accomplice@example.org', role: 'owner' })).status, 403)
+  const link = await pageAfter(owner, `${await pageOf(owner, people, email)}/link`)
+  const later = await enterBy(t, link.html, email)
+  t.equal(
+    (await later.get('/operator/teams')).status,
+    404,
+    'a link that an owner has seen is of the team alone',
+  )
+  t.equal((await later.get(`/teams/${team.id}/keys`)).status, 200)
+  t.equal((await (await signedInWholly(t, email)).get('/operator/teams')).status, 200)
+})
+
+t.test('a link that is printed for a team opens that one alone', async (t) => {
+  const { team } = await teamWithOwner()
+  const { team: other } = await teamWithOwner()
+  const email = 'both@example.org'
+  await signedIn(service, { email, team: other.id, role: 'editor' })
+  const both = await signedIn(service, { email, team: team.id, role: 'viewer' })
+  t.equal((await both.get(`/teams/${team.id}`)).status, 200)
+  t.equal((await both.get(`/teams/${other.id}`)).status, 404)
+})
+
+t.test('an owner ends what is of the team, and nothing of a person elsewhere', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const { team: home } = await teamWithOwner()
+  const email = 'root@ops.example'
+  await database.transaction((tx) =>
+    linkFor({ tx, now, actor: 'cli' }, { email, team: home.id, role: 'owner', operator: true }),
+  )
+  const victim = await signedInWholly(t, email)
+  const thief = await enterBy(t, (await invite(owner, people, email)).html, email)
+  const both = await signedInWholly(t, email)
+  t.equal((await both.get(`/teams/${team.id}`)).status, 200)
+  const account = await thief.get('/account')
+  t.equal(account.html.match(/<tr>/g)?.length, 2, 'a head and the thief’s own session')
+  await thief.post('/account/end-others')
+  const member = await pageOf(owner, people, email)
+  shows(t, await pageAfter(owner, `${member}/end-sessions`), 'root@ops.example is signed out of this team.')
+  t.equal((await thief.get(`/teams/${team.id}`)).status, 303, 'what is of the team ends')
+  for (const person of [victim, both]) {
+    t.equal((await person.get(`/teams/${home.id}`)).status, 200)
+    t.equal((await person.get('/operator/teams')).status, 200)
+  }
+  const link = await database.transaction((tx) => requestLink({ tx, now }, { email, origin: 'x' }))
+  await owner.post(`${member}/remove`)
+  t.equal((await victim.get(`/teams/${home.id}`)).status, 200)
+  t.equal((await victim.post(`/login/${link?.secret}`)).status, 303, 'nor does an open link elsewhere')
+})
+
+t.test('nothing that an owner sees tells whether an invitee is known elsewhere', async (t) => {
+  const { owner, people } = await teamWithOwner()
+  const { team: other } = await teamWithOwner()
+  await signedIn(service, { email: 'X-Known@example.org', team: other.id, role: 'owner' })
+  const abroad = await signedInWholly(t, 'x-known@example.org')
+  await signedIn(service, { email: 'x-operator@example.org', operator: true })
+  const sees = async (name: string): Promise<string[]> => {
+    const email = `${name}@example.org`
+    const invited = await invite(owner, people, email, 'viewer')
+    await abroad.get(`/teams/${other.id}`)
+    const list = await owner.get(people)
+    const page = await pageOf(owner, people, email)
+    const own = await owner.get(page)
+    const ended = await pageAfter(owner, `${page}/end-sessions`)
+    const row = list.html.split('<tr>').find((part) => part.includes(email)) ?? ''
+    const pages = [invited.html, row, own.html, ended.html].map((html) =>
+      textOf(html).replace(A_LINK, 'LINK').replaceAll(email, 'WHO'),
+    )
+    t.equal((await owner.post(`${page}/remove`)).status, 303)
+    return pages
+  }
+  const stranger = await sees('x-stranger')
+  t.match(stranger[0], /Give WHO this link: .* LINK/)
+  t.strictSame(await sees('x-known'), stranger)
+  t.strictSame(await sees('x-operator'), stranger)
+})
+
+t.test('an invitation signs nobody out', async (t) => {
+  const { owner, people } = await teamWithOwner()
+  const { team: other } = await teamWithOwner()
+  const person = await signedIn(service, { email: 'calm@example.org', team: other.id, role: 'editor' })
+  await invite(owner, people, 'calm@example.org')
+  t.equal((await person.get(`/teams/${other.id}`)).status, 200)
+})
+
+t.test('leaving a team ends its pages at once; coming back later does not open them again', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const { team: other } = await teamWithOwner()
+  const email = 'leaver@example.org'
+  for (const { id } of [team, other]) await signedIn(service, { email, team: id, role: 'editor' })
+  const leaver = await signedInWholly(t, email)
+  await owner.post(`${await pageOf(owner, people, email)}/remove`)
+  t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
+  t.equal((await leaver.get(`/teams/${other.id}`)).status, 200)
+  await invite(owner, people, email)
+  t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
+})
+
+t.test('a lower role counts at once', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const editor = await signedIn(service, { email: 'former@example.org', team: team.id, role: 'editor' })
+  await owner.post(`${await pageOf(owner, people, editor.email)}/role`, { role: 'viewer' })
+  t.equal((await editor.post(`/teams/${team.id}/topics`, { name: 'x' })).status, 403)
+})
+
+t.test('who is a member already is not invited again: the role stays', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const second = await signedIn(service, { email: 'second@example.org', team: team.id, role: 'owner' })
+  const said = await owner.post(people, { email: 'SECOND@example.org', role: 'viewer' })
+  t.equal(said.status, 400)
+  shows(t, said, 'SECOND@example.org is a member already: change the role on their own page.')
+  t.equal((await second.get(await pageOf(owner, people, second.email))).status, 200, 'an owner still')
+})
+
+t.test('people of a suspended team look, and change nothing', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const operator = await signedIn(service, { operator: true })
+  await suspendTeam({ tx: database, now }, team.id)
+  const tries: [string, Record<string, string>][] = [
+    ['keys', { name: 'x', scopes: 'emails:send' }],
+    ['people', { email: 'new@example.org', role: 'owner' }],
+    ['topics', { name: 'x' }],
+    ['templates', { name: 'x', html: 'x' }],
+    ['contacts', { email: 'a@example.org' }],
+  ]
+  for (const [path, form] of tries) {
+    const said = await owner.post(`/teams/${team.id}/${path}`, form)
+    t.equal(said.status, 403, path)
+    shows(t, said, 'This team is suspended')
+    t.equal((await owner.get(`/teams/${team.id}/${path}`)).status, 200, path)
+  }
+  t.notMatch((await owner.get(people)).html, /Invite/)
+  t.equal((await operator.post(`/teams/${team.id}/topics`, { name: 'x' })).status, 303, 'an operator may')
+  await resumeTeam({ tx: database }, team.id)
+  t.equal((await owner.post(`/teams/${team.id}/topics`, { name: 'y' })).status, 303)
+})
+
+t.test('every change to people leaves a line', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const email = 'traced@example.org'
+  await invite(owner, people, email, 'viewer')
+  const page = await pageOf(owner, people, email)
+  for (const [verb, form] of [['link'], ['role', { role: 'editor' }], ['end-sessions'], ['remove']] as const)
+    await owner.post(`${page}/${verb}`, form)
+  const lines = await auditEntries(database, { team: team.id, limit: 50 })
+  t.strictSame(
+    lines
+      .flatMap(({ action, actor, subject }) => (subject === email && actor === owner.email ? [action] : []))
+      .sort(),
+    ['login.link', 'login.link', 'member.add', 'member.add', 'member.end_sessions', 'member.remove'],
+  )
+})
+
+t.test('a sign-in link leads to PUBLIC_URL, whatever host a request names', async (t) => {
+  const from = 'Heliograph <login@links.test>'
+  const publicUrl = 'http://mail.example.com'
+  const mailed = await startService(t, {
+    url: service.url,
+    clock: () => now,
+    dashboard: { from, publicUrl },
+  })
+  const team = await makeTeam(mailed, { domain: 'links.test' })
+  await signedIn(service, { email: 'mailed@example.org', team: team.id, role: 'viewer' })
+  await new Promise<void>((resolve, reject) => {
+    const headers = {
+      Host: '127.0.0.1:6666',
+      'Sec-Fetch-Site': 'same-origin',
+      'Content-Type': 'application/x-www-form-urlencoded',
+    }
+    request(`${mailed.base}/dashboard/login`, { method: 'POST', headers }, (answer) => {
+      answer.resume().once('end', resolve)
+    })
+      .once('error', reject)
+      .end('email=mailed@example.org')
+  })
+  const texts = await database.anyFirst(
+    sql.type(
+      object({ body_text: string().defined() }),
+    )`select body_text from emails where team_id = ${team.id}`,
+  )
+  t.equal(texts.length, 1)
+  t.match(texts[0], /\nhttp:\/\/mail\.example\.com\/dashboard\/login\/[\w-]{43}\n/)
+})
