@@ -45,8 +45,15 @@ type Stage = 'MAIL' | 'RCPT' | 'DATA'
 
 /** An outcome for each of the attempt's recipients once the server has taken the message. */
 export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {
-  return outcomes(attempt.to, { kind: 'accepted', detail: describe(reply) }, attempt.refusals(), describe)
+  const shared: Outcome = isOfOneCode(reply)
+    ? { kind: 'accepted', detail: describe(reply) }
+    : { kind: 'unknown', detail: describe(`the server's answer says both yes and no: ${reply}`) }
+  return outcomes(attempt.to, shared, attempt.refusals(), describe)
 }
+
+/** Whether every line of a reply has the same code, as each must (RFC 5321 §4.2.1): the client reads the first alone. */
+const isOfOneCode = (reply: string): boolean =>
+  reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
 
 /** An outcome for each of the attempt's recipients when the message as a whole was not taken. */
 export function outcomesOfFailure(

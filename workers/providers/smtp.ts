@@ -13,6 +13,7 @@ import { composeMessage } from './message.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
 import { wireAddress, wireRecipients } from './recipients.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
+import { openSocket } from './smtp-socket.ts'
 import { readSmtpUrl, withWayOut } from './smtp-url.ts'
 
 /**
@@ -96,6 +97,7 @@ const connectionOf = ({ url, hostname }: SmtpOptions, { connect_ms, greeting_ms 
   connectionTimeout: connect_ms,
   dnsTimeout: connect_ms,
   greetingTimeout: greeting_ms,
+  getSocket: openSocket,
 })
 
 function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {

@@ -2,10 +2,13 @@
  * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's
  * own limit.
  */
-import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../workers/providers/provider.ts'
 import { createSmtpProvider, type SmtpTimeouts } from '../../../workers/providers/smtp.ts'
+import { makeCertificate } from '../../support/certificate.ts'
 import { outgoingEmail } from '../../support/outgoing-email.ts'
 import { reset } from '../../support/reset.ts'
 import { type Fault, type Step, startSmtpScript } from '../../support/smtp-script.ts'
@@ -109,6 +112,61 @@ t.test('a message that breaks off in its middle is deferred', async (t) => {
   const text = 'é'.repeat(6_000_000)
   const outcome = only(await provide(t, `smtp://127.0.0.1:${port}`).send(outgoingEmail({ text })))
   t.match(outcome, { kind: 'deferred' }, JSON.stringify(outcome))
+})
+
+const { pem: cert, key_pem: key } = makeCertificate(['127.0.0.1'])
+
+/** Greets, and says empty lines from then on: at once, under TLS from the start, or once TLS has begun. */
+async function startBlankLines(t: Test, way: 'smtp' | 'smtps' | 'STARTTLS'): Promise<string> {
+  const blank = Buffer.from('\r\n'.repeat(32_768))
+  const pour = async (socket: Socket) => {
+    for (let chunks = 0; chunks < 500 && !socket.destroyed; chunks++) {
+      if (!socket.write(blank)) await new Promise((go) => socket.once('drain', go).once('close', go))
+    }
+    socket.destroy()
+  }
+  const greet = (socket: Socket) => {
+    socket.on('error', () => undefined)
+    socket.write('220 hi\r\n')
+    if (way !== 'STARTTLS') return pour(socket)
+    return socket.on('data', (line) => {
+      if (line.toString().startsWith('EHLO')) return socket.write('250-hi\r\n250 STARTTLS\r\n')
+      socket.removeAllListeners('data').write('220 go\r\n')
+      const secured = new TLSSocket(socket, { isServer: true, cert, key })
+      return secured.on('error', () => undefined).once('data', () => pour(secured))
+    })
+  }
+  const server = way === 'smtps' ? createTlsServer({ cert, key }, greet) : createServer(greet)
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return `${way === 'smtps' ? 'smtps' : 'smtp'}://127.0.0.1:${port}?tls.rejectUnauthorized=false`
+}
+
+for (const way of ['smtp', 'smtps', 'STARTTLS'] as const) {
+  t.test(`a server that says more than it was asked is hung up on (${way})`, async (t) => {
+    const outcome = only(await provide(t, await startBlankLines(t, way)).send(outgoingEmail()))
+    t.match(outcome, {
+      kind: 'sender',
+      trouble: 'connection',
+      detail: /the server said more than 32 KiB at once/,
+    })
+  })
+}
+
+t.test('a reply whose lines have different codes is neither yes nor no', async (t) => {
+  const { url } = await startSmtpScript(t, (step) =>
+    step === 'dot' ? '250-taken\r\n550 not taken' : undefined,
+  )
+  t.match(only(await provide(t, url).send(outgoingEmail())), {
+    kind: 'unknown',
+    detail: "the server's answer says both yes and no: 250-taken 550 not taken",
+  })
 })
 
 t.test('a server that cannot be reached is the sender’s trouble, not the message’s', async (t) => {
