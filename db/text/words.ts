@@ -14,10 +14,17 @@ export const storableId = (value: unknown): string | null =>
     ? value
     : null
 
-/** One line of the words: control characters and line ends become blanks, secrets become `***`. */
+/** They make a line read as another one: nothing that a server has to say needs them. */
+const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/**
+ * One line of the words: control characters and line ends become blanks, secrets become `***`, marks of writing
+ * direction go first of all, so that none hides a secret.
+ */
 export function storableWords(text: string, secrets: readonly string[] = []): string {
   const known = secrets.filter((secret) => secret !== '')
-  const masked = known.reduce((words, secret) => words.replaceAll(secret, '***'), text.toWellFormed())
+  const plain = text.toWellFormed().replace(DIRECTION_MARKS, '')
+  const masked = known.reduce((words, secret) => words.replaceAll(secret, '***'), plain)
   const line = masked.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
   const cut = line.slice(0, LONGEST)
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd()

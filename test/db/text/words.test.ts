@@ -24,6 +24,11 @@ t.test('secrets are removed wherever they stand; an empty one is none', async (t
   t.equal(storableWords(`${'x'.repeat(495)}hunter2`, ['hunter2']), `${'x'.repeat(495)}***`)
 })
 
+t.test('marks of writing direction go, and hide no secret', async (t) => {
+  t.equal(storableWords('550 \u202egnp.exe\u202c \u2066a\u2069\u200e\u200f\u061c'), '550 gnp.exe a')
+  t.equal(storableWords('535 hunt\u200eer2', ['hunter2']), '535 ***')
+})
+
 t.test('whatever is given, the words can be stored, and are left alone the second time', async () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 1_200, size: 'max' }), (text) => {
