@@ -51,7 +51,7 @@ export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Des
   return outcomes(attempt.to, shared, attempt.refusals(), describe)
 }
 
-/** Whether every line of a reply has the same code, as each must (RFC 5321 §4.2.1): the client reads the first alone. */
+/** Whether every line of a reply has the same code, as RFC 5321 asks: the client reads the first one alone. */
 const isOfOneCode = (reply: string): boolean =>
   reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
 
