@@ -102,7 +102,7 @@ type Declared<B, Q> = {
   query?: QueryShape<Q>
   /** It may go through many rows: of each team one at a time. */
   searches?: boolean
-  /** Every route under /v1 has it. */
+  /** Every route under /v1 has it: without it there is no description to draw. */
   about?: About
 }
 
@@ -115,6 +115,7 @@ export type PublicRoute<B = unknown, Q = unknown> = Declared<B, Q> & {
 /** Called for a team, with a credential that the access allows. */
 export type TeamRoute<B = unknown, Q = unknown> = Declared<B, Q> & {
   access: PrivateAccess
+  about: About
   handle(request: Request<B, Q> & { principal: Principal }, deps: Deps): Promise<Answer>
 }
 

@@ -6,12 +6,14 @@ import t from 'tap'
 import { array, object, string } from 'yup'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/errors.ts'
+import { V1_ROUTES } from '../api/v1/routes.ts'
 import { CODES } from '../db/errors.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
 import { migrationFiles } from '../db/schema.sql.ts'
 import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
 import { testDatabase } from './support/database.ts'
+import { tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
@@ -257,6 +259,39 @@ t.test('every route declares who may call it', async (t) => {
   for (const { method, path, access } of ROUTES) {
     if (access !== 'public') t.ok(access.kinds.includes('key'), `${method} ${path}`)
   }
+})
+
+t.test('a run names the tests at its end that it left out, and why', async (t) => {
+  const said: string[] = []
+  const report = tapReport((line) => said.push(line))
+  const lines = [
+    '# Subtest: test/a.test.ts',
+    '    ok 1 - through a pooler # SKIP pgbouncer is not installed',
+    '    # Subtest: with promtool',
+    '        1..0 # SKIP promtool is not installed',
+    '    ok 2 - with promtool # SKIP promtool is not installed',
+    '    1..2',
+    'ok 1 - test/a.test.ts # time=1ms',
+    '# Subtest: test/b.test.ts',
+    '    1..0 # SKIP chromium is not installed',
+    'ok 2 - test/b.test.ts # SKIP chromium is not installed',
+    '# { total: 3, skip: 3 }',
+  ]
+  for (const line of lines) report.line(line)
+  t.strictSame(report.finish(), { passed: 0, failed: 0 })
+  t.strictSame(said.at(-1)?.split('\n'), [
+    'left out:',
+    '  test/a.test.ts: through a pooler: pgbouncer is not installed',
+    '  test/a.test.ts: with promtool: promtool is not installed',
+    '  test/b.test.ts: chromium is not installed',
+  ])
+})
+
+t.test('every route under /v1 describes itself', async (t) => {
+  t.strictSame(
+    V1_ROUTES.filter(({ about }) => about === undefined).map(({ method, path }) => `${method} ${path}`),
+    [],
+  )
 })
 
 t.test(

@@ -109,20 +109,25 @@ t.test('a SECRET_KEY that can be guessed is refused', async (t) => {
     t.match(await failing(entry, settings), /SECRET_KEY is too easy to guess/, entry)
 })
 
-t.test('under an older Node every line of the Procfile says what it needs, and begins nothing', async (t) => {
-  const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
-  const commands = procfile
-    .trim()
-    .split('\n')
-    .map((line) => line.split(' ').slice(1))
-  t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
-  // Stands in for the version alone; the check is the one that production loads.
-  const older = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`
-  for (const [program, ...args] of commands) {
-    t.equal(program, 'node')
-    const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
-    t.match({ code, stdout }, { code: 1, stdout: '' })
-    t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
-    t.notMatch(stderr, /DATABASE_URL/)
-  }
-})
+t.test(
+  'under an older Node each line of the Procfile, and the CLI, says what it needs and begins nothing',
+  async (t) => {
+    const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
+    const commands = procfile
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ').slice(1))
+    t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    commands.push(scripts.admin.replace(/^exec /, '').split(' '))
+    // Stands in for the version alone; the check is the one that production loads.
+    const older = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`
+    for (const [program, ...args] of commands) {
+      t.equal(program, 'node')
+      const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
+      t.match({ code, stdout }, { code: 1, stdout: '' })
+      t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
+      t.notMatch(stderr, /DATABASE_URL/)
+    }
+  },
+)

@@ -1,6 +1,7 @@
 /**
  * Reads the TAP that the test runner prints and makes a log of it that people can read: a line per passing file, all
- * of what failed in a failing one. Promises: the counts are tap's own, or null when tap did not get to the end.
+ * of what failed in a failing one, and what was left out at the end. Promises: the counts are tap's own, or null when tap
+ * did not get to the end.
  */
 
 export type Counts = { passed: number; failed: number }
@@ -8,13 +9,14 @@ export type Counts = { passed: number; failed: number }
 export type TapReport = {
   /** Takes the next line of TAP. */
   line(text: string): void
-  /** Prints what an interrupted run left open, and returns the counts. */
+  /** Prints what an interrupted run left open and the tests that were left out, and returns the counts. */
   finish(): Counts | null
 }
 
 const SUMMARY = /^# \{ total: \d+/
 const RESULT = /^(not )?ok \d+/
 const PASSED = /^( +)ok \d+/
+const SKIPPED = /^ *ok \d+ - (.+?) # SKIP (.+)$/
 const SILENT = /^\s*(1\.\.\d+.*)?$/
 
 const figure = (name: string, summary: string) =>
@@ -37,6 +39,8 @@ function failuresOf(lines: readonly string[]): string[] {
 /** A report that prints through `print`, line by line. */
 export function tapReport(print: (text: string) => void): TapReport {
   let open: string[] = []
+  let file = ''
+  const leftOut: string[] = []
   let failing = false
   let counts: Counts | null = null
   const close = (lines: readonly string[]) => {
@@ -46,6 +50,9 @@ export function tapReport(print: (text: string) => void): TapReport {
   return {
     line(text) {
       const result = RESULT.exec(text)
+      if (text.startsWith('# Subtest: ')) file = text.slice('# Subtest: '.length)
+      const [, test, reason] = SKIPPED.exec(text) ?? []
+      if (test !== undefined) leftOut.push(`  ${test === file ? file : `${file}: ${test}`}: ${reason}`)
       if (SUMMARY.test(text)) {
         counts = { passed: figure('pass', text), failed: figure('fail', text) }
       } else if (result) {
@@ -62,6 +69,7 @@ export function tapReport(print: (text: string) => void): TapReport {
     },
     finish() {
       if (counts === null) close(failuresOf(open))
+      if (leftOut.length > 0) print(['left out:', ...leftOut].join('\n'))
       return counts
     },
   }

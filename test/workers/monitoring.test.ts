@@ -35,7 +35,7 @@ t.test('the dashboard shows every figure', async (t) => {
 
 t.test('promtool takes the alert rules, and they fire when they should', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
-  if (missing) return void t.comment(`left out: ${missing}`)
+  if (missing) return void t.plan(0, missing)
   const checked = await run('promtool', ['check', 'rules', 'alerts.yml'], { cwd: FOLDER })
   t.match(checked.stdout, /SUCCESS: 10 rules found/)
   const tested = await run('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: FOLDER }).catch(
@@ -46,7 +46,7 @@ t.test('promtool takes the alert rules, and they fire when they should', async (
 
 t.test('promtool takes every query of the dashboard', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
-  if (missing) return void t.comment(`left out: ${missing}`)
+  if (missing) return void t.plan(0, missing)
   const { panels } = JSON.parse(await readFile(join(FOLDER, 'grafana-dashboard.json'), 'utf8'))
   const queries: string[] = panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
     targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '5m')),

@@ -1,6 +1,6 @@
 /**
  * The dashboard in a real browser: journeys from end to end, every page at two widths in light and dark, axe, and what
- * a stranger's HTML may do. Left out, and said so, where there is no chromium. With DASHBOARD_PICTURE set to a file,
+ * a stranger's HTML may do. Left out where there is no chromium. With DASHBOARD_PICTURE set to a file,
  * the picture of README is made there.
  */
 import { existsSync, readFileSync } from 'node:fs'
@@ -28,8 +28,9 @@ const FLAGS = [
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 if (!CHROMIUM) {
-  t.comment('there is no chromium here: the dashboard is not tried in a browser')
-  t.pass('left out')
+  t.pass('the dashboard in a browser', {
+    skip: 'chromium is not installed (Debian: apt-get install -y chromium)',
+  })
 } else {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
   t.teardown(() => browser.close())
