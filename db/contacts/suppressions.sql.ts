@@ -18,13 +18,13 @@ const lockedRow = object({
   suppressed_softly: boolean().defined(),
 })
 
-/** The contacts of these identities, locked in one order, so that transactions over the same rows cannot deadlock. */
+/** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
 export async function lockContacts(tx: Tx, refs: readonly IdentityRef[]) {
   const tuples = refs.map(({ team_id, identity }) => [team_id, identity])
   return tx.any(sql.prepared('lock_contacts', lockedRow)`
     select team_id, identity, id as contact_id, suppression, suppressed_softly from contacts
     where (team_id, identity) in (select * from ${sql.unnest(tuples, ['uuid', 'text'])} as ref (team_id, identity))
-    order by team_id, identity for no key update`)
+    order by team_id, id for no key update`)
 }
 
 const tuplesOf = (refs: readonly Suppressed[]) =>

@@ -68,7 +68,7 @@ export async function deleteTopic(tx: Tx, teamId: string, id: string, now: Date)
       delete from topics where team_id = ${teamId} and id = ${id} returning id, name, created_at
     ), held as (
       select id from contacts where team_id = ${teamId} and ${id} = any(topic_ids)
-      order by identity for no key update
+      order by id for no key update
     ), unsubscribed as (
       update contacts c set topic_ids = array_remove(topic_ids, ${id}), updated_at = ${touchedAt(now)}
       from held where c.team_id = ${teamId} and c.id = held.id

@@ -82,7 +82,7 @@ export async function requeueableMessages(
     order by created_at, id`)
 }
 
-/** Marks rows as requeued, those that still can be. @returns these. */
+/** Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these. */
 export async function markRequeued(
   tx: Tx,
   channel: Channel,
@@ -90,9 +90,15 @@ export async function markRequeued(
   { now, force }: { now: Date; force: boolean },
 ): Promise<readonly DeliveryRef[]> {
   return tx.any(sql.type(refRow)`
-    update ${channel.rows} set requeued_at = ${sql.timestamp(now)}, status = case when unfinished then status else 'queued' end
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
-    returning team_id, id`)
+    with held as materialized (
+      select team_id, id from ${channel.rows}
+      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
+      order by team_id, id for no key update
+    )
+    update ${channel.rows} m set
+      requeued_at = ${sql.timestamp(now)}, status = case when m.unfinished then m.status else 'queued' end
+    from held where m.team_id = held.team_id and m.id = held.id
+    returning m.team_id, m.id`)
 }
 
 /** A timeline entry of our own, not of a provider. */

@@ -9,7 +9,7 @@
 import type { ContactEffect } from '../contacts/effect.ts'
 import { applyContactEffects, lockTouchedContacts } from '../contacts/suppress.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { APPLIED, type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
+import { type Fate, ignored, UNKNOWN } from '../reports/fate.ts'
 import type { MessageRef } from '../reports/ref.ts'
 import {
   changeEmails,
@@ -79,7 +79,10 @@ export async function applyEmailEvents(
     const recipient = own && recipientOf(event, own)
     if (recipient !== undefined) placed.push({ ...event, recipient, effect: effectOn(event, own) })
     if (!own) fates.push(UNKNOWN)
-    else fates.push(recipient === undefined ? ignored(FOREIGN_RECIPIENT) : APPLIED)
+    else
+      fates.push(
+        recipient === undefined ? ignored(FOREIGN_RECIPIENT) : { kind: 'applied', team_id: event.team_id },
+      )
   }
   if (placed.length === 0) return fates
   const contactOf = await lockTouchedContacts(tx, placed)

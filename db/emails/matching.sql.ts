@@ -37,11 +37,14 @@ export async function countMatching(
 
 const deletedRow = object({ created_at: string().defined() })
 
-/** Deletes emails with their events: the rows first, as with everyone. @returns when each was created. */
+/** Deletes emails with their events: the rows first, by id as everywhere. @returns when each was created. */
 export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
   const deleted = await tx.any(sql.type(deletedRow)`
-    delete from emails where team_id = ${teamId} and id = any(${these}) returning created_at`)
+    with held as materialized (
+      select id from emails where team_id = ${teamId} and id = any(${these}) order by id for update
+    )
+    delete from emails e using held where e.team_id = ${teamId} and e.id = held.id returning e.created_at`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId} and email_id = any(${these})`)
   return deleted

@@ -7,9 +7,9 @@ import { EMAIL } from '../delivery/channel.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { lockAccount, saveAccount } from '../teams/limits.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
-import { countMatching, deleteEmailRows, idsMatching } from './matching.sql.ts'
+import { countMatching, idsMatching } from './matching.sql.ts'
+import { removeEmails } from './remove.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 
@@ -55,18 +55,4 @@ export const deleteMatching = async (
   deps: { database: Database; now: Date },
   teamId: string,
   wanted: { filter: Filter; most: number },
-): Promise<number> =>
-  inLots(deps, teamId, wanted, async ({ tx }, ids) => {
-    const account = await lockAccount(tx, teamId)
-    const deleted = await deleteEmailRows(tx, teamId, ids)
-    const { start, end } = account.period
-    const counted = deleted.filter(({ created_at }) => {
-      const created = new Date(created_at)
-      return created >= start && created < end
-    })
-    if (counted.length > 0) {
-      account.used.emails = Math.max(0, account.used.emails - counted.length)
-      await saveAccount(tx, teamId, account)
-    }
-    return deleted.length
-  })
+): Promise<number> => inLots(deps, teamId, wanted, (at, ids) => removeEmails(at, teamId, ids))

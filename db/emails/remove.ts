@@ -1,13 +1,43 @@
 /**
- * Deletes an email with its events and frees its place in the allowance, in the caller's transaction.
+ * Deletes emails with their events and frees their places in the allowance, in the caller's transaction.
  * Promises: the counter still equals a recount afterwards. Its job is left to the worker, which finds no row.
  * Contract §8, send quota 5; decisions: quota counts stored emails.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { lockAccount, saveAccount } from '../teams/limits.ts'
+import { type Account, lockAccount, saveAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { deleteEmailRow } from './emails.sql.ts'
+import { deleteEmailRows } from './matching.sql.ts'
+
+/** Frees the places of deleted emails, those that count in this period. */
+async function freePlaces(
+  tx: Tx,
+  teamId: string,
+  account: Account,
+  deleted: readonly { created_at: string }[],
+): Promise<void> {
+  const { start, end } = account.period
+  const counted = deleted.filter(({ created_at }) => {
+    const created = new Date(created_at)
+    return created >= start && created < end
+  })
+  if (counted.length === 0) return
+  account.used.emails = Math.max(0, account.used.emails - counted.length)
+  await saveAccount(tx, teamId, account)
+}
+
+/** Deletes those of the emails that there are. @returns how many. */
+export async function removeEmails(
+  { tx }: { tx: Tx },
+  teamId: string,
+  ids: readonly string[],
+): Promise<number> {
+  const account = await lockAccount(tx, teamId)
+  const deleted = await deleteEmailRows(tx, teamId, ids)
+  await freePlaces(tx, teamId, account, deleted)
+  return deleted.length
+}
 
 /** @throws Refusal not_found. */
 export async function removeEmail(
@@ -19,10 +49,6 @@ export async function removeEmail(
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailRow(tx, teamId, id)
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
-  const created = new Date(deleted.created_at)
-  if (created >= account.period.start && created < account.period.end) {
-    account.used.emails = Math.max(0, account.used.emails - 1)
-    await saveAccount(tx, teamId, account)
-  }
+  await freePlaces(tx, teamId, account, [deleted])
   return deleted
 }

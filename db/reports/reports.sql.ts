@@ -80,14 +80,26 @@ export async function deleteOldReports(tx: Tx, before: Date, limit: number): Pro
   return deleted
 }
 
-type SettledReport = { id: string; state: 'done' | 'parked'; reason: string | null }
+type SettledReport = {
+  id: string
+  state: 'done' | 'parked'
+  reason: string | null
+  /** The teams whose messages it is about, as far as that is known. */
+  team_ids?: readonly string[]
+}
 
 /** Ends pending reports, in one statement. */
 export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
-  const tuples = settled.map(({ id, state, reason }) => [id, state, reason])
+  const tuples = settled.map(({ id, state, reason, team_ids = [] }) => [
+    id,
+    state,
+    reason,
+    JSON.stringify(team_ids),
+  ])
   await tx.query(sql.prepared('settle_reports', object())`
-    update reports r set state = s.state, reason = s.reason
-    from ${sql.unnest(tuples, ['uuid', 'text', 'text'])} as s (id, state, reason)
+    update reports r set state = s.state, reason = s.reason,
+      team_ids = array(select json_array_elements_text(s.team_ids)::uuid order by 1)
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'json'])} as s (id, state, reason, team_ids)
     where r.id = s.id and r.state = 'pending'`)
 }
 

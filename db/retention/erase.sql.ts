@@ -25,31 +25,42 @@ export async function stretchEnd(
   return last
 }
 
-/** The emails of a stretch whose recipients may name one of these spellings, locked. */
-export async function lockEmailsTo(
+const foundColumns = sql.fragment`id, to_emails, unfinished as undelivered`
+
+/** The emails of a stretch whose recipients hold this text, to look at more closely. */
+export async function emailsNaming(
   tx: Tx,
   teamId: string,
   { after, last }: { after: string; last: string },
-  spellings: readonly string[],
+  text: string,
 ): Promise<readonly FoundEmail[]> {
   return tx.any(sql.type(foundRow)`
-    select id, to_emails, unfinished as undelivered from emails
+    select ${foundColumns} from emails
     where team_id = ${teamId} and id > ${after} and id <= ${last}
-      and exists (
-        select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)
-        where position(spelling in lower(array_to_string(to_emails, ' '))) > 0)
-    order by id for no key update`)
+      and position(${text} in lower(array_to_string(to_emails, ' '))) > 0
+    order by id`)
+}
+
+/** Those of these emails that there are still, locked by id as everywhere. */
+export async function lockEmails(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+): Promise<readonly FoundEmail[]> {
+  return tx.any(sql.type(foundRow)`
+    select ${foundColumns} from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})
+    order by id for update`)
 }
 
 /** What becomes of an email: its recipients, and whether all that it said goes too. */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean }
 
-/** Rewrites emails without the person, and their events without its address. */
+/** Rewrites emails without the person, and their events without its address, which `words` finds in a text. */
 export async function rewriteEmails(
   tx: Tx,
   teamId: string,
   emails: readonly ErasedEmail[],
-  spellings: readonly string[],
+  words: string,
 ): Promise<void> {
   const tuples = emails.map(({ id, to, empty }) => [id, JSON.stringify(to), empty])
   await tx.query(sql.type(object())`
@@ -73,28 +84,25 @@ export async function rewriteEmails(
       ['uuid', 'bool'],
     )} as n (id, emptied)
     where v.team_id = ${teamId} and v.email_id = n.id and (
-      n.emptied or exists (
-        select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)
-        where position(spelling in lower(coalesce(v.recipient, '') || ' ' || v.detail)) > 0))`)
+      n.emptied or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
 }
 
 const countRow = object({ last: string().defined().nullable(), deleted: number().defined() })
 
-/** Deletes those of a stretch of reports that name one of these spellings and are done with. */
+/** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
 export async function deleteReportsNaming(
   tx: Tx,
-  after: string,
-  length: number,
-  spellings: readonly string[],
+  teamId: string,
+  words: string,
+  { after, length }: { after: string; length: number },
 ): Promise<InferType<typeof countRow>> {
   return tx.one(sql.type(countRow)`
     with stretch as (
-      select id, state, body from reports where id > ${after} order by id limit ${length}
+      select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}
     ), gone as (
       delete from reports where id in (
-        select id from stretch where state <> 'pending' and exists (
-          select from unnest(${sql.array([...spellings], 'text')}) as s (spelling)
-          where position(spelling in lower(encode(body, 'escape'))) > 0))
+        select id from stretch
+        where state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${words})
       returning 1
     )
     select (select max(id::text) from stretch) as last, (select count(*) from gone) as deleted`)

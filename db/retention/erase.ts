@@ -1,25 +1,29 @@
 /**
  * Erases a person from a team: the contact, the recipient in emails and their events, what was said to that person
- * alone, and raw reports that name the address.
- * Promises: repeating it is harmless, and so is a crash between; of somebody who had unsubscribed, bounced or
+ * alone, and raw reports about the team's emails that name the address.
+ * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
+ * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
+ * somebody who had unsubscribed, bounced or
  * complained a keyed hash stays, so that marketing never mails the address when it is created anew (erased.ts); an
  * email to that person alone that still waits is deleted, and frees its place.
  */
 import { domainToUnicode } from 'node:url'
-import { contactByIdentity } from '../contacts/contacts.sql.ts'
+import { lockContact } from '../contacts/contacts.sql.ts'
 import { removeContact } from '../contacts/edit.ts'
 import { keepErased } from '../contacts/erased.sql.ts'
 import { erasureHash } from '../contacts/erased.ts'
-import { removeEmail } from '../emails/remove.ts'
+import { removeEmails } from '../emails/remove.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
+import { lockAccount } from '../teams/limits.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { parsedAddress, parseMailbox } from '../text/address.ts'
 import {
   deleteReportsNaming,
   type ErasedEmail,
+  emailsNaming,
   type FoundEmail,
-  lockEmailsTo,
+  lockEmails,
   rewriteEmails,
   stretchEnd,
 } from './erase.sql.ts'
@@ -33,13 +37,45 @@ const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
 
-type Person = { teamId: string; identity: string; spellings: string[] }
+type Person = {
+  teamId: string
+  identity: string
+  /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
+  words: string
+  /** The same, in bytes written as `encode(…, 'escape')` writes them. */
+  bytes: string
+}
+
+/** With its @: every spelling of an identity has it, since it is ASCII. */
+const localPartOf = (identity: string): string => identity.slice(0, identity.lastIndexOf('@') + 1)
 
 /** An identity as it may be written: with its domain in ASCII form, or in letters. */
 function spellingsOf(identity: string): string[] {
   const at = identity.lastIndexOf('@')
   const inLetters = `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
   return [...new Set([identity, inLetters])]
+}
+
+const literally = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&')
+
+/** Bytes as `encode(…, 'escape')` writes them: those beyond ASCII in octal. */
+const escapedBytes = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte) => (byte < 128 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`))
+    .join('')
+
+/**
+ * Finds one of these addresses, whole: what stands before or after it must not make it a part of a longer one. An
+ * apostrophe before it is a quotation mark, unless a letter goes before: o'neil is another person than neil. An escape
+ * before it, such as JSON's \\n, is no part of it.
+ */
+const wholeAddress = (spellings: readonly string[]): string =>
+  `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
+
+function personOf(teamId: string, identity: string): Person {
+  const spellings = spellingsOf(identity)
+  const bytes = spellings.map(escapedBytes)
+  return { teamId, identity, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
 }
 
 function isPerson(recipient: string, identity: string): boolean {
@@ -52,7 +88,9 @@ async function eraseContact(
   { teamId, identity }: Person,
   secrets: Pick<Secrets, 'sign'>,
 ): Promise<boolean> {
-  const contact = await contactByIdentity(tx, teamId, identity)
+  // Locked before it is read: an unsubscribe that is just being answered counts.
+  await lockAccount(tx, teamId)
+  const contact = await lockContact(tx, teamId, identity)
   if (!contact) return false
   const { status, suppression } = contact
   if (status !== 'subscribed') {
@@ -70,21 +108,28 @@ function erasedEmail({ id, to_emails, undelivered }: FoundEmail, identity: strin
   return { id, to, empty: others.every((recipient) => recipient === NOBODY) }
 }
 
-async function eraseEmails(at: At, person: Person, span: { after: string; last: string }) {
-  const { teamId, identity, spellings } = person
-  const found = await lockEmailsTo(at.tx, teamId, span, spellings)
-  const named = found.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
+const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
+  emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
+
+async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly string[]) {
+  const { teamId, identity, words } = person
+  await lockAccount(tx, teamId)
+  const named = namedIn(await lockEmails(tx, teamId, ids), person)
   const rewritten = named.flatMap((email) => erasedEmail(email, identity) ?? [])
   const kept = new Set(rewritten.map(({ id }) => id))
-  for (const { id } of named) if (!kept.has(id)) await removeEmail(at, teamId, id)
-  if (rewritten.length > 0) await rewriteEmails(at.tx, teamId, rewritten, spellings)
-  return { rewritten: rewritten.length, deleted: named.length - rewritten.length }
+  const gone = named.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+  const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
+  if (rewritten.length > 0) await rewriteEmails(tx, teamId, rewritten, words)
+  return { rewritten: rewritten.length, deleted }
 }
 
-async function eraseReports(database: Database, { spellings }: Person): Promise<number> {
+async function eraseReports(database: Database, { teamId, bytes }: Person): Promise<number> {
   let total = 0
   for (let after = NO_ID; ; ) {
-    const { last, deleted } = await deleteReportsNaming(database, after, STRETCH / 10, spellings)
+    const { last, deleted } = await deleteReportsNaming(database, teamId, bytes, {
+      after,
+      length: STRETCH / 10,
+    })
     total += deleted
     if (last === null) return total
     after = last
@@ -98,16 +143,23 @@ export async function erasePerson(
   identity: string,
 ): Promise<Erasure> {
   await teamOrRefusal(database, teamId)
-  const person = { teamId, identity, spellings: spellingsOf(identity) }
+  const person = personOf(teamId, identity)
   const contact = await database.transaction((tx) => eraseContact({ tx, now }, person, secrets))
   const erasure = { contact, emails: 0, waiting_emails_deleted: 0 }
   for (let after = NO_ID; ; ) {
     const last = await stretchEnd(database, teamId, after, STRETCH)
     if (last === null) break
-    const span = { after, last }
-    const { rewritten, deleted } = await database.transaction((tx) => eraseEmails({ tx, now }, person, span))
-    erasure.emails += rewritten
-    erasure.waiting_emails_deleted += deleted
+    // Looked for without a lock, so that the team's sends do not wait meanwhile.
+    const found = namedIn(
+      await emailsNaming(database, teamId, { after, last }, localPartOf(identity)),
+      person,
+    )
+    if (found.length > 0) {
+      const ids = found.map(({ id }) => id)
+      const { rewritten, deleted } = await database.transaction((tx) => eraseEmails({ tx }, person, ids))
+      erasure.emails += rewritten
+      erasure.waiting_emails_deleted += deleted
+    }
     after = last
   }
   return { ...erasure, reports: await eraseReports(database, person) }

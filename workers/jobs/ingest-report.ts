@@ -28,7 +28,7 @@ type Reading = { report: PendingReport; events: readonly ReportedEvent[]; fault:
 
 /** How a report ends this time. `wait`: seconds until the next try. */
 type Verdict = { id: string } & (
-  | { state: 'done' | 'parked'; reason: string | null }
+  | { state: 'done' | 'parked'; reason: string | null; team_ids: string[] }
   | { state: 'waiting'; wait: number }
 )
 
@@ -167,22 +167,37 @@ function assertStorable(event: ReportedEvent): void {
   if (!isUuid(event.ref.team_id) || !isUuid(event.ref.id)) throw new Error('ref must be two UUIDs')
 }
 
+/** Whose messages events are about, as their references say or as they were found; none unless it is known of all. */
+function teamsOf(events: readonly ReportedEvent[], fates: ReadonlyMap<ReportedEvent, Fate>): string[] {
+  const teams = new Set<string>()
+  for (const event of events) {
+    const fate = fates.get(event)
+    const found = fate?.kind === 'applied' ? fate.team_id : undefined
+    const named =
+      'ref' in event && !('provider_message_id' in event.ref) ? event.ref.team_id.toLowerCase() : found
+    if (named === undefined) return []
+    teams.add(named)
+  }
+  return [...teams]
+}
+
 function verdictOf(
   { report, events, fault }: Reading,
   fates: ReadonlyMap<ReportedEvent, Fate>,
   now: Date,
 ): Verdict {
   const { id } = report
-  if (fault !== null) return { id, state: 'parked', reason: fault }
+  const team_ids = teamsOf(events, fates)
+  if (fault !== null) return { id, state: 'parked', reason: fault, team_ids }
   const own = events.map((event) => fates.get(event))
   if (own.some((fate) => fate?.kind === 'unknown')) {
     const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
-    if (left <= 0) return { id, state: 'parked', reason: 'there is no such message' }
+    if (left <= 0) return { id, state: 'parked', reason: 'there is no such message', team_ids }
     const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
     const pause = PAUSES.find(([until]) => age < until)?.[1] ?? 300
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }
   }
   const reasons = own.flatMap((fate) => (fate?.kind === 'ignored' ? [fate.reason] : []))
   const reason = reasons.length === 0 ? null : storableWords([...new Set(reasons)].join('; '))
-  return { id, state: 'done', reason }
+  return { id, state: 'done', reason, team_ids }
 }

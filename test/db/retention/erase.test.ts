@@ -5,11 +5,12 @@ import { array, object, string } from 'yup'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
 import { storeReport } from '../../../db/reports/store.ts'
-import { NOBODY } from '../../../db/retention/erase.ts'
+import { erasePerson, NOBODY } from '../../../db/retention/erase.ts'
+import { lockAccount } from '../../../db/teams/limits.ts'
 import { adminCli } from '../../support/admin.ts'
 import { usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
-import { startWorker } from '../../support/worker.ts'
+import { startWorker, until } from '../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'
 
@@ -65,7 +66,7 @@ t.test('a person is erased from contacts, emails, events and reports; the others
   const reports = await reportsByState(database, { limit: 10 })
   await settleReports(
     database,
-    reports.map(({ id }) => ({ id, state: 'done' as const, reason: null })),
+    reports.map(({ id }) => ({ id, state: 'done' as const, reason: null, team_ids: [team.id] })),
   )
 
   t.strictSame(await erase(team), { contact: true, emails: 3, waiting_emails_deleted: 1, reports: 1 })
@@ -90,6 +91,75 @@ t.test('a person is erased from contacts, emails, events and reports; the others
   t.match(await usedBy(service, team.id), { emails: 4, contacts: 0 })
   t.equal((await call('GET', `/v1/contacts/${ANA}`, { key: team.key })).status, 404)
   t.strictSame(await erase(team), { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 })
+})
+
+t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { database, deps } = service
+  const other = await makeTeam(service)
+  const shared = await send(service, team, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  await deliver(service, shared, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  const settled = [
+    ['refused <na@x.example>', [team.id]],
+    ['{"words":"To:\\nna@x.example."}', [team.id]],
+    ['refused <anna@x.example>', [team.id]],
+    ['refused <na@x.example.org>', [team.id]],
+    ['refused na@x.example', [other.id]],
+    ['parked na@x.example', []],
+  ] as const
+  for (const [body] of settled) {
+    const report = { provider: 'ses' as const, event_key: body, body: Buffer.from(body) }
+    await database.transaction((tx) => storeReport({ tx, queue: deps.queue, now: new Date() }, report))
+  }
+  const ids = new Map(
+    (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),
+  )
+  await settleReports(
+    database,
+    settled.map(([body, team_ids]) => ({
+      id: ids.get(body) ?? '',
+      state: 'parked' as const,
+      reason: 'x',
+      team_ids,
+    })),
+  )
+  const nobody = { contact: false, emails: 0, waiting_emails_deleted: 0 }
+  t.strictSame(await erase(team, 'na@x.example'), { ...nobody, reports: 2 })
+  const left = await reportsByState(database, { limit: 10 })
+  t.strictSame(
+    new Set(left.map(({ event_key }) => event_key)),
+    new Set(settled.slice(2).map(([body]) => body)),
+  )
+  t.strictSame(await erase(team, 'neil@x.example'), { ...nobody, reports: 0 })
+  await erase(team, 'a@x.example')
+  t.match(await eventsOf(service, shared), {
+    recipients: ['anna@x.example', "o'neil@x.example", null],
+    details: /taken for anna@x\.example/,
+  })
+})
+
+t.test('an unsubscribe that is answered while an erasure waits is kept', async (t) => {
+  const { service, team } = await start(t)
+  const { call, database, deps } = service
+  const identity = 'waits@example.com'
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
+  const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = database.transaction(async (tx) => {
+    await lockAccount(tx, team.id)
+    locked.resolve()
+    await free.promise
+  })
+  await locked.promise
+  const erased = erasePerson({ database, secrets: deps.secrets, now: new Date() }, team.id, identity)
+  await until('it waits for the account', () =>
+    database.exists(sql.unsafe`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+  t.equal((await call('POST', `/v1/contacts/${identity}/unsubscribe`, { key: team.key })).status, 200)
+  free.resolve()
+  await Promise.all([holding, erased])
+  const again = await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
+  t.match(again, { status: 201, body: { status: 'unsubscribed' } })
 })
 
 t.test(
