@@ -1,4 +1,4 @@
-/** What a person changes, in one transaction with its line in the audit trail. */
+/** What a person changes, in one transaction with its line in the audit trail; and what an operator looks into. */
 import { type Deed, record } from '../../db/audit/record.ts'
 import type { At } from '../../db/postgres/pool.ts'
 import type { PageDeps, PersonRequest, TeamRequest } from './page.ts'
@@ -27,3 +27,13 @@ export const inTeam = ({ team }: TeamRequest, action: string, subject: string, d
   subject,
   detail,
 })
+
+/** An operator who reads what a team's messages and lists hold, without being its member, leaves a trace. */
+export async function noteLook(
+  { team, person, now }: TeamRequest,
+  { database }: Pick<PageDeps, 'database'>,
+  { action, subject }: { action: string; subject: string },
+): Promise<void> {
+  if (team.member) return
+  await record({ tx: database, now, actor: person.email }, { team_id: team.id, action, subject })
+}

@@ -2,7 +2,7 @@
  * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
  * DASHBOARD_FROM is of.
  * Promises: the answer tells nothing: known or unknown, limited or not, its words and its time are the same. The email
- * carries a tag by which the dashboard and its exports leave its body out, since the body holds the link.
+ * carries a tag by which it is in no team's lists, exports and figures, and its body is shown to nobody.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,14 +12,12 @@ import type { EmailItem } from '../../db/emails/call.ts'
 import { requestLink } from '../../db/people/sign-in.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { escapeHtml } from '../../db/text/slots.ts'
+import { SIGN_IN_TAG } from '../../db/text/tags.ts'
 import { BASE } from './base.ts'
 import type { PageDeps, PageRequest } from './page.ts'
 
 /** How long any answer takes at least, in milliseconds: longer than the work behind it. */
 const PACE = 400
-
-/** What marks an email whose body must not be shown. */
-export const LINK_TAG = 'heliograph:sign-in-link'
 
 /** The email that carries a link. */
 function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: string, url: string): EmailItem {
@@ -36,7 +34,7 @@ function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: strin
     text: `${words}\n\n${url}\n\n${ignore}\n`,
     headers: null,
     reply_to: '',
-    tags: [LINK_TAG],
+    tags: [SIGN_IN_TAG],
     idempotency_key: null,
   }
 }
@@ -61,6 +59,7 @@ async function send({ site, now, origin }: PageRequest, deps: PageDeps, email: s
       linkEmail(from, request.email, url),
     ]),
   )
+  deps.wake('deliver-email')
   if (outcome?.kind === 'refused') log.error({ code: outcome.refusal.code }, 'a sign-in link was not sent')
 }
 

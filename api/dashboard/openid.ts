@@ -92,7 +92,9 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
         issuer: iss,
         subject: sub,
         email: typeof email === 'string' ? email : '',
-        email_verified: email_verified === true,
+        // Some providers write the word.
+        email_verified:
+          email_verified === undefined ? null : email_verified === true || email_verified === 'true',
       }
     },
   }

@@ -1,6 +1,8 @@
 /**
  * What happened to a message, told in words: its timeline, what became of each recipient, why it waits. Pure.
- * Promises: the provider's own words are always beside ours.
+ * Promises: the provider's own words are beside ours where they are about this message. What they say of our senders,
+ * the names of these, and what holds a message back for their sake are for operators alone: they can name another
+ * team's recipient.
  */
 import type { Waiting } from '../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../db/emails/show.ts'
@@ -31,18 +33,30 @@ const TOLD: Record<EmailEventKind, Told> = {
 const told = (kind: string): Told =>
   (TOLD as Record<string, Told>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
+/** Who reads it, and when. */
+export type Reader = { person: { operator: boolean }; now: Date }
+
+/** The provider's words in an entry of a timeline, as far as this reader may read them. */
+const wordsFor = ({ person }: Reader, { kind, detail }: { kind: string; detail: string }): string =>
+  kind === 'held' && !person.operator ? '' : detail
+
 /** An email's timeline, the latest first. */
 export function momentsOf(
   { events, created_at }: Pick<ShownEmail, 'events' | 'created_at'>,
-  now: Date,
+  reader: Reader,
 ): Moment[] {
+  const { now } = reader
   const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
-  const happened = events.map(({ kind, recipient, detail, time: at }) => ({
-    ...told(kind),
-    at: time(at, now),
-    ...(recipient === null ? {} : { who: recipient }),
-    ...(detail === '' ? {} : { detail }),
-  }))
+  const happened = events.map((event) => {
+    const { kind, recipient, time: at } = event
+    const detail = wordsFor(reader, event)
+    return {
+      ...told(kind),
+      at: time(at, now),
+      ...(recipient === null ? {} : { who: recipient }),
+      ...(detail === '' ? {} : { detail }),
+    }
+  })
   return [accepted, ...happened].reverse()
 }
 
@@ -60,10 +74,13 @@ const MESSAGE_TOLD: Record<string, Told> = {
 /** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
 export function messageMoments(
   { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
-  now: Date,
+  reader: Reader,
 ): Moment[] {
+  const { now } = reader
   const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
-  const happened = events.map(({ kind, detail, time: at }): Moment => {
+  const happened = events.map((event): Moment => {
+    const { kind, time: at } = event
+    const detail = wordsFor(reader, event)
     const words = [meaningOf(detail), detail].filter((part) => part !== null && part !== '')
     return {
       ...(MESSAGE_TOLD[kind] ?? told(kind)),
@@ -77,7 +94,7 @@ export function messageMoments(
 type Outcome = { address: string; outcome: string; words: string }
 
 /** What became of each recipient: the highest rung that anything about it tells. */
-export function outcomesOf({ to_emails, events, status }: ShownEmail): Outcome[] {
+export function outcomesOf({ to_emails, events, status }: ShownEmail, reader: Reader): Outcome[] {
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   return to_emails.map((address) => {
     const own = events.filter(
@@ -88,7 +105,8 @@ export function outcomesOf({ to_emails, events, status }: ShownEmail): Outcome[]
       ? 'sent'
       : 'queued'
     const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
-    return { address, outcome, words: own.at(-1)?.detail ?? '' }
+    const last = own.at(-1)
+    return { address, outcome, words: last ? wordsFor(reader, last) : '' }
   })
 }
 
@@ -98,6 +116,13 @@ const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   tone: 'warn',
   title: `${sender} is paused until ${time(until, now).text}`,
   text: reason ?? 'It gave no reason.',
+})
+
+/** What stands still for our senders' sake, for a team. @param what which delivery, at the head of a sentence. */
+export const pausedDelivery = (what: string): Alert => ({
+  tone: 'warn',
+  title: 'Delivery is paused; we retry automatically',
+  text: `${what} waits until it can be sent again; nothing is lost, and there is nothing to do.`,
 })
 
 /** What an operator has stopped. @param subject what is stopped, at the head of a sentence. */
@@ -122,15 +147,22 @@ function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
 }
 
+type Waits = {
+  created_at: string
+  events: readonly { kind: string; detail: string }[]
+  waiting?: Waiting | null
+}
+
 /** Why a message has not gone out yet; nothing when it has. */
-export function waitingAlerts(
-  { waiting, created_at }: { created_at: string; waiting?: Waiting | null },
-  now: Date,
-): Alert[] {
+export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Reader): Alert[] {
   if (!waiting) return []
+  const { now, person } = reader
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
-  const attempt = stateAlert(waiting, seconds, now)
-  const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
+  const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
+  const last_refusal = refusal ? wordsFor(reader, refusal) : waiting.last_refusal
+  const attempt = stateAlert({ ...waiting, last_refusal }, seconds, now)
   const queue = waiting.queue_paused ? [pausedQueue('What it waits in')] : []
-  return [attempt, ...queue, ...pauses.map((pause) => pauseAlert(pause, now))]
+  const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
+  if (person.operator) return [attempt, ...queue, ...pauses.map((pause) => pauseAlert(pause, now))]
+  return [attempt, ...queue, ...pauses.slice(0, 1).map(() => pausedDelivery('It'))]
 }

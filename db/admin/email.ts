@@ -37,7 +37,7 @@ export const verbs: Verbs = (email, admin) => {
     .action(
       answer(
         async (team: string, { status, limit }: { status?: EmailStatus; limit: number }) =>
-          await findEmails(await depsOf(admin), { team_id: team, status }, { limit }),
+          await findEmails(await depsOf(admin), { team_id: team, status, whose: 'all' }, { limit }),
       ),
     )
 
@@ -60,7 +60,7 @@ export const verbs: Verbs = (email, admin) => {
     .option('--limit <n>', 'how many at most', positive, FOUND_LENGTH)
     .action(
       answer(async ({ team, template, limit, ...rest }: FindOptions) => {
-        const filter = { ...rest, team_id: team, template_id: template }
+        const filter = { ...rest, team_id: team, template_id: template, whose: 'all' } as const
         return findEmails(await depsOf(admin), filter, { limit })
       }),
     )

@@ -1,6 +1,7 @@
 /** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one, subscribers of topics. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import { isCustomers } from '../delivery/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { likePattern } from '../text/strings.ts'
 import { type ContactRow, type ContactStatus, contactColumns, contactRow } from './contacts.sql.ts'
@@ -118,7 +119,7 @@ export async function emailsToContact(
 ): Promise<readonly SentEmailRow[]> {
   return tx.any(sql.type(emailRow)`
     select id, subject, status, created_at from emails
-    where team_id = ${teamId} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
+    where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
     order by id desc limit ${limit}`)
 }
 

@@ -4,6 +4,7 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { JobName } from '../queue/jobs.ts'
+import { SIGN_IN_TAG } from '../text/tags.ts'
 
 /** A message, whatever its channel. */
 export type DeliveryRef = { team_id: string; id: string }
@@ -19,9 +20,18 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = {
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
+  /** Whether a row is the team's own, and no sign-in mail of ours. */
+  customers: FragmentSqlToken
   /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
 }
+
+/**
+ * Whether an email is the team's own, and no sign-in mail of ours. The API's have a request's id, so that tags are read
+ * of the few others alone.
+ */
+export const isCustomers = sql.fragment`
+  (http_request_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
 
 export const EMAIL: Channel<'deliver-email'> = {
   job: 'deliver-email',
@@ -29,6 +39,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   rows: sql.fragment`emails`,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
+  customers: isCustomers,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v
     where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('sent', 'delivered', 'unknown')))`,
@@ -40,6 +51,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   rows: sql.fragment`whatsapp_messages`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
+  customers: sql.fragment`true`,
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
     where v.team_id = whatsapp_messages.team_id and v.message_id = whatsapp_messages.id and v.kind = 'unknown'))`,

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { spellingsOfId } from '../text/ids.ts'
+import { isCustomers } from './channel.sql.ts'
 
 const placeRow = object({
   team_id: string().defined(),
@@ -13,7 +14,8 @@ export type MessagePlace = InferType<typeof placeRow>
 
 /**
  * The messages that have this id: our own, the provider's, a Message-ID, their request's, or their team's idempotency
- * key; at most `limit`. Each part is a look-up by an index, team by team. @param teams null: all of them.
+ * key; at most `limit`. Each part is a look-up by an index, team by team. @param teams null: all of them,
+ * and sign-in mails too.
  */
 export async function messagesWithId(
   tx: Tx,
@@ -27,7 +29,7 @@ export async function messagesWithId(
   return tx.any(sql.type(placeRow)`
     select t.id as team_id, found.channel, found.id from teams t cross join lateral (
       select 'email' as channel, e.id from emails e
-      where e.team_id = t.id
+      where e.team_id = t.id and ${teams === null ? sql.fragment`true` : isCustomers}
         and (e.id = ${own} or e.idempotency_key = ${any} or e.provider_message_id = ${any}
           or e.http_request_id = ${any})
       union all

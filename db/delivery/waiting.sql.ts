@@ -7,6 +7,8 @@ import { gaveUp } from './requeue.sql.ts'
 
 /** Entries of a timeline that tell why a message is not gone yet. */
 export const REFUSALS = ['deferred', 'unknown', 'gave_up', 'held'] as const
+/** Those of them whose words are about a message. What holds one back is about our own set-up: for operators alone. */
+const OWN_REFUSALS = REFUSALS.filter((kind) => kind !== 'held')
 
 const longWaitRow = object({
   waiting: number().defined(),
@@ -17,18 +19,23 @@ const longWaitRow = object({
 
 /**
  * How many of a team's messages wait since before `before`, how many of them were given up, and what most of them were
- * refused with last; of a thousand at most.
+ * refused with last; of a thousand at most, sign-in mails apart. `operator`: with words about our set-up.
  */
-export async function longWaits(tx: Tx, channel: Channel, teamId: string, before: Date) {
-  const { rows, events, message } = channel
+export async function longWaits(
+  tx: Tx,
+  teamId: string,
+  { channel, before, operator }: { channel: Channel; before: Date; operator: boolean },
+) {
+  const { rows, events, message, customers } = channel
+  const kinds = operator ? REFUSALS : OWN_REFUSALS
   return tx.one(sql.type(longWaitRow)`
     select count(*) as waiting, count(*) filter (where ${gaveUp(channel)}) as given_up,
       mode() within group (order by refusal.detail) as reason
     from (
       select team_id, id, created_at, requeued_at from ${rows}
-      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} limit 1000) m
+      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} and ${customers} limit 1000) m
     left join lateral (
       select detail from ${events} v
-      where v.team_id = m.team_id and v.${message} = m.id and v.kind = any(${sql.array([...REFUSALS], 'text')})
+      where v.team_id = m.team_id and v.${message} = m.id and v.kind = any(${sql.array([...kinds], 'text')})
       order by occurred_at desc limit 1) refusal on true`)
 }

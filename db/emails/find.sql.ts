@@ -4,6 +4,7 @@
  * up by an index on recipients' identities, which the migration defines together with what an identity is.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
+import { isCustomers } from '../delivery/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../text/ids.ts'
 import { likePattern } from '../text/strings.ts'
@@ -28,6 +29,8 @@ export type EmailCriteria = {
   from?: Date | undefined
   /** Accepted before this time. */
   to?: Date | undefined
+  /** `all`: sign-in mails of ours too, which are in no team's lists; for operators. */
+  whose?: 'all' | undefined
   /** No newer than the first of these ids, and no older than the second. */
   between?: { newest: string; oldest: string } | undefined
 }
@@ -61,7 +64,7 @@ const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
 export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
   const parts = [
-    sql.fragment`true`,
+    criteria.whose === 'all' ? sql.fragment`true` : isCustomers,
     recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
     id !== undefined && anyIdIs(id),
     words && words.length > 0 && subjectHas(words),

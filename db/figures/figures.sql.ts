@@ -4,17 +4,18 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import { EMAIL, WHATSAPP } from '../delivery/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
 
-const TABLES = { email: 'emails', whatsapp: 'whatsapp_messages' } as const
-export type FigureChannel = keyof typeof TABLES
+const CHANNELS = { email: EMAIL, whatsapp: WHATSAPP } as const
+export type FigureChannel = keyof typeof CHANNELS
 
 const DAY = 86_400_000
 
 /** Counts one day anew, each team's part by its own key; writes what changed alone. */
 export async function countDay(tx: Tx, channel: FigureChannel, day: Date): Promise<void> {
-  const rows = sql.identifier([TABLES[channel]])
+  const { rows, customers } = CHANNELS[channel]
   const until = new Date(day.getTime() + DAY)
   const date = day.toISOString().slice(0, 10)
   await tx.query(sql.unsafe`
@@ -22,7 +23,8 @@ export async function countDay(tx: Tx, channel: FigureChannel, day: Date): Promi
       select t.id as team_id, m.status, m.count
       from teams t cross join lateral (
         select status, count(*) as count from ${rows}
-        where team_id = t.id and id >= ${firstIdAt(day)} and id < ${firstIdAt(until)} group by status) m
+        where team_id = t.id and id >= ${firstIdAt(day)} and id < ${firstIdAt(until)} and ${customers}
+        group by status) m
     ), gone as (
       delete from daily_figures f
       where channel = ${channel} and day = ${date}

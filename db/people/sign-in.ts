@@ -113,13 +113,13 @@ export async function signInByLink(
   return { secret: await startSession(at, owner, userAgent), email: owner.email }
 }
 
-/** What a provider has proved of somebody. */
-export type Claims = { issuer: string; subject: string; email: string; email_verified: boolean }
+/** What a provider has proved of somebody. `email_verified`: null when it says nothing of that. */
+export type Claims = { issuer: string; subject: string; email: string; email_verified: boolean | null }
 
 /** The person of these claims, bound to the provider's id the first time; null when nobody here has the address. */
 async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRow | null> {
   const { issuer, subject } = claims
-  const identity = claims.email_verified ? parseAddress(claims.email)?.identity : undefined
+  const identity = claims.email_verified === true ? parseAddress(claims.email)?.identity : undefined
   const named = identity === undefined ? null : await personByIdentity(tx, identity)
   const bound = await openidIdentities(tx, issuer, { subject, user_id: named?.id ?? null })
   const known = bound.find((each) => each.subject === subject)

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 
-export type Somebody = { sub: string; email: string; email_verified: boolean }
+export type Somebody = { sub: string; email: string; email_verified?: boolean | string }
 
 export type Issuer = {
   url: string

@@ -4,7 +4,7 @@ import { createContact } from '../../../db/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { act, inTeam } from '../act.ts'
+import { act, inTeam, noteLook } from '../act.ts'
 import { status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
 import { addressWith, anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../list.ts'
@@ -173,7 +173,11 @@ const csv: TeamPage = {
   method: 'GET',
   path: '/teams/:team/contacts.csv',
   access: 'viewer',
-  handle: async (request, deps) => csvFile('contacts', HEADER, csvRows(request, deps)),
+  async handle(request, deps) {
+    const file = await csvFile('contacts', HEADER, csvRows(request, deps))
+    await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
+    return file
+  },
 }
 
 export const contactsPages = [list, csv, create]

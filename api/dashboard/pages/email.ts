@@ -9,21 +9,22 @@ import { removeEmail } from '../../../db/emails/remove.ts'
 import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
+import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
+import { noteLook } from '../act.ts'
 import { type Cell, status, text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
-import { LINK_TAG } from '../mail-link.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Form, Section } from '../section.ts'
 import { momentsOf, outcomesOf, waitingAlerts } from '../story.ts'
 
-/** An email to look at. @throws Refusal not_found. */
-const emailOf = async ({ team, params, now }: TeamRequest, deps: PageDeps): Promise<ShownEmail> =>
-  showEmail(
-    { ...deps, tx: deps.database, now, publicUrl: deps.publicUrl ?? undefined },
-    team.id,
-    params.id ?? '',
-  )
+/** An email to look at; a sign-in mail is an operator's to look at. @throws Refusal not_found. */
+async function emailOf({ team, params, person, now }: TeamRequest, deps: PageDeps): Promise<ShownEmail> {
+  const publicUrl = deps.publicUrl ?? undefined
+  const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id ?? '')
+  if (person.operator || email.http_request_id !== null || !isSecret(email)) return email
+  throw new Refusal('not_found', `there is no email ${email.id} in this team`)
+}
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id ?? '', ...rest)
@@ -97,7 +98,8 @@ function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
   return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Suppressed', calm: '', alerts }]
 }
 
-function recipients(email: ShownEmail, contacts: Contacts, { team }: TeamRequest): Section {
+function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest): Section {
+  const { team } = request
   const contactCell = (address: string): Cell => {
     const contact = contacts.get(recipientIdentity(address))
     return contact ? text('Show', { href: teamPath(team, 'contacts', contact.email) }) : text(null)
@@ -106,7 +108,7 @@ function recipients(email: ShownEmail, contacts: Contacts, { team }: TeamRequest
     kind: 'table',
     title: 'Recipients',
     columns: ['Address', 'What became of it', 'In the server’s words', 'Contact'].map((label) => ({ label })),
-    rows: outcomesOf(email).map(({ address, outcome, words }) => ({
+    rows: outcomesOf(email, request).map(({ address, outcome, words }) => ({
       cells: [
         text(address, { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}` }),
         status(outcome),
@@ -152,7 +154,7 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
 }
 
 /** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
-const isSecret = ({ tags }: ShownEmail): boolean => tags.includes(LINK_TAG)
+const isSecret = ({ tags }: ShownEmail): boolean => tags.includes(SIGN_IN_TAG)
 
 const headers = ({ headers: custom }: ShownEmail): Section[] =>
   custom === null
@@ -195,21 +197,18 @@ function content(email: ShownEmail, request: TeamRequest): Section[] {
   ]
 }
 
-/** An operator who looks into a team's email without being its member leaves a trace. */
-async function noteOpened({ team, person, now }: TeamRequest, deps: PageDeps, id: string): Promise<void> {
-  if (team.member) return
-  const by = { tx: deps.database, now, actor: person.email }
-  await record(by, { team_id: team.id, action: 'email.open', subject: id })
-}
+/** Notes an operator's look into an email. */
+const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
+  noteLook(request, deps, { action: 'email.open', subject: id })
 
 const page: TeamPage = {
   method: 'GET',
   path: '/teams/:team/emails/:id',
   access: 'viewer',
   async handle(request, deps) {
-    const { team, now } = request
+    const { team } = request
     const email = await emailOf(request, deps)
-    const alerts = waitingAlerts(email, now)
+    const alerts = waitingAlerts(email, request)
     const contacts = await contactsOf(email, request, deps)
     const link = { href: here(request, 'content'), label: 'Open what it holds' }
     const body: Section[] = team.member
@@ -238,7 +237,7 @@ const page: TeamPage = {
           id: 'timeline',
           live: true,
           title: 'What happened',
-          moments: momentsOf(email, now),
+          moments: momentsOf(email, request),
           empty: 'Nothing has happened yet.',
         },
         ...body,

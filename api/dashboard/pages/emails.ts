@@ -8,6 +8,7 @@ import type { ListedEmail } from '../../../db/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { noteLook } from '../act.ts'
 import { plural, status, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
 import {
@@ -178,7 +179,9 @@ const csv: TeamPage = {
   access: 'viewer',
   handle: async (request, deps) => {
     onlyKnown(request.query, NAMES)
-    return csvFile('emails', HEADER, csvRows(request, deps))
+    const file = await csvFile('emails', HEADER, csvRows(request, deps))
+    await noteLook(request, deps, { action: 'email.export', subject: chosen(request.query).toString() })
+    return file
   },
 }
 

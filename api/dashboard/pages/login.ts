@@ -4,7 +4,13 @@
  * a new session. A stranger gets the same words whether or not we know the address.
  */
 
-import { ownerOfLink, signInByClaims, signInByLink, signOut } from '../../../db/people/sign-in.ts'
+import {
+  type Claims,
+  ownerOfLink,
+  signInByClaims,
+  signInByLink,
+  signOut,
+} from '../../../db/people/sign-in.ts'
 import { BASE } from '../base.ts'
 import { localPath, seal, unseal } from '../guard.ts'
 import { mailLink } from '../mail-link.ts'
@@ -146,6 +152,16 @@ const refusedView = (words: string): View => ({
   sections: [{ kind: 'actions', links: [{ href: '/login', label: 'Try again' }] }],
 })
 
+/** Why the provider's word lets somebody in as nobody. */
+function notHere({ email, email_verified }: Claims): string {
+  const who = email === '' ? 'your address' : email
+  if (email_verified === null)
+    return `Your provider does not say whether ${who} is verified, so we cannot rely on it. Ask whoever runs the provider to send the claim email_verified.`
+  if (!email_verified)
+    return `Your provider says that ${who} is not verified. Verify it there, then try again.`
+  return `Nobody here is ${who}. Ask an owner of your team, or whoever runs this service, to add you.`
+}
+
 const finishOpenId: OpenPage = {
   method: 'GET',
   path: '/openid/callback',
@@ -163,9 +179,7 @@ const finishOpenId: OpenPage = {
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
       .catch(() => null)
     if (secret === null) {
-      const who = claims.email_verified ? claims.email : 'this account (its address is not verified)'
-      const ask = 'Ask an owner of your team, or whoever runs this service, to add you.'
-      return show(refusedView(`Nobody here is ${who}. ${ask}`), 403)
+      return show(refusedView(notHere(claims)), 403)
     }
     const gone: Cookie = { name: 'openid', value: null, seconds: 0 }
     return redirect(flow.return_to, null, [sessionCookie(secret), gone])

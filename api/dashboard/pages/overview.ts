@@ -1,5 +1,5 @@
 /** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
-import { EMAIL, WHATSAPP } from '../../../db/delivery/channel.sql.ts'
+import { EMAIL, sendsFor, WHATSAPP } from '../../../db/delivery/channel.sql.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { dayBefore } from '../../../db/figures/count.ts'
@@ -11,7 +11,7 @@ import { dayWords, duration, plural, type Tone, utc } from '../cell.ts'
 import { daysOf, figureSections } from '../chart.ts'
 import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Alert, Section, Tile } from '../section.ts'
-import { pausedQueue } from '../story.ts'
+import { pausedDelivery, pausedQueue } from '../story.ts'
 
 const DAYS = 30
 /** What waits for longer needs a look, in milliseconds. */
@@ -51,29 +51,38 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
   ]
 }
 
-/** A sender that takes nothing: between two probes, or while the next one is on its way. */
-const senderAlerts = ({ key, state, paused_until, reason }: ShownSender): Alert[] => {
-  if (state !== 'paused' && state !== 'probing') return []
-  const when = paused_until === null ? 'for now: it is being tried again' : `until ${utc(paused_until)}`
-  const title = `Nothing goes out through ${key} ${when}`
-  return [{ tone: 'bad', title, text: reason ?? 'It gave no reason.' }]
-}
-
 const CHANNELS = [
   { channel: EMAIL, path: 'emails', name: 'Email' },
   { channel: WHATSAPP, path: 'whatsapp', name: 'WhatsApp' },
 ] as const
 
+/** A sender that takes nothing: between two probes, or while the next one is on its way. */
+const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
+
+/** Such a sender for an operator, in its provider's words. */
+const senderAlert = ({ key, paused_until, reason }: ShownSender): Alert => {
+  const when = paused_until === null ? 'for now: it is being tried again' : `until ${utc(paused_until)}`
+  const title = `Nothing goes out through ${key} ${when}`
+  return { tone: 'bad', title, text: reason ?? 'It gave no reason.' }
+}
+
+/** Senders that take nothing. A team reads that they do: a provider's words can name somebody else's recipient. */
+function senderAlerts(senders: readonly ShownSender[], { person }: TeamRequest): Alert[] {
+  const still = senders.filter(standsStill)
+  if (person.operator) return still.map(senderAlert)
+  return CHANNELS.filter(({ channel }) => still.some(({ key }) => sendsFor(channel, key))).map(({ name }) =>
+    pausedDelivery(name),
+  )
+}
+
 /** What was given up, and what waits for long, of each channel, with the words of whoever refused most of it. */
-async function waitAlerts({ team, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
+async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
   for (const { channel, path } of CHANNELS) {
-    const { waiting, given_up, reason } = await longWaits(
-      database,
-      channel,
-      team.id,
-      new Date(now.getTime() - LONG),
-    )
+    const { operator } = person
+    const before = new Date(now.getTime() - LONG)
+    const wanted = { channel, before, operator }
+    const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
     const link = { href: `${teamPath(team, path)}?status=queued`, label: 'Look at them' }
     const said = reason ? { text: reason } : {}
     const alert = (tone: Tone, count: number, words: string): Alert[] =>
@@ -99,7 +108,7 @@ async function alertsOf(
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
   return [
     ...CHANNELS.filter(({ channel }) => paused.has(channel.job)).map(({ name }) => pausedQueue(name)),
-    ...senders.flatMap(senderAlerts),
+    ...senderAlerts(senders, request),
     ...(await waitAlerts(request, deps)),
     ...shareAlerts(figures, teamPath(team, 'emails')),
     ...domains.map(

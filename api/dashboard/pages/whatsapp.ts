@@ -4,12 +4,13 @@ import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { type MessageFilter, messagesFound } from '../../../db/whatsapp/find.sql.ts'
-import { showMessage } from '../../../db/whatsapp/show.ts'
+import { type ShownMessage, showMessage } from '../../../db/whatsapp/show.ts'
 import { WHATSAPP_LADDER } from '../../../db/whatsapp/status.ts'
 import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/whatsapp/templates.sql.ts'
+import { noteLook } from '../act.ts'
 import { status, text, time } from '../cell.ts'
 import { anyOf, dayOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../list.ts'
-import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Field, Section } from '../section.ts'
 import { messageMoments, waitingAlerts } from '../story.ts'
@@ -92,15 +93,47 @@ const list: TeamPage = {
   },
 }
 
+const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
+  Object.keys(parameters).length === 0
+    ? []
+    : [
+        {
+          kind: 'facts',
+          title: 'Parameters',
+          facts: Object.entries(parameters).map(([label, value]) => ({ label, cell: text(value) })),
+        },
+      ]
+
+/** What a message is filled with; an operator of another team opens it on a page of its own. */
+function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
+  if (team.member || filling(message).length === 0) return filling(message)
+  const href = teamPath(team, 'whatsapp', message.id, 'content')
+  const note = 'You are no member of this team: the audit trail tells that you looked.'
+  return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open what it holds' }] }]
+}
+
+const opened: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/whatsapp/:id/content',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, params, now } = request
+    const message = await showMessage({ tx: deps.database, now }, team.id, params.id ?? '')
+    await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
+    const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
+    return show({ title: `To ${message.to}`, back, sections: filling(message) })
+  },
+}
+
 const message: TeamPage = {
   method: 'GET',
   path: '/teams/:team/whatsapp/:id',
   access: 'viewer',
-  async handle({ team, params, now }, { database }) {
+  async handle(request, { database }) {
+    const { team, params, now } = request
     const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
     const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
-    const alerts = waitingAlerts(row, now)
-    const parameters = Object.entries(row.parameters)
+    const alerts = waitingAlerts(row, request)
     const way =
       team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
     const forms = requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue'))
@@ -136,18 +169,10 @@ const message: TeamPage = {
         id: 'timeline',
         live: true,
         title: 'What happened',
-        moments: messageMoments(row, now),
+        moments: messageMoments(row, request),
         empty: 'Nothing has happened yet.',
       },
-      ...(parameters.length === 0
-        ? []
-        : [
-            {
-              kind: 'facts' as const,
-              title: 'Parameters',
-              facts: parameters.map(([label, value]) => ({ label, cell: text(value) })),
-            },
-          ]),
+      ...parametersOf(row, request),
     ]
     return show({
       title: `To ${row.to}`,
@@ -167,4 +192,4 @@ const requeue: TeamPage = {
   },
 }
 
-export const whatsappPages = [list, message, requeue]
+export const whatsappPages = [list, message, opened, requeue]

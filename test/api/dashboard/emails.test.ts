@@ -3,7 +3,7 @@ import t from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
-import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 
@@ -203,14 +203,4 @@ t.test('an operator who looks into an email of a team leaves a trace', async (t)
     { actor: operator.email, subject: id },
     { actor: operator.email, subject: id },
   ])
-})
-
-t.test('a sign-in link in an email is shown to nobody', async (t) => {
-  await visitor(service).post('/login', { email: owner.email })
-  const found = await owner.get(`${list}?tag=heliograph:sign-in-link`)
-  const id = /emails\/([0-9a-f-]{36})"/.exec(found.html)?.[1] ?? ''
-  shows(t, await owner.get(`${list}/${id}`), 'it is not shown')
-  t.notMatch((await owner.get(`${list}/${id}`)).html, /\/dashboard\/login\//)
-  t.equal((await owner.get(`${list}/${id}/preview`)).status, 404)
-  t.equal((await owner.post(`${list}/${id}/copy`)).status, 400)
 })

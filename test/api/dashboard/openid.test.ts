@@ -43,7 +43,24 @@ t.test('one who has no place here is told whom to ask', async (t) => {
 t.test('an address that the provider has not verified counts for nothing', async (t) => {
   issuer.next = { somebody: { sub: '3', email: 'ana@example.com', email_verified: false } }
   const liar = visitor(service)
-  t.equal((await liar.get(await leave(liar))).status, 403)
+  const refused = await liar.get(await leave(liar))
+  t.equal(refused.status, 403)
+  shows(t, refused, 'Your provider says that ana@example.com is not verified.')
+})
+
+t.test('a provider that does not say whether an address is verified is told what it lacks', async (t) => {
+  issuer.next = { somebody: { sub: '5', email: 'ana@example.com' } }
+  const person = visitor(service)
+  const refused = await person.get(await leave(person))
+  t.equal(refused.status, 403)
+  shows(t, refused, /does not say whether ana@example\.com is verified.*send the claim email_verified/)
+})
+
+t.test('the word "true" says that an address is verified, too', async (t) => {
+  await signedIn(service, { team: team.id, role: 'viewer', email: 'word@example.com' })
+  issuer.next = { somebody: { sub: '6', email: 'word@example.com', email_verified: 'true' } }
+  const word = visitor(service)
+  t.equal((await word.get(await leave(word))).status, 303)
 })
 
 t.test('an address that went on to somebody else at the provider lets nobody in', async (t) => {

@@ -1,0 +1,112 @@
+/** What a team's people must not read, and what an operator does not read unseen. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { object, string } from 'yup'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { countFigures } from '../../../db/figures/count.ts'
+import { pauseSender } from '../../../db/senders/pace.ts'
+import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+
+const service = await startService(t, { dashboard: { from: 'login@example.com' } })
+const { database, call } = service
+const team = await makeTeam(service)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const operator = await signedIn(service, { operator: true })
+const home = `/teams/${team.id}`
+
+const send = async (changes = {}): Promise<string> =>
+  (await call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })).body.id
+
+const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
+
+async function sendWhatsapp(): Promise<string> {
+  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'private word']))
+  const { body } = await call('POST', '/v1/whatsapp/messages', {
+    key: team.key,
+    body: aMessage(template.id, { parameters }),
+  })
+  return body.data[0].id
+}
+
+const WORDS = '550 5.7.1 <vip.client@secret-bank.test>: Relay access denied; customer 4711'
+const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
+
+t.test('what stops a sender is told to teams without its provider’s words and its name', async (t) => {
+  const [held, message] = [await send(), await sendWhatsapp()]
+  await database.query(sql.unsafe`
+    update emails set created_at = created_at - interval '10 minutes' where id = ${held}`)
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
+    values (${team.id}, ${held}, uuid_send(gen_random_uuid()), 'held', 'someone@example.org', now(), ${WORDS})`)
+  await database.transaction((tx) => pauseSender(tx, SENDER, 600, WORDS))
+  await database.transaction((tx) => pauseSender(tx, { key: 'whatsapp:4711', ceiling: 10 }, 600, WORDS))
+  for (const path of [home, `${home}/emails/${held}`, `${home}/whatsapp/${message}`]) {
+    const seen = await owner.get(path)
+    shows(t, seen, 'Delivery is paused; we retry automatically')
+    t.notMatch(seen.html, /secret-bank|4711|relay\.internal|smtp:|whatsapp:/, path)
+    shows(t, await operator.get(path), WORDS)
+  }
+  await database.query(sql.unsafe`delete from senders`)
+})
+
+t.test('a sign-in mail is in no team’s lists, files, figures, contacts and bulk actions', async (t) => {
+  const own = await send({ to: [owner.email], subject: 'Our own', tags: ['heliograph:sign-in-link'] })
+  await visitor(service).post('/login', { email: owner.email })
+  const id = await database.oneFirst(sql.type(object({ id: string().defined() }))`
+    select id from emails where team_id = ${team.id} and subject = 'Your sign-in link'`)
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: owner.email } })
+  for (const path of [
+    'emails',
+    'emails?tag=heliograph:sign-in-link',
+    'emails.csv',
+    `contacts/${owner.email}`,
+  ]) {
+    const { html } = await owner.get(`${home}/${path}`)
+    t.match(html, own, `${path}: the team’s own`)
+    t.notMatch(html, id, path)
+    t.notMatch(html, 'Your sign-in link', path)
+  }
+  shows(t, await owner.get(`${home}/emails/all?tag=heliograph:sign-in-link`), '1 email')
+  t.equal((await owner.get(`${home}/emails/${id}`)).status, 404)
+  t.equal((await owner.get(`${home}/emails/${id}/preview`)).status, 404)
+  t.equal((await owner.post(`${home}/emails/${id}/copy`)).status, 404)
+  shows(t, await owner.get(`/find?id=${id}`), 'No message')
+  const looked = await operator.get(`${home}/emails/${id}/content`)
+  shows(t, looked, 'for its recipient alone')
+  t.notMatch(looked.html, /dashboard\/login\//)
+  await database.query(sql.unsafe`
+    update emails set created_at = created_at - interval '10 minutes' where team_id = ${team.id}`)
+  const mails = Number(/(\d+) emails? waiting/.exec(textOf((await owner.get(home)).html))?.[1])
+  const rows = (await owner.get(`${home}/emails.csv`)).html.trim().split('\r\n').length - 1
+  t.equal(mails, rows)
+  await countFigures(database, new Date(), 1)
+  shows(t, await owner.get(home), new RegExp(`By day \\(UTC\\) .* 0 0 ${rows} 0 ${rows} `))
+})
+
+t.test(
+  'an operator reads parameters and exports of a team that is not theirs with a line each',
+  async (t) => {
+    const message = await sendWhatsapp()
+    const traces = async () =>
+      (await auditEntries(database, { team: team.id, limit: 50 })).flatMap(({ actor, action }) =>
+        actor === operator.email ? [action] : [],
+      )
+    const before = (await traces()).length
+    t.notMatch((await operator.get(`${home}/whatsapp/${message}`)).html, 'private word')
+    t.equal((await traces()).length, before)
+    shows(t, await operator.get(`${home}/whatsapp/${message}/content`), 'private word')
+    for (const file of ['contacts.csv', 'emails.csv'])
+      t.equal((await operator.get(`${home}/${file}`)).status, 200)
+    t.strictSame((await traces()).slice(0, (await traces()).length - before).sort(), [
+      'contact.export',
+      'email.export',
+      'whatsapp.open',
+    ])
+    shows(t, await owner.get(`${home}/whatsapp/${message}`), 'private word')
+    await owner.get(`${home}/contacts.csv`)
+    t.equal((await traces()).length, before + 3, 'a member leaves none')
+  },
+)
