@@ -195,11 +195,16 @@ t.test('settings that cannot be used end it with one clear line, before anything
 
 t.test('each database keeps its own demo team and key, whichever one is used in between', async (t) => {
   const { url } = await testDatabase(t)
-  const [first, embedded] = await Promise.all([ready({ DATABASE_URL: url }), ready()])
+  const first = await ready({ DATABASE_URL: url })
   t.not(key(first), key(service))
-  t.equal(key(embedded), key(service))
-  for (const each of [first, embedded]) each.kill('SIGTERM')
-  await Promise.all([first.ended, embedded.ended])
+  const second = npmStart({ DATABASE_URL: url, PORT: port() })
+  t.equal(await second.ended, 1, 'two of them would share workers')
+  t.match(
+    second.said(),
+    /^another npm start of this checkout uses this database: stop it, or set DATABASE_URL/m,
+  )
+  first.kill('SIGTERM')
+  await first.ended
   const again = await ready({ DATABASE_URL: url })
   t.equal(key(again), key(first))
   again.kill('SIGTERM')
@@ -217,39 +222,23 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
   t.equal(said, 'SECRET_KEY is missing: set the same one as the processes have\n')
 })
 
-t.test('a second one shares the PostgreSQL of the first, and ends without it', async (t) => {
-  const second = await ready()
-  t.match(second.said(), /using the PostgreSQL that another npm start of this checkout keeps running/)
-  t.equal(key(second), key(service), 'it is the same service')
-  t.equal((await paste(second))[0].status, 201)
-  second.kill('SIGTERM')
-  t.equal(await second.ended, 0)
-  t.equal((await paste(service))[0].status, 201)
+t.test('a second one says that the first is running, and stops', async (t) => {
+  const second = npmStart({ PORT: port() })
+  t.equal(await second.ended, 1)
+  t.match(second.said(), /^already running \(pid \d+\) from .*: stop it, or set DATABASE_URL and PORT/m)
+  t.notMatch(second.said(), /^ready|^ {4}at /m)
+  t.equal((await paste(service))[0].status, 201, 'the first goes on')
 })
 
-t.test(
-  'PostgreSQL is started again when it is killed, and when the npm start that had started it ends',
-  async (t) => {
-    const answers = async (of: Started): Promise<boolean> => (await fetch(`${origin(of)}/ready`)).ok
-    const pid = async (): Promise<number> =>
-      Number.parseInt(await readFile(join(DATA, 'data/postmaster.pid'), 'utf8'), 10)
-    process.kill(await pid(), 'SIGKILL')
-    await until('the service has noticed', async () => !(await answers(service)), 90)
-    await until('it is back', () => answers(service), 90)
-    t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
-
-    const second = await ready()
-    service.kill('SIGTERM')
-    t.equal(await service.ended, 0)
-    await until(
-      'the second one has it',
-      () => /^PostgreSQL ended: starting it again$/m.test(second.said()),
-      90,
-    )
-    await until('it answers', () => answers(second), 90)
-    service = second
-  },
-)
+t.test('PostgreSQL is started again when it is killed', async (t) => {
+  const answers = async (): Promise<boolean> => (await fetch(`${origin(service)}/ready`)).ok
+  const pid = async (): Promise<number> =>
+    Number.parseInt(await readFile(join(DATA, 'data/postmaster.pid'), 'utf8'), 10)
+  process.kill(await pid(), 'SIGKILL')
+  await until('the service has noticed', async () => !(await answers()), 90)
+  await until('it is back', answers, 90)
+  t.match(service.said(), /^PostgreSQL ended: starting it again$/m)
+})
 
 t.test('after kill -9 it starts again with its data', async (t) => {
   service.kill('SIGKILL')
@@ -258,7 +247,7 @@ t.test('after kill -9 it starts again with its data', async (t) => {
   service = await ready()
   t.equal(key(service), before)
   t.equal(await status('email', sent.id), 'delivered')
-  t.equal((await admin('email', 'list', sent.team_id)).length, 3)
+  t.equal((await admin('email', 'list', sent.team_id)).length, 2)
 })
 
 t.test('SIGTERM to npm alone ends everything', async (t) => {

@@ -12,7 +12,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
-import { type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
+import { holdName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
 import { demoFile } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
@@ -76,24 +76,23 @@ const whatsappSettings = async (port: number, url: string): Promise<NodeJS.Proce
   SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
 })
 
-/** Our own PostgreSQL, or the one that another `npm start` of this checkout keeps running. @returns its URL. */
+/** Our own PostgreSQL. @returns its URL. @throws Error when another `npm start` of this checkout keeps it running. */
 async function embeddedPostgres(running: Running): Promise<string> {
   say('starting PostgreSQL …')
-  try {
-    running.postgres = await startPostgres({ directory: DATA, log: say })
-    return running.postgres.url
-  } catch (error) {
-    const url = await runningPostgres(DATA)
-    if (url === null) throw error
-    say('using the PostgreSQL that another npm start of this checkout keeps running')
-    return url
-  }
+  running.postgres = await startPostgres({ directory: DATA, log: say })
+  return running.postgres.url
 }
 
-/**
- * Starts PostgreSQL again, on its old port, should it be killed, or end with the `npm start` that had started it.
- * Several of them may watch the same one: whoever holds the directory first starts it.
- */
+/** Two of them on one database would share workers: mails to the first would land in the inbox of the second. */
+async function holdDatabase(url: string): Promise<void> {
+  const isFree = (await holdName(demoFile(DATA, url))) !== null && (await runningPostgres(DATA)) !== url
+  if (isFree) return
+  throw new Error(
+    'another npm start of this checkout uses this database: stop it, or set DATABASE_URL to another',
+  )
+}
+
+/** Starts PostgreSQL again, on its old port, should it be killed. */
 async function keepPostgres(running: Running, url: string): Promise<void> {
   const port = Number(new URL(url).port)
   for (let misses = 0; !running.stopping; await sleep(WATCH_PAUSE, undefined, { ref: false })) {
@@ -235,6 +234,7 @@ async function start(running: Running): Promise<void> {
   await mkdir(DATA, { recursive: true })
   const env = await environment(ports, url)
   checkSettings(env)
+  if (given) await holdDatabase(given)
   const databaseUrl = given ?? (await embeddedPostgres(running))
   if (!given) void keepPostgres(running, databaseUrl)
   env.DATABASE_URL = databaseUrl

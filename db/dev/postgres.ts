@@ -115,28 +115,35 @@ async function ownDirectory(given: string): Promise<string> {
   return directory
 }
 
-/**
- * Holds a directory for this process. The kernel lets go of an abstract socket at the instant its process dies,
- * so neither a stale lock nor a reused pid can be mistaken for a live owner. Elsewhere than on Linux a socket file
- * stays behind, and is stale when nobody answers.
- */
+/** Holds the directory. @returns how to let go of it. */
 async function hold(directory: string): Promise<() => void> {
-  const name = `heliograph-${digest(directory)}`
+  const release = await holdName(directory)
+  if (release !== null) return release
+  const pid = (await readPublished(directory))?.pid ?? 'unknown'
+  throw new Error(
+    `already running (pid ${pid}) from ${directory}: stop it, or set DATABASE_URL and PORT to run beside it`,
+  )
+}
+
+/**
+ * Holds a name for this process. The kernel lets go of an abstract socket at the instant its process dies, so neither
+ * a stale lock nor a reused pid can be mistaken for a live owner. Elsewhere than on Linux a socket file stays behind,
+ * and is stale when nobody answers.
+ * @returns how to let go of it; null when another process holds it.
+ */
+export async function holdName(held: string): Promise<(() => void) | null> {
+  const name = `heliograph-${digest(held)}`
   const path = platform() === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`)
   if (platform() !== 'linux' && (await abandoned(path))) await rm(path, { force: true })
   const server = createServer((socket) => socket.destroy())
   server.unref()
-  const held = await new Promise<boolean>((resolve, reject) => {
+  const isOurs = await new Promise<boolean>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
     )
     server.listen({ path }, () => resolve(true))
   })
-  if (held) return () => server.close()
-  const pid = (await readPublished(directory))?.pid ?? 'unknown'
-  throw new Error(
-    `already running (pid ${pid}) from ${directory}: stop it, or set DATABASE_URL and PORT to run beside it`,
-  )
+  return isOurs ? () => void server.close() : null
 }
 
 function abandoned(path: string): Promise<boolean> {
