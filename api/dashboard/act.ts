@@ -1,7 +1,13 @@
 /** What a person changes, in one transaction with its line in the audit trail; and what an operator looks into. */
-import { type Deed, record } from '../../db/audit/record.ts'
-import type { At } from '../../db/postgres/pool.ts'
+import { type By, type Deed, record } from '../../db/audit/record.ts'
 import type { PageDeps, PersonRequest, TeamRequest } from './page.ts'
+
+/** Does something that records itself, as the person of the request. */
+export const inPerson = <T>(
+  { person, now }: PersonRequest,
+  { database }: Pick<PageDeps, 'database'>,
+  work: (by: By) => Promise<T>,
+): Promise<T> => database.transaction((tx) => work({ tx, now, actor: person.email }))
 
 /**
  * Does something together with its record, or not at all.
@@ -10,7 +16,7 @@ export async function act<T>(
   { person, now }: PersonRequest,
   { database }: Pick<PageDeps, 'database'>,
   deed: Deed,
-  work: (at: At & { actor: string }) => Promise<T>,
+  work: (by: By) => Promise<T>,
 ): Promise<T> {
   return database.transaction(async (tx) => {
     const by = { tx, now, actor: person.email }

@@ -45,7 +45,8 @@ export function pageOf<R>(
 export const filled = (fields: readonly Field[], given: URLSearchParams, sent = false): Field[] =>
   fields.map((field) => {
     // Browsers let no page preset a file field.
-    if (field.type === 'file' || !(given.has(field.name) || (sent && field.type === 'checks'))) return field
+    if (field.type === 'file' || field.own || !(given.has(field.name) || (sent && field.type === 'checks')))
+      return field
     const values = given.getAll(field.name)
     const options = field.options?.map((option) => ({ ...option, selected: values.includes(option.value) }))
     return { ...field, value: values[0] ?? '', ...(options ? { options } : {}) }

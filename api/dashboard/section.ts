@@ -27,6 +27,8 @@ export type Field = {
   placeholder?: string
   required?: boolean
   autofocus?: boolean
+  /** The page's own word: a form shown again after a refusal does not get back what was sent. */
+  own?: boolean
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]

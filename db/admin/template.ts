@@ -39,16 +39,13 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, { name, ...files }: PartOptions & { name: string }) => {
         const { text = '', ...parts } = await readParts(files)
-        return admin.change(
-          (at) => saveTemplate(at, team, { name, text, ...parts }),
-          ({ id }) => ({ team_id: team, action: 'template.create', subject: name, detail: id }),
-        )
+        return admin.transaction((by) => saveTemplate(by, team, { name, text, ...parts }))
       }),
     )
 
   template
     .command('update')
-    .description('save a new version of a template; emails accepted before keep theirs')
+    .description('save a new version of a template, if anything differs; emails accepted before keep theirs')
     .argument('<team>', 'id of the team', uuid)
     .argument('<id>', 'id of the template', uuid)
     .requiredOption('--html <file>', 'its html (- reads standard input)')
@@ -62,10 +59,7 @@ export const verbs: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, id: string, files: PartOptions) => {
         const parts = await readParts(files)
-        return admin.change(
-          (at) => updateTemplate(at, team, id, parts),
-          () => ({ team_id: team, action: 'template.update', subject: id }),
-        )
+        return admin.transaction((by) => updateTemplate(by, team, id, parts))
       }),
     )
 
@@ -95,10 +89,7 @@ export const verbs: Verbs = (template, admin) => {
     .argument('<id>', 'id of the template', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const { name } = await admin.change(
-          ({ tx }) => removeTemplate(tx, team, id),
-          ({ name }) => ({ team_id: team, action: 'template.delete', subject: id, detail: name }),
-        )
+        const { name } = await admin.transaction((by) => removeTemplate(by, team, id))
         return { id, name, deleted: true }
       }),
     )

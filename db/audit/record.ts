@@ -20,8 +20,11 @@ export type Deed = {
   detail?: string
 }
 
+/** A transaction of somebody's, for use cases that write their own line. */
+export type By = At & { actor: Actor }
+
 /** Adds an entry to the audit trail. */
-export async function record({ tx, now, actor }: At & { actor: Actor }, deed: Deed): Promise<void> {
+export async function record({ tx, now, actor }: By, deed: Deed): Promise<void> {
   const { team_id, action, subject, detail = '' } = deed
   const words = { subject: storableWords(subject), detail: storableWords(detail) }
   await insertAuditEntry(tx, { id: uuidv7({ msecs: now.getTime() }), team_id, actor, action, ...words }, now)

@@ -3,6 +3,7 @@
  * Promises: from then on a send that names it is refused as unknown; emails made from it stay as they are and still go
  * out, since their versions stay.
  */
+import { type By, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
@@ -22,12 +23,13 @@ export async function showTemplate(tx: Tx, teamId: string, id: string) {
 
 /** Deletes a template. @throws Refusal not_found. */
 export async function removeTemplate(
-  tx: Tx,
+  by: By,
   teamId: string,
   id: string,
 ): Promise<{ id: string; name: string }> {
-  await teamOrRefusal(tx, teamId)
-  const deleted = await deleteTemplate(tx, teamId, id)
+  await teamOrRefusal(by.tx, teamId)
+  const deleted = await deleteTemplate(by.tx, teamId, id)
   if (!deleted) throw unknown(id)
+  await record(by, { team_id: teamId, action: 'template.delete', subject: id, detail: deleted.name })
   return deleted
 }

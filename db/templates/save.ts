@@ -1,11 +1,11 @@
 /**
  * Saves email templates: a change makes a new version, so that an email keeps what it was accepted with.
- * Promises: what is stored compiles, fits the limits and names its slots in order of first appearance.
- * Decisions: slots, sizes.
+ * Promises: a name once per team; of two who change a template at once nobody overwrites what he has not seen; what is
+ * stored compiles, fits the limits and names its slots in order of first appearance.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
-import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../text/slots.ts'
@@ -48,9 +48,9 @@ function checkParts({ html, text, list_unsubscribe }: Parts): string[] {
   )
 }
 
-/** Saves a new template. @throws Refusal not_found, bad_request. */
+/** Saves a new template. @throws Refusal not_found; bad_request for parts or a name that cannot be, or is taken. */
 export async function saveTemplate(
-  { tx, now }: At,
+  by: By,
   teamId: string,
   {
     name,
@@ -58,6 +58,7 @@ export async function saveTemplate(
     ...parts
   }: Partial<Parts> & Omit<Parts, 'list_unsubscribe'> & { name: string },
 ): Promise<SavedTemplate> {
+  const { tx, now } = by
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const { html, text: body_text } = parts
@@ -65,7 +66,9 @@ export async function saveTemplate(
   await teamOrRefusal(tx, teamId)
   const id = uuidv7()
   const versionId = uuidv7()
-  await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now)
+  if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
+    throw new Refusal('bad_request', `the team has a template ${JSON.stringify(name)} already`)
+  }
   const version = {
     team_id: teamId,
     id: versionId,
@@ -76,29 +79,49 @@ export async function saveTemplate(
     list_unsubscribe,
   }
   await insertVersion(tx, version, now)
+  await record(by, { team_id: teamId, action: 'template.create', subject: name, detail: id })
   return { id, name, version_id: versionId, slots, list_unsubscribe }
 }
 
+/** `base`: the version that the change was made to; undefined: whichever is there. Absent parts stay as they are. */
+export type TemplateChange = {
+  html: string
+  text: string | undefined
+  list_unsubscribe?: boolean
+  base?: string | undefined
+}
+
 /**
- * A new version. Without `text` or `list_unsubscribe` it keeps those of the one before.
- * @throws Refusal not_found, bad_request
+ * A new version; none when nothing differs.
+ * @throws Refusal not_found; bad_request for parts that cannot be, or when another version than `base` is current.
  */
 export async function updateTemplate(
-  { tx, now }: At,
+  by: By,
   teamId: string,
   id: string,
-  {
-    html,
-    text,
-    list_unsubscribe: asked,
-  }: { html: string; text: string | undefined; list_unsubscribe?: boolean },
+  { html, text, list_unsubscribe: asked, base }: TemplateChange,
 ): Promise<SavedTemplate> {
+  const { tx, now } = by
   await teamOrRefusal(tx, teamId)
   const before = await lockCurrentVersion(tx, teamId, id)
   if (!before) throw new Refusal('not_found', `there is no template ${id} in this team`)
   const body_text = text ?? before.body_text
   const list_unsubscribe = asked ?? before.list_unsubscribe
   const slots = checkParts({ html, text: body_text, list_unsubscribe })
+  const { name } = before
+  if (
+    html === before.html &&
+    body_text === before.body_text &&
+    list_unsubscribe === before.list_unsubscribe
+  ) {
+    return { id, name, version_id: before.id, slots: before.slots, list_unsubscribe }
+  }
+  if (base !== undefined && base !== before.id) {
+    throw new Refusal(
+      'bad_request',
+      'somebody saved another version meanwhile; your text is kept below: compare the two, then save again',
+    )
+  }
   const versionId = uuidv7()
   const version = {
     team_id: teamId,
@@ -110,7 +133,7 @@ export async function updateTemplate(
     list_unsubscribe,
   }
   await insertVersion(tx, version, now)
-  const template = await setCurrentVersion(tx, teamId, { id, version_id: versionId }, now)
-  if (!template) throw new Refusal('not_found', `there is no template ${id} in this team`)
-  return { id, name: template.name, version_id: versionId, slots, list_unsubscribe }
+  await setCurrentVersion(tx, teamId, { id, version_id: versionId }, now)
+  await record(by, { team_id: teamId, action: 'template.update', subject: id })
+  return { id, name, version_id: versionId, slots, list_unsubscribe }
 }

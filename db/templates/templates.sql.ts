@@ -15,17 +15,19 @@ const versionRow = object({
 })
 export type VersionRow = InferType<typeof versionRow>
 
-/** Stores a template; its version may follow in the same transaction. */
+/** Stores a template; its version may follow in the same transaction. @returns false when the name is taken. */
 export async function insertTemplate(
   tx: Tx,
   teamId: string,
   template: { id: string; name: string; version_id: string },
   now: Date,
-): Promise<void> {
+): Promise<boolean> {
   const at = sql.timestamp(now)
-  await tx.query(sql.unsafe`
+  const { rowCount } = await tx.query(sql.unsafe`
     insert into templates (team_id, id, name, version_id, created_at, updated_at)
-    values (${teamId}, ${template.id}, ${template.name}, ${template.version_id}, ${at}, ${at})`)
+    values (${teamId}, ${template.id}, ${template.name}, ${template.version_id}, ${at}, ${at})
+    on conflict (team_id, name) do nothing`)
+  return rowCount === 1
 }
 
 /** Stores a version, which nothing changes afterwards. */
@@ -38,16 +40,16 @@ export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Pro
 
 const templateRow = object({ id: string().defined(), name: string().defined() })
 
-/** Makes a version the current one. @returns the template, or null when the team has none of this id. */
+/** Makes a version the current one of its template. */
 export async function setCurrentVersion(
   tx: Tx,
   teamId: string,
   { id, version_id }: { id: string; version_id: string },
   now: Date,
-) {
-  return tx.maybeOne(sql.type(templateRow)`
+): Promise<void> {
+  await tx.query(sql.unsafe`
     update templates set version_id = ${version_id}, updated_at = ${sql.timestamp(now)}
-    where team_id = ${teamId} and id = ${id} returning id, name`)
+    where team_id = ${teamId} and id = ${id}`)
 }
 
 /** Versions by (team, id), in one statement. */
@@ -64,10 +66,12 @@ export async function versionsByIds(
       )} as ref (team_id, id))`)
 }
 
+const currentRow = versionRow.shape({ name: string().defined() })
+
 /** The version that the template's next email gets, its template locked for a change; null when the team has none. */
-export async function lockCurrentVersion(tx: Tx, teamId: string, id: string): Promise<VersionRow | null> {
-  return tx.maybeOne(sql.type(versionRow)`
-    select v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
+export async function lockCurrentVersion(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(currentRow)`
+    select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id} for update of t`)
 }

@@ -1,5 +1,6 @@
 /** Template sends: contract §4.2; decisions: slots, html of a template send, text. */
 import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/templates/save.ts'
 import { tableSize } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
@@ -8,7 +9,7 @@ const service = await startService(t)
 const team = await makeTeam(service)
 const save = async (html: string, text = '', teamId = team.id) =>
   await service.database.transaction((tx) =>
-    saveTemplate({ tx, now: new Date() }, teamId, { name: 'A template', html, text }),
+    saveTemplate({ tx, now: new Date(), actor: 'cli' }, teamId, { name: uuidv7(), html, text }),
   )
 const send = async (changes: Record<string, unknown>) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ html: undefined, ...changes }) })
@@ -96,7 +97,10 @@ t.test('versions are immutable: a replay shows the html that was accepted', asyn
   const first = await send({ template_id: id, variables: { n: '1' }, idempotency_key: 'k' })
   await service.database.transaction(
     async (tx) =>
-      await updateTemplate({ tx, now: new Date() }, team.id, id, { html: '<p>two</p>', text: undefined }),
+      await updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, {
+        html: '<p>two</p>',
+        text: undefined,
+      }),
   )
   t.equal((await send({ template_id: id, idempotency_key: 'k' })).body.html, first.body.html)
   t.equal((await send({ template_id: id })).body.html, '<p>two</p>')

@@ -18,7 +18,7 @@ const service = await startService(t)
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:1' })
 const [mine, theirs] = [await makeTeam(service), await makeTeam(service, { domain: 'example.net' })]
 const session = await makeSession(service, mine.id)
-const at = { tx: service.database, now: new Date() }
+const at = { tx: service.database, now: new Date(), actor: 'cli' }
 const template = await saveTemplate(at, theirs.id, { name: 'A', html: '<p>secret</p>', text: '' })
 const topic = await createTopic(at, theirs.id, { name: 'News' })
 const { id: whatsapp } = await makeTemplate(service, theirs.id)

@@ -1,5 +1,6 @@
 /** The unsubscribe link of templates, in the text and in the headers: decisions: unsubscribe link. */
 import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
 import { unsubscribeUrl } from '../../db/emails/unsubscribe-token.ts'
 import { saveTemplate, updateTemplate } from '../../db/templates/save.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../support/service.ts'
@@ -14,8 +15,8 @@ await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'Ana@
 const HTML = '<a href="{{unsubscribe_url}}">{{word}}</a>'
 const save = (list_unsubscribe = false, html = HTML) =>
   service.database.transaction((tx) =>
-    saveTemplate({ tx, now: new Date() }, team.id, {
-      name: 'News',
+    saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
+      name: uuidv7(),
       html,
       text: 'Stop: {{unsubscribe_url}}',
       list_unsubscribe,
@@ -118,11 +119,14 @@ t.test('a template may ask for both List-Unsubscribe headers; the client’s own
     )
   }
   await service.database.transaction((tx) =>
-    updateTemplate({ tx, now: new Date() }, team.id, id, { html: '<p>two</p>', text: undefined }),
+    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, {
+      html: '<p>two</p>',
+      text: undefined,
+    }),
   )
   t.equal((await headersOf()).lists.length, 2, 'a new version keeps them')
   await service.database.transaction((tx) =>
-    updateTemplate({ tx, now: new Date() }, team.id, id, {
+    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, {
       html: '<p>3</p>',
       text: '',
       list_unsubscribe: false,

@@ -201,7 +201,7 @@ export async function measureBytes(rig: Rig): Promise<Figure[]> {
   const [team] = await place.teams(1)
   if (!team) throw new Error('there must be a team')
   const template = await place.database.transaction((tx) =>
-    saveTemplate({ tx, now: new Date() }, team.id, {
+    saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
       name: 'Welcome',
       html: `<p>Hello {{name}}</p>${'x'.repeat(4_096)}`,
       text: '',

@@ -12,7 +12,7 @@ import {
 } from '../../../db/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/templates/versions.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { act, inTeam } from '../act.ts'
+import { inPerson } from '../act.ts'
 import { text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
@@ -127,6 +127,7 @@ const editForm = (template: ShownTemplate, request: TeamRequest): Section => ({
   submit: 'Save a new version',
   fields: [
     ...partFields(template),
+    { name: 'base', label: '', type: 'hidden', value: template.version_id, own: true },
     {
       name: 'break',
       label: 'Variables',
@@ -212,9 +213,13 @@ const save: TeamPage = {
     const { team, params, form } = request
     const id = params.id ?? ''
     const before = await templateOf(request, deps)
-    const parts = { html: partOf(form, 'html'), text: partOf(form, 'text') }
-    const saved = await act(request, deps, inTeam(request, 'template.update', id), async (at) => {
-      const made = await updateTemplate(at, team.id, id, parts)
+    const parts = {
+      html: partOf(form, 'html'),
+      text: partOf(form, 'text'),
+      base: form.get('base') ?? undefined,
+    }
+    const saved = await inPerson(request, deps, async (by) => {
+      const made = await updateTemplate(by, team.id, id, parts)
       const fresh = made.slots.filter((slot) => !before.slots.includes(slot))
       if (fresh.length === 0 || form.get('break') === 'yes') return made
       const words = `this version needs ${fresh.join(', ')}, which the one before did not`
@@ -223,6 +228,9 @@ const save: TeamPage = {
         `${words}: calls without would be refused. Tick the box to save it all the same`,
       )
     })
+    if (saved.version_id === before.version_id) {
+      return redirect(here(request), 'Nothing differs from the current version: no new one was saved.')
+    }
     return redirect(
       here(request),
       `The new version is in use: its variables are ${slotWords(saved.slots) || 'none'}.`,

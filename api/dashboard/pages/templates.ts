@@ -2,7 +2,7 @@
 import { Refusal } from '../../../db/errors.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { templatesOfTeam, versionsByIds } from '../../../db/templates/templates.sql.ts'
-import { act, inTeam } from '../act.ts'
+import { inPerson } from '../act.ts'
 import { text, time } from '../cell.ts'
 import { difference } from '../difference.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
@@ -95,10 +95,8 @@ const create: TeamPage = {
       html: partOf(form, 'html'),
       text: partOf(form, 'text'),
     }
-    const { id } = await act(request, deps, inTeam(request, 'template.create', wanted.name), (at) =>
-      saveTemplate(at, team.id, wanted),
-    )
-    return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} is made.`)
+    const { id } = await inPerson(request, deps, (by) => saveTemplate(by, team.id, wanted))
+    return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} is created.`)
   },
 }
 

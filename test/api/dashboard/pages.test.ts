@@ -157,6 +157,32 @@ t.test('a preview is bounded as a send is, and what cannot be sent cannot be pre
   shows(t, shown, 's19, s20 and 9980 more')
 })
 
+t.test('of two who change a template at once, the second is told, and keeps what was typed', async (t) => {
+  const form = { name: 'Shared', html: '<p>one</p>', text: '' }
+  const path = (await editor.post(at('templates'), form)).location ?? ''
+  const baseOf = ({ html }: Seen) => /name="base" value="([^"]+)"/.exec(html)?.[1] ?? ''
+  const base = baseOf(await editor.get(path))
+  await after(owner, await owner.post(`${path}/versions`, { html: '<p>two</p>', text: '', base }))
+  const mine = { html: '<p>three</p>', text: '' }
+  const stale = await editor.post(`${path}/versions`, { ...mine, base })
+  t.equal(stale.status, 400)
+  shows(t, stale, 'Somebody saved another version meanwhile')
+  t.match(stale.html, /&lt;p&gt;three&lt;\/p&gt;<\/textarea>/)
+  const seen = baseOf(stale)
+  t.not(seen, base, 'saving again is a choice that can be made')
+  await after(editor, await editor.post(`${path}/versions`, { ...mine, base: seen }))
+  const last = await lastDeed()
+  t.match(last, { action: 'template.update', actor: editor.email, subject: path.split('/').at(-1) })
+  const now = baseOf(await editor.get(path))
+  const same = await after(editor, await editor.post(`${path}/versions`, { ...mine, base: now }))
+  shows(t, same, 'no new one was saved')
+  t.equal(baseOf(same), now)
+  t.strictSame(await lastDeed(), last)
+  const twin = await editor.post(at('templates'), form)
+  t.equal(twin.status, 400)
+  shows(t, twin, 'The team has a template "Shared" already')
+})
+
 t.test('reading a template waits for nobody who is changing it', async (t) => {
   const form = { name: 'Held', html: '<p>held</p>', text: '' }
   const path = (await editor.post(at('templates'), form)).location ?? ''

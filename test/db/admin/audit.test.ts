@@ -74,7 +74,8 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['session', 'revoke', team, '--all'] }
   yield { args: ['template', 'create', team, '--name', 'Hello', '--html', '-'], ...html, subject: 'Hello' }
   const [{ id: template }] = await cli.json(['template', 'list', team])
-  yield { args: ['template', 'update', team, template, '--html', '-'], ...html, subject: template }
+  const changed = { input: '<p>Bye {{name}}</p>', subject: template }
+  yield { args: ['template', 'update', team, template, '--html', '-'], ...changed }
   yield { args: ['template', 'delete', team, template], subject: template }
   yield { args: ['topic', 'create', team, '--name', 'News'], subject: 'News' }
   const [{ id: topic }] = await cli.json(['topic', 'list', team])
@@ -153,8 +154,11 @@ t.test('what changes nothing leaves no line: a dry run, a verb that is refused',
   await cli.json(['email', 'requeue', team, '--status', 'queued', '--dry-run'])
   await cli.json(['email', 'requeue', team, '--status', 'bounced', '--force'])
   await cli.fault(['domain', 'remove', team, 'nobody.test'])
+  const made = await cli.json(['template', 'create', team, '--name', 'Same', '--html', '-'], html)
+  const same = await cli.json(['template', 'update', team, made.id, '--html', '-'], html)
+  t.equal(same.version_id, made.version_id)
   await cli.run(['domain', 'verify', team, 'example.com'])
-  t.equal(await lines(), before)
+  t.equal(await lines(), before + 1, 'the template that was created')
 })
 
 t.test('an erased person is in the audit trail by a keyed hash only', async (t) => {

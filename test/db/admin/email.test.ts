@@ -158,7 +158,11 @@ t.test('email list tells of each what email show tells, and renders none whose s
   const { cli, id, email, take, database } = await start(t)
   const { id: template_id } = await database.transaction(
     async (tx) =>
-      await saveTemplate({ tx, now: new Date() }, id, { name: 'A', html: '<p>{{name}}</p>', text: '' }),
+      await saveTemplate({ tx, now: new Date(), actor: 'cli' }, id, {
+        name: 'A',
+        html: '<p>{{name}}</p>',
+        text: '',
+      }),
   )
   const changes = { template_id, html: null, variables: { name: 'x'.repeat(2_048) } }
   // The second is clearly the later one: a Date knows no microseconds, and the database's clock does.

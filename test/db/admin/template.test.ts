@@ -25,7 +25,10 @@ t.test('template create answers with the slots of both parts, in order of first 
   const text = await file('a.txt', '{{first-name}} {{name}} {{1}}')
   const made = await cli.json([...create, '--html', html, '--text', text])
   t.match(made, { name: 'Welcome', slots: ['name', 'order.id', 'first-name', '1'] })
-  const piped = await cli.json([...create, '--html', '-'], { input: '<p>Grüße, {{x}}</p>' })
+  const again = await cli.fault([...create, '--html', html])
+  t.equal(again, 'the team has a template "Welcome" already')
+  const other = [...create.slice(0, -1), 'Other', '--html', '-']
+  const piped = await cli.json(other, { input: '<p>Grüße, {{x}}</p>' })
   t.match(piped, { slots: ['x'] })
   t.match(await cli.json(['template', 'list', id]), [
     { id: made.id, name: 'Welcome', version_id: made.version_id, slots: made.slots, created_at: /Z$/ },

@@ -146,7 +146,7 @@ t.test('bodies are emptied, once: the row, its subject and its timeline stay', a
   const { store, teamId, forget } = await start(t)
   const raw = await delivered(store, teamId, 100)
   const { id: template_id } = await store.database.transaction((tx) =>
-    saveTemplate({ tx, now }, teamId, { name: 'Welcome', html: '<p>{{name}}</p>', text: '' }),
+    saveTemplate({ tx, now, actor: 'cli' }, teamId, { name: 'Welcome', html: '<p>{{name}}</p>', text: '' }),
   )
   const filled = await store.email(teamId, daysAgo(95), {
     html: null,

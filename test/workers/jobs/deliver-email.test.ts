@@ -62,7 +62,7 @@ t.test('a batch of 100 template mails arrives whole', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const { id: template_id } = await service.database.transaction(
     async (tx) =>
-      await saveTemplate({ tx, now: new Date() }, team.id, {
+      await saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
         name: 'A',
         html: '<p>Hi {{name}}</p>',
         text: 'Hi {{name}}',
@@ -201,7 +201,11 @@ t.test('an email that cannot be rendered does not hold up the others of its batc
   const { service, sink, team, smtp_url } = await begin(t)
   const { id: template_id } = await service.database.transaction(
     async (tx) =>
-      await saveTemplate({ tx, now: new Date() }, team.id, { name: 'A', html: '<p>x</p>', text: '' }),
+      await saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
+        name: 'A',
+        html: '<p>x</p>',
+        text: '',
+      }),
   )
   const broken = await post(service, team, { html: undefined, template_id })
   await loseVersions(service, team.id)
