@@ -1,9 +1,14 @@
 /** Verbs of `email`: a team's stored emails. */
+import type { Command } from 'commander'
 import { EMAIL } from '../delivery/channel.sql.ts'
-import { type EmailFilter, findEmails } from '../emails/find.ts'
+import type { EmailFilter } from '../emails/find.ts'
+import { undeliveredEmails } from '../emails/matching.ts'
 import { removeEmail } from '../emails/remove.ts'
+import { searchEmails } from '../emails/search.ts'
 import { showEmail } from '../emails/show.ts'
 import { EMAIL_LADDER, type EmailStatus } from '../emails/status.ts'
+import type { ListedEmail } from '../emails/view.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { createVersions } from '../templates/versions.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, positive, uuid } from './input.ts'
@@ -12,12 +17,38 @@ import { requeueVerb } from './requeue.ts'
 
 const LIST_LENGTH = 10_000
 const FOUND_LENGTH = 100
+/** No email is older. */
+const EVER = new Date(0)
 
-type FindOptions = Omit<EmailFilter, 'team_id' | 'template_id'> & {
-  team?: string
-  template?: string
-  limit: number
-}
+type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id'> & { template?: string }
+type FindOptions = FilterOptions & { team?: string; limit: number }
+
+/** The flags that emails are picked by, their status apart. */
+const filterFlags = (command: Command): Command =>
+  command
+    .option('--recipient <address>', 'sent to this address, in any spelling of it')
+    .option(
+      '--id <id>',
+      'the email’s own id, its idempotency key, X-Request-Id, Message-ID, or the provider’s id',
+    )
+    .option('--subject <words>', 'words that are all in the subject, in any order')
+    .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
+    .option('--to <time>', 'accepted before then', instant)
+    .option('--domain <name>', 'sent from this domain')
+    .option('--template <id>', 'made from this template', uuid)
+    .option('--tag <tag>', 'with this tag')
+
+const filterOf = ({ recipient, id, subject, from, to, status, domain, template, tag }: FilterOptions) => ({
+  recipient,
+  id,
+  subject,
+  from,
+  to,
+  status,
+  domain,
+  template_id: template,
+  tag,
+})
 
 const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
@@ -28,6 +59,12 @@ const depsOf = async (admin: Admin) => ({
 })
 
 export const verbs: Verbs = (email, admin) => {
+  /** In parts, each far below the time that a statement may take. */
+  const find = async (filter: EmailFilter, limit: number): Promise<ListedEmail[]> => {
+    const wanted = { ...filter, whose: 'all' as const, since: EVER, now: admin.now }
+    return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).emails
+  }
+
   email
     .command('list')
     .description('the emails of a team, newest first, without their bodies')
@@ -37,31 +74,18 @@ export const verbs: Verbs = (email, admin) => {
     .action(
       answer(
         async (team: string, { status, limit }: { status?: EmailStatus; limit: number }) =>
-          await findEmails(await depsOf(admin), { team_id: team, status, whose: 'all' }, { limit }),
+          await find({ team_id: team, status }, limit),
       ),
     )
 
-  email
-    .command('find')
+  filterFlags(email.command('find'))
     .description('emails of any team by what is known of them, newest first, without their bodies')
     .option('--team <team>', 'only this team’s', uuid)
-    .option('--recipient <address>', 'sent to this address, in any spelling of it')
-    .option(
-      '--id <id>',
-      'the email’s own id, its idempotency key, X-Request-Id, Message-ID, or the provider’s id',
-    )
-    .option('--subject <words>', 'words that are all in the subject, in any order')
-    .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
-    .option('--to <time>', 'accepted before then', instant)
     .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
-    .option('--domain <name>', 'sent from this domain')
-    .option('--template <id>', 'made from this template', uuid)
-    .option('--tag <tag>', 'with this tag')
     .option('--limit <n>', 'how many at most', positive, FOUND_LENGTH)
     .action(
-      answer(async ({ team, template, limit, ...rest }: FindOptions) => {
-        const filter = { ...rest, team_id: team, template_id: template, whose: 'all' } as const
-        return findEmails(await depsOf(admin), filter, { limit })
+      answer(async ({ team, limit, ...options }: FindOptions) => {
+        return find({ ...filterOf(options), team_id: team }, limit)
       }),
     )
 
@@ -72,7 +96,10 @@ export const verbs: Verbs = (email, admin) => {
     .argument('<id>', 'id of the email', uuid)
     .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
 
-  requeueVerb(email, admin, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails' })
+  const ids = (tx: Tx, team: string, { force = false, ...options }: FilterOptions & { force?: boolean }) =>
+    undeliveredEmails(tx, team, { ...filterOf(options), whose: 'all', force })
+  const filter = { flags: filterFlags, ids }
+  requeueVerb(email, admin, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
 
   email
     .command('delete')

@@ -10,6 +10,10 @@ import { escapeControls } from '../text/strings.ts'
 
 const NO_VERB = 'a noun and a verb are needed, such as `team show TEAM`; --help lists them'
 
+const TOO_SLOW =
+  'the database took longer than 10 seconds over this and was stopped; nothing was changed: narrow it down, such as by a ' +
+  'team, a recipient or fewer days'
+
 /** PostgreSQL's undefined_table and invalid_schema_name. */
 const NOT_MIGRATED = new Set(['42P01', '3F000'])
 
@@ -50,9 +54,10 @@ async function databaseFault(error: unknown, url: string | undefined): Promise<s
   if ([...causes(error)].some(({ code }) => NOT_MIGRATED.has(String(code)))) {
     return `the database${placeOf(url)} has not been migrated: run \`node db/migrate.ts\``
   }
-  const { databaseRefusal, isDatabaseUnavailable } = await import('../postgres/pool.ts')
+  const { databaseRefusal, isDatabaseUnavailable, isTooSlow } = await import('../postgres/pool.ts')
   const refused = databaseRefusal(error, placeOf(url))
   if (refused !== null) return withoutPassword(refused, url)
+  if (isTooSlow(error)) return TOO_SLOW
   if (!isDatabaseUnavailable(error)) return null
   const hint = 'is `npm start` running, or DATABASE_URL set?'
   return `cannot reach the database${placeOf(url)}: ${reasonOf(error, url)}; ${hint}`

@@ -1,12 +1,13 @@
 /**
- * The verb `requeue` of both channels: one message, or all of a team's that match a filter.
+ * The verb `requeue` of both channels: one message, or all of a team's that match a filter. A channel may bring
+ * filters of its own.
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (decisions: requeue).
  */
 import type { Command } from 'commander'
 import type { Channel } from '../delivery/channel.sql.ts'
 import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
-import type { At } from '../postgres/pool.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, uuid } from './input.ts'
@@ -14,13 +15,19 @@ import { answer } from './noun.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
+/** What else a channel's messages are picked by. */
+type Filter = {
+  /** Adds its flags. */
+  flags(command: Command): Command
+  /** Those that fit and can be requeued. */
+  ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
+}
+
+type Sort = { channel: Channel; statuses: readonly string[]; what: string; filter?: Filter }
+
 /** Adds the verb. `statuses`: the channel's. */
-export function requeueVerb(
-  noun: Command,
-  admin: Admin,
-  { channel, statuses, what }: { channel: Channel; statuses: readonly string[]; what: string },
-): void {
-  noun
+export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, what, filter }: Sort): void {
+  const command = noun
     .command('requeue')
     .description(
       `try ${what} again now that were not handed over: one, or all that match; also after giving up`,
@@ -33,37 +40,43 @@ export function requeueVerb(
     .option('--dry-run', 'change nothing, only tell which')
     .action(
       answer((team: string, id: string | undefined, options: Options) => {
-        if (id === undefined && options.status === undefined && options.since === undefined) {
-          throw new Refusal('bad_request', 'name one message, or a filter: --status, --since')
+        const { force: _force, dryRun: _dryRun, ...chosen } = options
+        if (id === undefined && Object.keys(chosen).length === 0) {
+          const others = filter ? ' and those of `find`' : ''
+          throw new Refusal('bad_request', `name one message, or a filter: --status, --since${others}`)
         }
-        return requeue(admin, channel, { team, id, ...options, action: `${noun.name()}.requeue` })
+        return requeue(admin, { channel, filter }, { team, id, options, action: `${noun.name()}.requeue` })
       }),
     )
+  filter?.flags(command)
 }
 
 async function requeue(
   admin: Admin,
-  channel: Channel,
-  {
-    team,
-    id,
-    status,
-    since,
-    force = false,
-    dryRun = false,
-    action,
-  }: Options & { team: string; id?: string | undefined; action: string },
+  { channel, filter }: { channel: Channel; filter: Filter | undefined },
+  { team, id, options, action }: { team: string; id?: string | undefined; options: Options; action: string },
 ) {
+  const { force = false, dryRun = false, status, since, ...others } = options
   const queue = await admin.queue()
   const work = async ({ tx, now }: At) => {
     await teamOrRefusal(tx, team)
-    const found = await requeuePicked({ tx, now, queue }, channel, team, { id, status, since, force, dryRun })
+    const ids = id === undefined ? await filter?.ids(tx, team, options) : [id]
+    const found = await requeuePicked({ tx, now, queue }, channel, team, {
+      ids,
+      status,
+      since,
+      force,
+      dryRun,
+    })
     if (id !== undefined && found.length === 0) throw await requeueRefusal(tx, channel, { team_id: team, id })
     return { found, paused: await pausesOf(tx, channel) }
   }
   const detail = [
     ...(status === undefined ? [] : [`status: ${status}`]),
     ...(since === undefined ? [] : [`since: ${since.toISOString()}`]),
+    ...Object.entries(others).map(
+      ([name, value]: [string, unknown]) => `${name}: ${value instanceof Date ? value.toISOString() : value}`,
+    ),
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
   const { found, paused } = await admin.change(work, ({ found: { length } }) =>

@@ -9,6 +9,7 @@ import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
 import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { digest16 } from '../text/digest.ts'
+import { firstIdAt } from '../text/ids.ts'
 import { type Channel, type DeliveryRef, refTuples } from './channel.sql.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
@@ -53,8 +54,8 @@ export async function givenUpMessages(tx: Tx, channel: Channel, limit: number) {
 
 /** What an operator picks a team's messages by. */
 export type Picked = {
-  /** Only this one. */
-  id?: string | undefined
+  /** Only these. */
+  ids?: readonly string[] | undefined
   status?: string | undefined
   since?: Date | undefined
   /** Also those that were refused in the dialogue itself, and so never handed over. */
@@ -70,16 +71,16 @@ export async function requeueableMessages(
   tx: Tx,
   channel: Channel,
   teamId: string,
-  { id, status, since, force }: Picked,
+  { ids, status, since, force }: Picked,
 ): Promise<readonly DeliveryRef[]> {
   const all = sql.fragment`true`
-  const fitsId = id === undefined ? all : sql.fragment`id = ${id}`
+  const fitsId = ids === undefined ? all : sql.fragment`id = any(${sql.array(ids, 'uuid')})`
   const fitsStatus = status === undefined ? all : sql.fragment`status = ${status}`
-  const fitsTime = since === undefined ? all : sql.fragment`created_at >= ${sql.timestamp(since)}`
+  const fitsTime = since === undefined ? all : sql.fragment`id >= ${firstIdAt(since)}`
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
     where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${canBeRequeued(channel, force)}
-    order by created_at, id`)
+    order by id`)
 }
 
 /** Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these. */

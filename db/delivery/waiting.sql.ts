@@ -19,12 +19,12 @@ const longWaitRow = object({
 
 /**
  * How many of a team's messages wait since before `before`, how many of them were given up, and what most of them were
- * refused with last; of a thousand at most, sign-in mails apart. `operator`: with words about our set-up.
+ * refused with last; of the oldest `most`, sign-in mails apart. `operator`: with words about our set-up.
  */
 export async function longWaits(
   tx: Tx,
   teamId: string,
-  { channel, before, operator }: { channel: Channel; before: Date; operator: boolean },
+  { channel, before, most, operator }: { channel: Channel; before: Date; most: number; operator: boolean },
 ) {
   const { rows, events, message, customers } = channel
   const kinds = operator ? REFUSALS : OWN_REFUSALS
@@ -33,7 +33,8 @@ export async function longWaits(
       mode() within group (order by refusal.detail) as reason
     from (
       select team_id, id, created_at, requeued_at from ${rows}
-      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} and ${customers} limit 1000) m
+      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} and ${customers}
+      order by id limit ${most}) m
     left join lateral (
       select detail from ${events} v
       where v.team_id = m.team_id and v.${message} = m.id and v.kind = any(${sql.array([...kinds], 'text')})

@@ -20,19 +20,33 @@ export async function idsMatching(
   return rows.map(({ id }) => id)
 }
 
-const countRow = object({ count: number().defined() })
-
-/** How many of a team's emails fit, counted up to `most`. */
-export async function countMatching(
+/** The ids of a team's emails that fit and that no provider has taken; with `force` those too that were refused. */
+export async function idsToRequeue(
   tx: Tx,
   teamId: string,
   criteria: EmailCriteria,
-  most: number,
-): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
-    select count(*) as count from (
-      select from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} limit ${most}) found`)
-  return count
+  force: boolean,
+): Promise<readonly string[]> {
+  const ways = force
+    ? sql.fragment`(e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`
+    : sql.fragment`e.unfinished`
+  const rows = await tx.any(sql.type(idRow)`
+    select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} and ${ways}`)
+  return rows.map(({ id }) => id)
+}
+
+const countRow = object({
+  count: number().defined(),
+  newest: string().defined().nullable(),
+  oldest: string().defined().nullable(),
+})
+
+/** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
+export async function countMatching(tx: Tx, teamId: string, criteria: EmailCriteria, most: number) {
+  return tx.one(sql.type(countRow)`
+    select count(*) as count, max(id::text) as newest, min(id::text) as oldest from (
+      select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)}
+      order by e.id desc limit ${most}) found`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

@@ -1,15 +1,22 @@
 /** A team's emails: the list with its filter, as CSV, and what is done with all that match. */
 import { record } from '../../../db/audit/record.ts'
-import { type EmailFilter, findEmails } from '../../../db/emails/find.ts'
-import { countEmails, deleteMatching, requeueMatching } from '../../../db/emails/matching.ts'
+import type { EmailFilter } from '../../../db/emails/find.ts'
+import {
+  type Between,
+  type Counted,
+  countEmails,
+  deleteMatching,
+  requeueMatching,
+} from '../../../db/emails/matching.ts'
 import { searchEmails } from '../../../db/emails/search.ts'
 import { EMAIL_LADDER } from '../../../db/emails/status.ts'
 import type { ListedEmail } from '../../../db/emails/view.ts'
+import { Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { noteLook } from '../act.ts'
-import { plural, status, text, time } from '../cell.ts'
+import { plural, status, text, time, utc } from '../cell.ts'
 import { csvFile } from '../csv.ts'
 import {
   addressWith,
@@ -102,14 +109,17 @@ function rowOf(team: { id: string }, email: ListedEmail, now: Date) {
   }
 }
 
+/** No email of the team is older. */
+const beginningOf = async ({ team }: TeamRequest, { database }: PageDeps): Promise<Date> =>
+  new Date((await teamOrRefusal(database, team.id)).created_at)
+
 /** The list, or why there is none. */
 async function listSection(request: TeamRequest, deps: PageDeps): Promise<Section> {
   const { team, query, now } = request
   const filter = { ...filterOf(query), team_id: team.id }
   const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
   try {
-    const since = new Date((await teamOrRefusal(deps.database, team.id)).created_at)
-    const search = { ...filter, since, now }
+    const search = { ...filter, since: await beginningOf(request, deps), now }
     const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, page)
     const { rows, next: older } = pageOf(request, emails, ({ id }) => id)
     const further =
@@ -154,13 +164,18 @@ const list: TeamPage = {
     show({ title: 'Emails', sections: [await filterForm(request, deps), await listSection(request, deps)] }),
 }
 
+/** How many emails a file reads at a time. */
+const LOT = 500
+
 const HEADER = ['id', 'accepted', 'status', 'from', 'to', 'subject', 'tags', 'template', 'key', 'provider_id']
 
-async function* csvRows({ team, query }: TeamRequest, deps: PageDeps) {
-  const filter = { ...filterOf(query), team_id: team.id }
+async function* csvRows(request: TeamRequest, deps: PageDeps) {
+  const { team, query, now } = request
+  const filter = { ...filterOf(query), team_id: team.id, since: await beginningOf(request, deps), now }
   for (let before: string | undefined; ; ) {
-    const found = await findEmails({ ...deps, tx: deps.database }, filter, { before, limit: 500 })
-    for (const email of found) {
+    const page = { before, limit: LOT }
+    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, filter, page)
+    for (const email of emails) {
       const { id, created_at, from_address, to_emails, subject, tags } = email
       yield [id, created_at, email.status, from_address, to_emails.join(' '), subject, tags.join(' ')].concat(
         email.template_id ?? '',
@@ -168,8 +183,8 @@ async function* csvRows({ team, query }: TeamRequest, deps: PageDeps) {
         email.provider_message_id ?? '',
       )
     }
-    before = found.at(-1)?.id
-    if (found.length < 500) return
+    before = reached ?? emails.at(-1)?.id
+    if (reached === null && emails.length < LOT) return
   }
 }
 
@@ -185,69 +200,115 @@ const csv: TeamPage = {
   },
 }
 
-/** A button for all that match; the filter goes along. */
-const bulkForm = ({ team, query }: TeamRequest, verb: 'requeue' | 'delete', form: Partial<Form>): Form => ({
+/** What a press would change: how many, in words, and between which of them. */
+type Bulk = { many: string; between: Between }
+
+/** A button for all that match; the filter goes along, and the first and the last of what was counted. */
+const bulkForm = (
+  { team, query }: TeamRequest,
+  { between }: Bulk,
+  verb: 'requeue' | 'delete',
+  form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
+): Form => ({
   action: teamPath(team, 'emails', 'all', verb),
   method: 'post',
-  fields: [...chosen(query)].map(([name, value]) => ({ name, label: '', type: 'hidden' as const, value })),
-  submit: verb,
+  fields: [...chosen(query), ...Object.entries(between)].map(([name, value]) => ({
+    name,
+    label: '',
+    type: 'hidden' as const,
+    value,
+  })),
   ...form,
 })
 
-const requeueing = (request: TeamRequest, many: string): Section => {
-  const form = bulkForm(request, 'requeue', { submit: `Requeue what waits among ${many}` })
+const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
+  const form = bulkForm(request, bulk, 'requeue', {
+    submit: `Requeue what waits among ${bulk.many}`,
+    confirm: `Requeue what waits among ${bulk.many}?`,
+  })
   const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
   return {
     kind: 'form',
     title: 'Requeue',
-    note: `Tries those again that no provider has taken yet, ${MOST.toLocaleString('en-US')} at most. The others stay as they are.`,
+    note: 'Tries those again that no provider has taken yet. The others stay as they are.',
     ...form,
     fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
   }
 }
 
-const deletion = (request: TeamRequest, many: string): Section => ({
+const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
   kind: 'form',
   title: 'Delete',
-  note: `Deletes the emails with their timelines, the newest first, ${MOST.toLocaleString('en-US')} at most. This cannot be undone.`,
-  ...bulkForm(request, 'delete', {
-    submit: `Delete ${many}`,
+  note: 'Deletes the emails with their timelines. This cannot be undone.',
+  ...bulkForm(request, bulk, 'delete', {
+    submit: `Delete ${bulk.many}`,
     tone: 'danger',
-    confirm: `Delete ${many} for good?`,
+    confirm: `Delete ${bulk.many} for good?`,
   }),
 })
+
+const HOW_MANY = MOST.toLocaleString('en-US')
+
+/** How many match, as far as they were counted. */
+function countWords({ count, lookedTo }: Counted): string {
+  if (count > MOST) return `more than ${HOW_MANY} emails`
+  return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
+}
 
 const all: TeamPage = {
   method: 'GET',
   path: '/teams/:team/emails/all',
   access: 'editor',
   async handle(request, deps) {
-    const { team, query } = request
+    const { team, query, now } = request
     onlyKnown(query, NAMES)
-    const count = await countEmails(deps.database, team.id, filterOf(query), MOST + 1)
-    const many = count > MOST ? `more than ${MOST.toLocaleString('en-US')} emails` : plural(count, 'email')
+    const at = { tx: deps.database, now, since: await beginningOf(request, deps) }
+    const counted = await countEmails(at, team.id, { filter: filterOf(query), most: MOST + 1 })
+    const { count, between, lookedTo } = counted
     const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
     const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
+    const bulk = between && {
+      many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
+      between,
+    }
+    const limits = [
+      ...(bulk
+        ? ['What is accepted from now on is left alone.']
+        : ['Nothing matches, so there is nothing to do.']),
+      ...(lookedTo === null
+        ? []
+        : [`There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`]),
+    ]
     return show({
-      title: `Bulk actions: ${many}`,
+      title: `Bulk actions: ${countWords(counted)}`,
       lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
       back: { href: here, label: 'Back to the list' },
-      sections:
-        count === 0
-          ? [{ kind: 'text', paragraphs: ['Nothing matches, so there is nothing to do.'] }]
-          : [requeueing(request, many), ...(team.role === 'owner' ? [deletion(request, many)] : [])],
+      sections: [
+        { kind: 'text', paragraphs: limits },
+        ...(bulk ? [requeueing(request, bulk)] : []),
+        ...(bulk && team.role === 'owner' ? [deletion(request, bulk)] : []),
+      ],
     })
   },
 }
 
-/** Requeues or deletes all that match. */
+/** Between which emails those lie that the page counted. @throws Refusal bad_request without. */
+function betweenOf(form: URLSearchParams): Between {
+  const newest = idGiven(form, 'newest')
+  const oldest = idGiven(form, 'oldest')
+  if (newest !== undefined && oldest !== undefined) return { newest, oldest }
+  throw new Refusal('bad_request', 'this form says not which emails were counted: open the page again')
+}
+
+/** Requeues or deletes all that were counted. */
 const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
   method: 'POST',
   path: `/teams/:team/emails/all/${verb}`,
   access: verb === 'delete' ? 'owner' : 'editor',
   async handle({ team, form, person, now }, deps) {
     const { database } = deps
-    const wanted = { filter: filterOf(form), most: MOST, force: form.get('force') === FORCE }
+    const force = form.get('force') === FORCE
+    const wanted = { filter: filterOf(form), between: betweenOf(form), most: MOST, force }
     const work = verb === 'requeue' ? requeueMatching : deleteMatching
     const done = await work({ ...deps, now }, team.id, wanted)
     const search = decodeURIComponent(chosen(form).toString())

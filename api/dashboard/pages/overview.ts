@@ -16,6 +16,8 @@ import { pausedDelivery, pausedQueue } from '../story.ts'
 const DAYS = 30
 /** What waits for longer needs a look, in milliseconds. */
 const LONG = 5 * 60_000
+/** How many that wait are counted: to count a backlog takes too long. */
+const COUNTED = 1_000
 /** Shares from which mailbox providers turn against a sender; below so many emails they say nothing. */
 const MOST_BOUNCES = 0.05
 const MOST_COMPLAINTS = 0.001
@@ -79,14 +81,23 @@ function senderAlerts(senders: readonly ShownSender[], { person }: TeamRequest):
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
   for (const { channel, path } of CHANNELS) {
-    const { operator } = person
     const before = new Date(now.getTime() - LONG)
-    const wanted = { channel, before, operator }
+    const wanted = { channel, before, most: COUNTED + 1, operator: person.operator }
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
+    const atLeast = waiting > COUNTED ? 'at least ' : ''
     const link = { href: `${teamPath(team, path)}?status=queued`, label: 'Look at them' }
     const said = reason ? { text: reason } : {}
     const alert = (tone: Tone, count: number, words: string): Alert[] =>
-      count === 0 ? [] : [{ tone, title: `${plural(count, channel.noun)} ${words}`, ...said, link }]
+      count === 0
+        ? []
+        : [
+            {
+              tone,
+              title: `${atLeast}${plural(Math.min(count, COUNTED), channel.noun)} ${words}`,
+              ...said,
+              link,
+            },
+          ]
     alerts.push(
       ...alert('bad', given_up, 'given up after a day of tries'),
       ...alert('warn', waiting - given_up, 'waiting for longer than 5 minutes'),

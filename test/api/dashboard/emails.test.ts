@@ -98,21 +98,39 @@ t.test('the list as CSV holds what matches, and no cell is a formula', async (t)
   t.match(lines[2], '"\'=HYPERLINK(""https://evil.test"")"')
 })
 
+/** Presses a button for all that match, as the page has it. */
+async function pressAll(
+  person: typeof owner,
+  verb: string,
+  query: string,
+  form: Record<string, string> = {},
+) {
+  const { html } = await person.get(`${list}/all?${query}`)
+  const drawn = new RegExp(`<form[^>]*/all/${verb}"[\\s\\S]*?</form>`).exec(html)?.[0] ?? ''
+  const fields = [...drawn.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, ...pair]) => pair)
+  const sent = { ...Object.fromEntries(fields), ...form }
+  return async () => person.post(`${list}/all/${verb}`, sent)
+}
+
 t.test('all that match are counted first, then requeued or deleted, and nothing else', async (t) => {
   const ids = await Promise.all(['one', 'two', 'three'].map((subject) => send({ subject, tags: ['bulk'] })))
   const kept = await send({ subject: 'kept' })
   shows(t, await editor.get(`${list}/all?tag=bulk`), 'Bulk actions: 3 emails')
   shows(t, await editor.get(`${list}/all?tag=none`), /Bulk actions: 0 emails .* there is nothing to do/)
-  const requeued = await editor.post(`${list}/all/requeue`, { tag: 'bulk' })
+  const requeued = await (await pressAll(editor, 'requeue', 'tag=bulk', { confirmed: 'yes' }))()
   t.match(requeued, { status: 303, location: `${list}?tag=bulk` })
   shows(t, await editor.get(list), '3 emails requeued.')
   for (const id of ids) t.strictSame(await jobStates(service, id), ['created'])
   t.equal((await editor.post(`${list}/all/delete`, { tag: 'bulk' })).status, 403)
+  t.equal((await owner.post(`${list}/all/delete`, { tag: 'bulk' })).status, 400, 'not without what was shown')
+  const press = await pressAll(owner, 'delete', 'tag=bulk', { confirmed: 'yes' })
+  const later = await send({ subject: 'arrived after the page was shown', tags: ['bulk'] })
   const before = (await usedBy(service, team.id)).emails
-  await owner.post(`${list}/all/delete`, { tag: 'bulk' })
+  await press()
   t.equal((await usedBy(service, team.id)).emails, before - 3)
   t.equal((await owner.get(`${list}/${ids[0]}`)).status, 404)
   t.equal((await owner.get(`${list}/${kept}`)).status, 200)
+  t.equal((await owner.get(`${list}/${later}`)).status, 200)
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
   t.match(entry, { actor: owner.email, action: 'email.delete', subject: '3 emails', detail: 'tag=bulk' })
 })
@@ -146,7 +164,7 @@ t.test('all refused ones that match are requeued only where that is ticked', asy
   const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)
   const press = async (form: Record<string, string>) => {
-    await editor.post(`${list}/all/requeue`, { tag: 'outright', ...form })
+    await (await pressAll(editor, 'requeue', 'tag=outright', { confirmed: 'yes', ...form }))()
     return editor.get(list)
   }
   shows(t, await press({}), '0 emails requeued.')

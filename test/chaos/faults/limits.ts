@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deleteMatching } from '../../../db/emails/matching.ts'
+import { firstIdAt } from '../../../db/text/ids.ts'
 import { anEmail } from '../../support/service.ts'
 import { contradictions, counted, emailsOf, settle } from '../account.ts'
 import { type Fault, inTurn, meanwhile } from '../fault.ts'
@@ -124,7 +125,8 @@ export const limitFaults: readonly Fault[] = [
       let deleted = 0
       await meanwhile(work, 100, async () => {
         most = Math.max(most, await emailsOf(world, team))
-        const wanted = { filter: { status: 'sent' as const }, most: 5 }
+        const between = { newest: 'ffffffff-ffff-ffff-ffff-ffffffffffff', oldest: firstIdAt(new Date(0)) }
+        const wanted = { filter: { status: 'sent' as const }, between, most: 5 }
         deleted += await deleteMatching({ database: world.database, now: new Date() }, team.id, wanted)
       })
       const count = await emailsOf(world, team)

@@ -2,6 +2,7 @@
 
 import { Client } from 'pg'
 import t from 'tap'
+import { faultLine } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, testDatabase, testServer } from '../../support/database.ts'
 
@@ -125,4 +126,11 @@ t.test('every verb about a team faults on an unknown one', async (t) => {
   for (const call of calls) {
     t.equal(await cli.fault(call, { input: '<p>x</p>' }), `there is no team ${NOBODY}`, call.join(' '))
   }
+})
+
+t.test('a call that the database stopped says so, and not that there is no database', async (t) => {
+  const stopped = Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })
+  const line = await faultLine(stopped, undefined)
+  t.match(line, /took longer than 10 seconds .* narrow it down/)
+  t.notMatch(line, /reach/)
 })

@@ -259,3 +259,24 @@ t.test('email delete of an earlier period’s email frees nothing', async (t) =>
   await cli.json(['email', 'delete', id, old.id])
   t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 } })
 })
+
+t.test('email requeue takes the filters of email find, and needs one', async (t) => {
+  const { cli, id, email, take } = await start(t)
+  const { id: wanted } = await email(id, new Date(), { subject: 'Your invoice', tags: ['bill'] })
+  await email(id, new Date(), { subject: 'Another', tags: ['bill'] })
+  const { id: taken } = await email(id, new Date(), { subject: 'invoice', to: ['b@example.com'] })
+  await take(taken)
+  const requeue = async (...flags: string[]) => (await cli.json(['email', 'requeue', id, ...flags])).ids
+  for (const flags of [
+    ['--subject', 'invoice'],
+    ['--tag', 'bill', '--recipient', 'someone@example.com', '--subject', 'your'],
+    ['--id', `<${wanted}@demo.test>`],
+  ])
+    t.strictSame(await requeue(...flags, '--dry-run'), [wanted], flags.join(' '))
+  t.strictSame(await requeue('--tag', 'none'), [])
+  t.strictSame(await requeue('--to', '2026-01-01'), [])
+  t.equal((await requeue('--domain', 'demo.test')).length, 2)
+  const [entry] = await cli.json(['audit', 'list', '--team', id, '--limit', '1'])
+  t.match(entry, { action: 'email.requeue', subject: '2 messages', detail: 'domain: demo.test' })
+  t.match(await cli.fault(['email', 'requeue', id]), /name one message, or a filter/)
+})

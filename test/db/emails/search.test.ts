@@ -1,5 +1,6 @@
 /** Looking through emails that no index finds: soon, and never a row twice. */
 import t from 'tap'
+import { countEmails, deleteMatching } from '../../../db/emails/matching.ts'
 import { searchEmails } from '../../../db/emails/search.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
@@ -43,4 +44,29 @@ t.test('what was accepted just now is in the first stretch, whatever day the sea
       [id],
     )
   }
+})
+
+t.test('what could not be counted in time is said, and not changed', async (t) => {
+  const { database, team, email } = await openStore(t)
+  const team_id = await team()
+  const now = new Date()
+  const since = new Date(now.getTime() - 30 * 86_400_000)
+  const old = (await email(team_id, new Date(now.getTime() - 86_400_000), { tags: ['a'] })).id
+  const young = (await email(team_id, now, { tags: ['a'] })).id
+  const at = { tx: database, now, since }
+  const wanted = { filter: { tag: 'a' }, most: 10 }
+  const whole = await countEmails(at, team_id, wanted)
+  t.strictSame(whole, { count: 2, between: { newest: young, oldest: old }, lookedTo: null })
+  const part = await countEmails(at, team_id, wanted, 0)
+  t.match(part, { count: 1, between: { newest: young, oldest: young }, lookedTo: Date })
+  t.ok(part.lookedTo && part.lookedTo < now)
+  const first = await countEmails(at, team_id, { ...wanted, most: 1 })
+  t.strictSame(first, { count: 1, between: { newest: young, oldest: young }, lookedTo: null })
+  const queued = await countEmails(at, team_id, { filter: { status: 'queued' }, most: 10 }, 0)
+  t.equal(queued.count, 2, 'an index finds these')
+  if (part.between === null) return
+  const { id: later } = await email(team_id, new Date(now.getTime() + 1_000), { tags: ['a'] })
+  t.equal(await deleteMatching({ database, now }, team_id, { ...wanted, between: part.between }), 1)
+  const left = await countEmails(at, team_id, wanted)
+  t.strictSame(left, { count: 2, between: { newest: later, oldest: old }, lookedTo: null })
 })
