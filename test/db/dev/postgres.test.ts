@@ -2,16 +2,19 @@
  * The embedded PostgreSQL of `npm start` and `npm test`, on directories of its own: fresh, restarted, killed in every
  * way that leaves something behind, claimed twice, closed to the account that runs it.
  */
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { Client } from 'pg'
 import t, { type Test } from 'tap'
 import { runningPostgres, startPostgres } from '../../../db/dev/postgres.ts'
 
+// Lasts for all tests of this file.
+const whole: Test = t
 const ROOT = process.getuid?.() === 0
 const DEV = new URL('../../../db/dev/postgres.ts', import.meta.url).href
 const SETTINGS = { fsync: 'off' }
@@ -32,6 +35,15 @@ async function scratch(t: Test): Promise<string> {
   await chmod(parent, 0o711)
   t.teardown(() => rm(parent, { recursive: true, force: true }))
   return join(parent, 'postgres')
+}
+
+let seed = ''
+
+/** As `scratch`, with a cluster in it that has been stopped: a copy of the first, since making one is most of the work. */
+async function made(t: Test): Promise<string> {
+  const directory = await scratch(t)
+  await promisify(execFile)('cp', ['-a', seed, directory])
+  return directory
 }
 
 async function start(t: Test, directory: string, more: { port?: number; elsewhere?: string } = {}) {
@@ -99,12 +111,14 @@ t.test('a fresh directory gets a server with what the design asks for', async (t
   await stop()
   await stop()
   t.equal(await runningPostgres(directory), null, 'and no longer once it has stopped')
+  seed = join(await scratch(whole), '..', 'seed')
+  await promisify(execFile)('cp', ['-a', directory, seed])
 })
 
 t.test(
   'a restart keeps the data, and the flush to disk is on unless the caller says otherwise',
   async (t) => {
-    const directory = await scratch(t)
+    const directory = await made(t)
     const first = await start(t, directory)
     t.strictSame(await rows(first.url, 'show fsync'), [{ fsync: 'off' }])
     await rows(first.url, 'create table kept as select 42 as n')
@@ -125,7 +139,7 @@ t.test('an initdb that was killed half-way is done again', async (t) => {
 })
 
 t.test('a server that died by kill -9 starts again with its data', async (t) => {
-  const directory = await scratch(t)
+  const directory = await made(t)
   const first = await start(t, directory)
   await rows(first.url, 'create table kept as select 42 as n')
   const file = join(directory, 'data/postmaster.pid')
@@ -151,7 +165,7 @@ t.test('a server that died by kill -9 starts again with its data', async (t) => 
 })
 
 t.test('a second start on the same directory is refused while the first lives', async (t) => {
-  const directory = await scratch(t)
+  const directory = await made(t)
   const { owner, url } = await startElsewhere(t, directory)
   const refusal = new RegExp(`already running \\(pid ${owner.pid}\\).*stop it, or set DATABASE_URL and PORT`)
   await t.rejects(startPostgres({ directory }), { message: refusal })
@@ -171,12 +185,11 @@ t.test('a second start on the same directory is refused while the first lives', 
 })
 
 t.test('servers of different directories run side by side', async (t) => {
-  const one = await start(t, await scratch(t))
-  const other = await start(t, await scratch(t))
+  const [one, other] = await Promise.all([start(t, await made(t)), start(t, await made(t))])
   t.not(new URL(one.url).port, new URL(other.url).port)
   t.strictSame(await rows(one.url, 'select 1 as n'), await rows(other.url, 'select 1 as n'))
   const port = Number(new URL(one.url).port)
-  await t.rejects(start(t, await scratch(t), { port }), { message: `port ${port} is taken` })
+  await t.rejects(start(t, await made(t), { port }), { message: `port ${port} is taken` })
 })
 
 t.test('a directory that PostgreSQL cannot enter gets a stand-in when root runs it', async (t) => {
