@@ -1,11 +1,12 @@
 /** What the API counts for the fleet's figures, besides its requests: what became of sends, and refusals. */
+import type { ChannelName } from '../db/channels/channels.sql.ts'
 import { Refusal } from '../db/errors.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 
 /** Counts accepts and replays. Refusals are counted where they are answered. */
 export function countSends(
   metrics: Metrics,
-  channel: 'email' | 'whatsapp',
+  channel: ChannelName,
   outcomes: readonly { kind: 'stored' | 'replayed' | 'refused'; rows?: readonly unknown[] }[],
 ): void {
   for (const { kind, rows = [1] } of outcomes) {

@@ -2,7 +2,7 @@
  * What a channel brings to the pipeline (pipeline.ts): how its messages are read, sent, judged and recorded.
  * Owns the types that both sides share. Must not know a channel.
  */
-import type { Channel, DeliveryJob, DeliveryRef } from '../db/delivery/channel.sql.ts'
+import type { Channel, DeliveryJob, DeliveryRef } from '../db/channels/channels.sql.ts'
 import type { Tx } from '../db/postgres/pool.ts'
 import type { FetchedJob } from '../db/queue/claims.ts'
 import type { End } from '../db/queue/jobs.ts'

@@ -3,7 +3,7 @@
  * senders and how full it is. Promises: counts in memory alone; labels name channels, kinds of senders and outcomes.
  */
 import { performance } from 'node:perf_hooks'
-import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
+import type { DeliveryJob } from '../db/channels/channels.sql.ts'
 import type { Role } from '../db/fleet/fleet.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import type { End, JobName } from '../db/queue/jobs.ts'

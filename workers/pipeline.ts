@@ -8,7 +8,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DeliveryJob } from '../db/delivery/channel.sql.ts'
+import type { DeliveryJob } from '../db/channels/channels.sql.ts'
 import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
 import { createTurns } from '../db/process/turns.ts'
 import type { FetchedJob } from '../db/queue/claims.ts'

@@ -2,7 +2,7 @@
  * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
  * outright by force and after a confirmation. What a provider has taken has no button. Decisions: requeue.
  */
-import type { Channel, DeliveryJob } from '../../db/delivery/channel.sql.ts'
+import type { Channel, DeliveryJob } from '../../db/channels/channels.sql.ts'
 import { requeueOne, type requeueWay } from '../../db/delivery/requeue.ts'
 import { act, inTeam } from './act.ts'
 import type { PageDeps, TeamRequest } from './page.ts'

@@ -4,9 +4,11 @@
  * the names of these, and what holds a message back for their sake are for operators alone: they can name another
  * team's recipient.
  */
+
+import { EMAIL_LADDER } from '../../db/channels/ladder.ts'
 import type { Waiting } from '../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../db/emails/show.ts'
-import { EMAIL_LADDER, type EmailEventKind } from '../../db/emails/status.ts'
+import type { EmailEventKind } from '../../db/emails/status.ts'
 import { addressIdentity } from '../../db/text/address.ts'
 import { meaningOf } from '../../db/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../db/whatsapp/show.ts'

@@ -1,8 +1,8 @@
 /** What the API answers, as JSON schemas (contract §2, §4.4). The tests hold every answer against them. */
+
+import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
 import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
-import { EMAIL_LADDER } from '../../db/emails/status.ts'
 import { CODES } from '../../db/errors.ts'
-import { WHATSAPP_LADDER } from '../../db/whatsapp/status.ts'
 import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 

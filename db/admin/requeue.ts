@@ -4,7 +4,7 @@
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (decisions: requeue).
  */
 import type { Command } from 'commander'
-import type { Channel } from '../delivery/channel.sql.ts'
+import type { Channel } from '../channels/channels.sql.ts'
 import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'

@@ -1,13 +1,15 @@
-/** The query that tells whose message an id names, of either channel: for people who hold an id and nothing else. */
+/** The query that tells whose message an id names, of any channel: for people who hold an id and nothing else. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
+import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { spellingsOfId } from '../text/ids.ts'
-import { isCustomers } from './channel.sql.ts'
 
 const placeRow = object({
   team_id: string().defined(),
-  channel: string().oneOf(['email', 'whatsapp']).defined(),
+  channel: string()
+    .oneOf(CHANNELS.map(({ name }) => name))
+    .defined(),
   id: string().defined(),
 })
 export type MessagePlace = InferType<typeof placeRow>
@@ -23,21 +25,15 @@ export async function messagesWithId(
   { teams, limit }: { teams: readonly string[] | null; limit: number },
 ): Promise<readonly MessagePlace[]> {
   const { uuids, texts } = spellingsOfId(id)
-  const own = sql.fragment`any(${sql.array(uuids, 'uuid')})`
-  const any = sql.fragment`any(${sql.array(texts, 'text')})`
+  const found = CHANNELS.map(
+    ({ name, rows, customers, named }) => sql.fragment`
+      select ${name}::text as channel, id from ${rows} m
+      where team_id = t.id and id in (${named({ team: sql.fragment`t.id`, uuids, texts })})
+        and ${teams === null ? sql.fragment`true` : customers}`,
+  )
   const among = teams === null ? sql.fragment`true` : sql.fragment`t.id = any(${sql.array(teams, 'uuid')})`
   return tx.any(sql.type(placeRow)`
-    select t.id as team_id, found.channel, found.id from teams t cross join lateral (
-      select 'email' as channel, e.id from emails e
-      where e.team_id = t.id and ${teams === null ? sql.fragment`true` : isCustomers}
-        and (e.id = ${own} or e.idempotency_key = ${any} or e.provider_message_id = ${any}
-          or e.http_request_id = ${any})
-      union all
-      select 'whatsapp', m.id from whatsapp_messages m
-      where m.team_id = t.id and (m.id = ${own} or m.provider_message_id = ${any})
-      union all
-      select 'whatsapp', m.id from whatsapp_requests r
-      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
-      where r.team_id = t.id and (r.idempotency_key = ${any} or r.http_request_id = ${any})) found
+    select t.id as team_id, found.channel, found.id
+    from teams t cross join lateral (${sql.join(found, sql.fragment` union all `)}) found
     where ${among} limit ${limit}`)
 }

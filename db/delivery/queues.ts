@@ -2,6 +2,8 @@
  * The queues for an operator's eyes, and their dead letters moved back.
  * Promises: what moves back is told in the timelines of its messages, in the same transaction.
  */
+
+import { CHANNELS, type DeliveryJob } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../fleet/fleet.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
@@ -9,7 +11,6 @@ import type { Producer } from '../queue/boss.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
-import { EMAIL, WHATSAPP } from './channel.sql.ts'
 import { noteRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]
@@ -36,14 +37,6 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
   }))
 }
 
-/** Records in the rows of a queue that their dead letters move back. */
-type Moved = { [J in JobName]?: (at: { tx: Tx; now: Date }, payloads: Payload<J>[]) => Promise<unknown> }
-
-const MOVED: Moved = {
-  'deliver-email': (at, payloads) => noteRedriven(at, EMAIL, payloads),
-  'deliver-whatsapp': (at, payloads) => noteRedriven(at, WHATSAPP, payloads),
-}
-
 /**
  * Moves a queue's dead letters back, so that they are tried again: all, or those that were given up for one reason.
  * @returns how many.
@@ -53,6 +46,9 @@ export async function redriveQueue<J extends JobName>(
   job: J,
   reason: string | null = null,
 ): Promise<number> {
-  const moved = async (tx: Tx, payloads: Payload<J>[]) => void (await MOVED[job]?.({ tx, now }, payloads))
+  const channel = CHANNELS.find((each) => each.job === job)
+  const moved = async (tx: Tx, payloads: Payload<J>[]) => {
+    if (channel) await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
+  }
   return queue.redrive(database, job, { reason, moved })
 }

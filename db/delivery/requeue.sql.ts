@@ -4,13 +4,13 @@
  */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
+import { type Channel, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
 import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { digest16 } from '../text/digest.ts'
 import { firstIdAt } from '../text/ids.ts'
-import { type Channel, type DeliveryRef, refTuples } from './channel.sql.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
 

@@ -4,13 +4,14 @@
  * is the row's). Rows, jobs and timelines change together. Giving up is recorded once for each time that a message was
  * accepted or requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
  */
+
+import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import { pausedSenders } from '../senders/senders.sql.ts'
-import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from './channel.sql.ts'
 import {
   deliveryState,
   givenUpMessages,

@@ -1,8 +1,8 @@
 /** What a team's messages wait for, over all of them: for the page that says what needs a person. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
+import type { Channel } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import type { Channel } from './channel.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 /** Entries of a timeline that tell why a message is not gone yet. */

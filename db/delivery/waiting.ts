@@ -4,11 +4,11 @@
  * nor of another channel's senders.
  */
 
+import { type Channel, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import { pausedSenders, recipientPauses } from '../senders/senders.sql.ts'
-import { type Channel, type DeliveryRef, sendsFor } from './channel.sql.ts'
 import { deliveryState } from './requeue.sql.ts'
 import { REFUSALS } from './waiting.sql.ts'
 

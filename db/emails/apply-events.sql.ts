@@ -1,9 +1,10 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, object, string } from 'yup'
+import { EMAIL_LADDER } from '../channels/ladder.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type EmailRef, refTuples } from './emails.sql.ts'
-import { EMAIL_LADDER, type EmailStatus } from './status.ts'
+import type { EmailStatus } from './status.ts'
 
 const recipientsRow = object({
   team_id: string().defined(),

@@ -1,9 +1,9 @@
 /** Rows of emails, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import { EMAIL_LADDER } from '../channels/ladder.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
-import { EMAIL_LADDER } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
 

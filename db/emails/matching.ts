@@ -4,7 +4,7 @@
  * Promises: no lot holds locks for long. What is changed lies between the newest and the oldest that were counted, so
  * emails that arrived since are left alone. Counting ends at `most` emails or when the time is up, and says so.
  */
-import { EMAIL } from '../delivery/channel.sql.ts'
+import { EMAIL } from '../channels/channels.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'

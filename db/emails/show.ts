@@ -2,7 +2,7 @@
  * An email for an operator's eyes: with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
-import { EMAIL } from '../delivery/channel.sql.ts'
+import { EMAIL } from '../channels/channels.sql.ts'
 import { type Waiting, waitingOf } from '../delivery/waiting.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'

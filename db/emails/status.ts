@@ -1,16 +1,6 @@
 /** The ladder of email statuses (contract §3.2, decisions: statuses) and what can happen to an email. Pure. */
-import { createLadder } from '../delivery/ladder.ts'
+import { createLadder, EMAIL_LADDER } from '../channels/ladder.ts'
 
-/** Lowest rung first. */
-export const EMAIL_LADDER = [
-  'queued',
-  'sent',
-  'delivered',
-  'opened',
-  'clicked',
-  'bounced',
-  'complained',
-] as const
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 
 /** What can happen to an email; those that name a status move the row to it, the others only tell. */

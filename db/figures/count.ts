@@ -2,11 +2,11 @@
  * Keeps the daily figures up: today and yesterday every time, the week before once an hour, since reports come late.
  * Promises: each day is a statement of its own, so that none runs for long.
  */
+import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { countDay, type FigureChannel } from './figures.sql.ts'
+import { countDay } from './figures.sql.ts'
 
 const DAY = 86_400_000
-const CHANNELS: readonly FigureChannel[] = ['email', 'whatsapp']
 
 /** The first moment of the UTC day so many days ago. */
 export const dayBefore = (now: Date, days: number): Date =>

@@ -4,18 +4,18 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import { EMAIL, WHATSAPP } from '../delivery/channel.sql.ts'
+import type { Channel } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
-
-const CHANNELS = { email: EMAIL, whatsapp: WHATSAPP } as const
-export type FigureChannel = keyof typeof CHANNELS
 
 const DAY = 86_400_000
 
 /** Counts one day anew, each team's part by its own key; writes what changed alone. */
-export async function countDay(tx: Tx, channel: FigureChannel, day: Date): Promise<void> {
-  const { rows, customers } = CHANNELS[channel]
+export async function countDay(
+  tx: Tx,
+  { name: channel, rows, customers }: Channel,
+  day: Date,
+): Promise<void> {
   const until = new Date(day.getTime() + DAY)
   const date = day.toISOString().slice(0, 10)
   await tx.query(sql.unsafe`
@@ -47,7 +47,7 @@ export type FigureRow = InferType<typeof figureRow>
 export async function figuresSince(
   tx: Tx,
   teamId: string,
-  channel: FigureChannel,
+  { name: channel }: Channel,
   since: Date,
 ): Promise<readonly FigureRow[]> {
   return tx.any(sql.type(figureRow)`

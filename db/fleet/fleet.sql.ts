@@ -1,6 +1,7 @@
 /** Rows of processes and counters, and what the fleet is read from. The operator’s: they belong to no team. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Addition } from '../process/metrics.ts'
 
@@ -137,14 +138,15 @@ export type QueuedRow = InferType<typeof queuedRow>
 
 /** How many messages have waited for longer than each of these ages, in seconds. */
 export async function queuedByAge(tx: Tx, ages: readonly number[]): Promise<readonly QueuedRow[]> {
+  const names = CHANNELS.map(({ name }) => name)
+  const waiting = CHANNELS.map(
+    ({ name, rows }) =>
+      sql.fragment`select ${name}::text as channel, created_at from ${rows} where unfinished`,
+  )
   return tx.any(sql.type(queuedRow)`
-    with waiting as (
-      select 'email' as channel, created_at from emails where unfinished
-      union all
-      select 'whatsapp', created_at from whatsapp_messages where unfinished
-    )
+    with waiting as (${sql.join(waiting, sql.fragment` union all `)})
     select c.channel, a.age, count(w.created_at) as messages
-    from (values ('email'), ('whatsapp')) as c (channel)
+    from unnest(${sql.array(names, 'text')}) as c (channel)
       cross join unnest(${sql.array([...ages], 'float8')}) as a (age)
       left join waiting w on w.channel = c.channel and w.created_at <= now() - make_interval(secs => a.age)
     group by c.channel, a.age order by c.channel, a.age`)

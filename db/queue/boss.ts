@@ -13,6 +13,7 @@ import { type Claims, openClaims } from './claims.ts'
 import { deleteEndedJobs, deleteIdleJobs, newestDeadLetter, takeDeadLetters } from './jobs.sql.ts'
 import {
   deadLetterOf,
+  isShared,
   JOBS,
   type JobName,
   type Payload,
@@ -21,7 +22,7 @@ import {
   type ScheduleName,
   type SharedJob,
 } from './jobs.ts'
-import { comebacks, createLines, isShared, type Lines, priorityOf } from './line.ts'
+import { comebacks, createLines, type Lines, priorityOf } from './line.ts'
 
 const SCHEMA = 'pgboss'
 

@@ -64,12 +64,14 @@ export const JOBS = {
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
     options: delivery,
+    shared: true,
   },
   'deliver-whatsapp': {
     payload: whatsappRef,
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
     options: delivery,
+    shared: true,
   },
   'sync-whatsapp-templates': {
     payload: syncRef,
@@ -124,7 +126,7 @@ export const JOBS = {
   },
 } as const satisfies Record<
   string,
-  { payload: unknown; id: (payload: never) => string; options: QueueOptions }
+  { payload: unknown; id: (payload: never) => string; options: QueueOptions; shared?: true }
 >
 
 export type JobName = keyof typeof JOBS
@@ -143,7 +145,12 @@ export type End =
   | { end: 'failed' | 'given_up'; reason: string }
 
 /** The queues before which teams stand in line. */
-export type SharedJob = 'deliver-email' | 'deliver-whatsapp'
+export type SharedJob = {
+  [J in JobName]: (typeof JOBS)[J] extends { shared: true } ? J : never
+}[JobName]
+export const isShared = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
+export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isShared)
+
 /** Jobs that run by the clock. */
 export type ScheduleName = keyof typeof SCHEDULES
 export type Payload<J extends JobName> = InferType<(typeof JOBS)[J]['payload']>

@@ -6,11 +6,8 @@
  * nothing when fetching).
  */
 import type { Tx } from '../postgres/pool.ts'
-import type { JobName, SharedJob } from './jobs.ts'
+import { isShared, type JobName, SHARED_JOBS, type SharedJob } from './jobs.ts'
 import { lookAtLine } from './line.sql.ts'
-
-export const isShared = (job: JobName): job is SharedJob =>
-  job === 'deliver-email' || job === 'deliver-whatsapp'
 
 /** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
@@ -71,10 +68,8 @@ function createLine(job: SharedJob): Line {
 export type Lines = Readonly<Record<SharedJob, Line>>
 
 /** The lines of a process. */
-export const createLines = (): Lines => ({
-  'deliver-email': createLine('deliver-email'),
-  'deliver-whatsapp': createLine('deliver-whatsapp'),
-})
+export const createLines = (): Lines =>
+  Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 
 /** Places for jobs of any queue that come back; none where nobody stands in line. */
 export async function comebacks(

@@ -5,10 +5,10 @@
  * what still has to be delivered, nor its events, nor a row of the team's current period, whose count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Database } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
 import {
-  CHANNEL_NAMES,
   deleteEvents,
   deleteMessages,
   deleteRequests,
@@ -75,7 +75,7 @@ async function deleteOld(database: Database, teams: readonly string[], until: Da
   const span = { from: NO_ID, before: firstIdAt(until) }
   let total = 0
   for (const team of teams) {
-    for (const channel of CHANNEL_NAMES) {
+    for (const channel of CHANNELS) {
       total += await inLots((lot) => deleteMessages(database, team, channel, lot), span)
     }
     await inLots((lot) => deleteRequests(database, team, lot), span)
@@ -87,7 +87,7 @@ async function deleteOldEvents(database: Database, teams: readonly string[], unt
   const span = { from: NO_ID, before: firstIdAt(until) }
   let total = 0
   for (const team of teams) {
-    for (const channel of CHANNEL_NAMES) {
+    for (const channel of CHANNELS) {
       total += await inLots((lot) => deleteEvents(database, team, channel, lot), span)
     }
   }

@@ -6,6 +6,7 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import type { Channel } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 
 /** Which rows of a team: those whose id is above `after` and below `before`, at most so many. */
@@ -23,43 +24,28 @@ export async function teamIds(tx: Tx): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-const CHANNELS = {
-  email: {
-    rows: sql.fragment`emails`,
-    events: sql.fragment`email_events`,
-    reference: sql.fragment`email_id`,
-  },
-  whatsapp: {
-    rows: sql.fragment`whatsapp_messages`,
-    events: sql.fragment`whatsapp_events`,
-    reference: sql.fragment`message_id`,
-  },
-} as const
-export type Channel = keyof typeof CHANNELS
-export const CHANNEL_NAMES = Object.keys(CHANNELS) as Channel[]
-
 /**
  * Deletes a lot of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
  * it was given up, is what keeps it from being sent again.
  */
 export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { rows, events, reference } = CHANNELS[channel]
+  const { rows, events, message } = channel
   return tx.one(sql.type(lotRow)`
     with old as (
       select ctid as place from ${events} e
-      where team_id = ${teamId} and ${reference} >= ${lot.after} and ${reference} < ${lot.before}
+      where team_id = ${teamId} and ${message} >= ${lot.after} and ${message} < ${lot.before}
         and not exists (
-          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${reference} and m.unfinished)
-      order by ${reference} limit ${lot.limit}
+          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and m.unfinished)
+      order by ${message} limit ${lot.limit}
     ), gone as (
-      delete from ${events} e using old where e.ctid = old.place returning e.${reference} as id
+      delete from ${events} e using old where e.ctid = old.place returning e.${message} as id
     )
     select count(*) as found, max(id::text) as last from gone`)
 }
 
 /** Deletes a lot of messages with their events. */
 export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { rows, events, reference } = CHANNELS[channel]
+  const { rows, events, message } = channel
   return tx.one(sql.type(lotRow)`
     with old as materialized (
       select id from ${rows}
@@ -71,7 +57,7 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
     ), gone as (
       delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     ), told as (
-      delete from ${events} where team_id = ${teamId} and ${reference} in (select id from old)
+      delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
 }

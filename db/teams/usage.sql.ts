@@ -3,8 +3,9 @@
  * Promises: an id's time is its row's created_at, so a count reads one stretch of the primary key. Runs when a period
  * moves, never on the path of a request.
  */
-import { type IdentifierSqlToken, sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object } from 'yup'
+import { CHANNELS, type Channel } from '../channels/channels.sql.ts'
 import type { Period } from '../plans/period.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
@@ -14,7 +15,7 @@ const countRow = object({ count: number().defined() })
 async function countRows(
   tx: Tx,
   teamId: string,
-  table: IdentifierSqlToken,
+  table: FragmentSqlToken,
   { start, end }: Period,
 ): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
@@ -24,14 +25,13 @@ async function countRows(
   return count
 }
 
-/** How many emails and WhatsApp messages the team stored in a period. */
+/** How many messages of each channel the team stored in a period, by what they are counted under. */
 export async function usageIn(
   tx: Tx,
   teamId: string,
   period: Period,
-): Promise<{ emails: number; whatsapp: number }> {
-  return {
-    emails: await countRows(tx, teamId, sql.identifier(['emails']), period),
-    whatsapp: await countRows(tx, teamId, sql.identifier(['whatsapp_messages']), period),
-  }
+): Promise<Record<Channel['quota'], number>> {
+  const used = { emails: 0, whatsapp: 0 }
+  for (const { quota, rows } of CHANNELS) used[quota] += await countRows(tx, teamId, rows, period)
+  return used
 }

@@ -1,9 +1,10 @@
 /** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
+import { WHATSAPP_LADDER } from '../channels/ladder.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type MessageRef, refTuples } from './messages.sql.ts'
-import { WHATSAPP_LADDER, type WhatsappStatus } from './status.ts'
+import type { WhatsappStatus } from './status.ts'
 
 const refRow = object({ team_id: string().defined(), message_id: string().defined() })
 

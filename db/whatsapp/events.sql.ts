@@ -1,10 +1,11 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
+import { WHATSAPP_LADDER } from '../channels/ladder.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { digest16 } from '../text/digest.ts'
 import type { MessageRef } from './messages.sql.ts'
-import { WHATSAPP_LADDER, type WhatsappEventKind } from './status.ts'
+import type { WhatsappEventKind } from './status.ts'
 
 /** One thing that happened to a message. */
 export type WhatsappEvent = MessageRef & {

@@ -1,9 +1,10 @@
 /** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import { WHATSAPP_LADDER } from '../channels/ladder.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
-import { WHATSAPP_LADDER, type WhatsappStatus } from './status.ts'
+import type { WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
 

@@ -2,7 +2,7 @@
  * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
-import { WHATSAPP } from '../delivery/channel.sql.ts'
+import { WHATSAPP } from '../channels/channels.sql.ts'
 import { type Waiting, waitingOf } from '../delivery/waiting.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'

@@ -1,8 +1,6 @@
 /** The ladder of WhatsApp statuses (contract §3.3, decisions: statuses) and the states of a template. Pure. */
-import { createLadder } from '../delivery/ladder.ts'
+import { createLadder, WHATSAPP_LADDER } from '../channels/ladder.ts'
 
-/** Lowest rung first. */
-export const WHATSAPP_LADDER = ['queued', 'sent', 'failed', 'delivered', 'read'] as const
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
 
 /** What can happen to a message; those that name a status move the row to it, the others only tell. */

@@ -4,7 +4,7 @@
  * taken is not sent again; only recipients that were put off are tried again; one email that cannot be rendered holds
  * up no other. Must not know a provider's words.
  */
-import { EMAIL } from '../../db/delivery/channel.sql.ts'
+import { EMAIL } from '../../db/channels/channels.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
 import { sizeKb } from '../../db/emails/content.ts'
 import { emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'

@@ -5,7 +5,7 @@
  * id: the status moves by reports (contract §3.3). Must not know a provider's words.
  */
 
-import { WHATSAPP } from '../../db/delivery/channel.sql.ts'
+import { WHATSAPP } from '../../db/channels/channels.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { pauseRecipients, type RecipientPause, recipientPauses } from '../../db/senders/senders.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-events.ts'

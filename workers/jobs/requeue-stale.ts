@@ -3,7 +3,7 @@
  * Promises: the queue may lose a job, but no row and no report is lost (design §7). What was given up waits for a
  * person, however long. A fault in one sweep stops no other.
  */
-import { type Channel, type DeliveryJob, EMAIL, WHATSAPP } from '../../db/delivery/channel.sql.ts'
+import { CHANNELS, type Channel, type DeliveryJob } from '../../db/channels/channels.sql.ts'
 import { lostMessages } from '../../db/delivery/requeue.sql.ts'
 import { noteGivenUp, requeueMessages } from '../../db/delivery/requeue.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
@@ -41,12 +41,22 @@ async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   )
 }
 
+type Sweep = [words: string, sweep: (at: At) => Promise<number>]
+
 /** What a round does, in this order, and what the log says of those it found. */
-const SWEEPS: [words: string, sweep: (at: At) => Promise<number>][] = [
-  ['emails were given up; see `queue status`', (at) => noteGivenUp(at, EMAIL, LOT)],
-  ['WhatsApp messages were given up; see `queue status`', (at) => noteGivenUp(at, WHATSAPP, LOT)],
-  ['requeued emails that had lost their job', (at) => requeueLost(at, EMAIL)],
-  ['requeued WhatsApp messages that had lost their job', (at) => requeueLost(at, WHATSAPP)],
+const SWEEPS: Sweep[] = [
+  ...CHANNELS.map(
+    (channel): Sweep => [
+      `${channel.noun}s were given up; see \`queue status\``,
+      (at) => noteGivenUp(at, channel, LOT),
+    ],
+  ),
+  ...CHANNELS.map(
+    (channel): Sweep => [
+      `requeued ${channel.noun}s that had lost their job`,
+      (at) => requeueLost(at, channel),
+    ],
+  ),
   ['requeued reports that had lost their job', requeueLostReports],
 ]
 

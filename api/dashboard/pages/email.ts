@@ -1,7 +1,7 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
 import { record } from '../../../db/audit/record.ts'
+import { EMAIL } from '../../../db/channels/channels.sql.ts'
 import { contactsWithIdentities, type RecipientContact } from '../../../db/contacts/search.sql.ts'
-import { EMAIL } from '../../../db/delivery/channel.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { acceptEmails } from '../../../db/emails/accept.ts'
 import { recipientIdentity } from '../../../db/emails/recipients.ts'

@@ -1,5 +1,6 @@
 /** A team's emails: the list with its filter, as CSV, and what is done with all that match. */
 import { record } from '../../../db/audit/record.ts'
+import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
 import type { EmailFilter } from '../../../db/emails/find.ts'
 import {
   type Between,
@@ -9,7 +10,6 @@ import {
   requeueMatching,
 } from '../../../db/emails/matching.ts'
 import { searchEmails } from '../../../db/emails/search.ts'
-import { EMAIL_LADDER } from '../../../db/emails/status.ts'
 import type { ListedEmail } from '../../../db/emails/view.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'

@@ -1,5 +1,5 @@
 /** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
-import { EMAIL, sendsFor, WHATSAPP } from '../../../db/delivery/channel.sql.ts'
+import { CHANNELS, type Channel, EMAIL, sendsFor } from '../../../db/channels/channels.sql.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { dayBefore } from '../../../db/figures/count.ts'
@@ -53,10 +53,8 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
   ]
 }
 
-const CHANNELS = [
-  { channel: EMAIL, path: 'emails', name: 'Email' },
-  { channel: WHATSAPP, path: 'whatsapp', name: 'WhatsApp' },
-] as const
+/** Its messages, as a heading has them. */
+const many = ({ noun }: Channel): string => `${noun[0]?.toUpperCase()}${noun.slice(1)}s`
 
 /** A sender that takes nothing: between two probes, or while the next one is on its way. */
 const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
@@ -72,20 +70,20 @@ const senderAlert = ({ key, paused_until, reason }: ShownSender): Alert => {
 function senderAlerts(senders: readonly ShownSender[], { person }: TeamRequest): Alert[] {
   const still = senders.filter(standsStill)
   if (person.operator) return still.map(senderAlert)
-  return CHANNELS.filter(({ channel }) => still.some(({ key }) => sendsFor(channel, key))).map(({ name }) =>
-    pausedDelivery(name),
+  return CHANNELS.filter((channel) => still.some(({ key }) => sendsFor(channel, key))).map(({ title }) =>
+    pausedDelivery(title),
   )
 }
 
 /** What was given up, and what waits for long, of each channel, with the words of whoever refused most of it. */
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
-  for (const { channel, path } of CHANNELS) {
+  for (const channel of CHANNELS) {
     const before = new Date(now.getTime() - LONG)
     const wanted = { channel, before, most: COUNTED + 1, operator: person.operator }
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
     const atLeast = waiting > COUNTED ? 'at least ' : ''
-    const link = { href: `${teamPath(team, path)}?status=queued`, label: 'Look at them' }
+    const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: 'Look at them' }
     const said = reason ? { text: reason } : {}
     const alert = (tone: Tone, count: number, words: string): Alert[] =>
       count === 0
@@ -118,7 +116,7 @@ async function alertsOf(
   const senders = await listSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
   return [
-    ...CHANNELS.filter(({ channel }) => paused.has(channel.job)).map(({ name }) => pausedQueue(name)),
+    ...CHANNELS.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
     ...senderAlerts(senders, request),
     ...(await waitAlerts(request, deps)),
     ...shareAlerts(figures, teamPath(team, 'emails')),
@@ -141,15 +139,17 @@ const overview: TeamPage = {
     const { database } = deps
     const { plan, limits, used, period } = await showTeam(database, team.id)
     const since = dayBefore(now, DAYS - 1)
-    const figures = await figuresSince(database, team.id, 'email', since)
-    const messages = await figuresSince(database, team.id, 'whatsapp', since)
+    const figures = new Map<Channel, readonly FigureRow[]>()
+    for (const channel of CHANNELS)
+      figures.set(channel, await figuresSince(database, team.id, channel, since))
     const resets = duration((Date.parse(period.end) - now.getTime()) / 1_000)
     const usage: Section = {
       kind: 'tiles',
       title: 'This period',
       tiles: [
-        usageTile('Emails', used.emails, limits.emails, teamPath(team, 'emails')),
-        usageTile('WhatsApp messages', used.whatsapp, limits.whatsapp, teamPath(team, 'whatsapp')),
+        ...CHANNELS.map((channel) =>
+          usageTile(many(channel), used[channel.quota], limits[channel.quota], teamPath(team, channel.path)),
+        ),
         usageTile('Contacts', used.contacts, limits.contacts, teamPath(team, 'contacts')),
       ],
     }
@@ -162,14 +162,15 @@ const overview: TeamPage = {
           id: 'needs',
           live: true,
           title: 'Needs attention',
-          alerts: await alertsOf(request, deps, figures),
+          alerts: await alertsOf(request, deps, figures.get(EMAIL) ?? []),
           calm: 'Nothing. Everything is going out.',
         },
         usage,
-        ...figureSections('Emails of the last 30 days', daysOf(figures, since, DAYS)),
-        ...(messages.length === 0
-          ? []
-          : figureSections('WhatsApp messages of the last 30 days', daysOf(messages, since, DAYS))),
+        ...[...figures]
+          .filter(([channel, own]) => channel === EMAIL || own.length > 0)
+          .flatMap(([channel, own]) =>
+            figureSections(`${many(channel)} of the last 30 days`, daysOf(own, since, DAYS)),
+          ),
       ],
     })
   },

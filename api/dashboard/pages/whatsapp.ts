@@ -1,11 +1,11 @@
 /** A team's WhatsApp messages: the list with its filter, and one message with what became of it. */
-import { WHATSAPP } from '../../../db/delivery/channel.sql.ts'
+import { WHATSAPP } from '../../../db/channels/channels.sql.ts'
+import { WHATSAPP_LADDER } from '../../../db/channels/ladder.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { type MessageFilter, messagesFound } from '../../../db/whatsapp/find.sql.ts'
 import { type ShownMessage, showMessage } from '../../../db/whatsapp/show.ts'
-import { WHATSAPP_LADDER } from '../../../db/whatsapp/status.ts'
 import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/whatsapp/templates.sql.ts'
 import { noteLook } from '../act.ts'
 import { status, text, time } from '../cell.ts'

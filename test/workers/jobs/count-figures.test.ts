@@ -1,5 +1,6 @@
 /** The figures that the dashboard's charts are drawn from. */
 import t from 'tap'
+import { EMAIL } from '../../../db/channels/channels.sql.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { dayBefore } from '../../../db/figures/count.ts'
 import { figuresSince } from '../../../db/figures/figures.sql.ts'
@@ -17,7 +18,7 @@ t.test('figures follow the rows: their days, their statuses, and their deletion'
   await store.email(other)
   const now = new Date()
   const count = () => countFiguresJob({ database, clock: () => now })
-  const figures = () => figuresSince(database, team, 'email', dayBefore(now, 1))
+  const figures = () => figuresSince(database, team, EMAIL, dayBefore(now, 1))
   await count()
   t.match(await figures(), [{ status: 'queued', count: 2 }])
   const about = { recipient: 'someone@example.com', detail: 'no such user' }

@@ -1,0 +1,117 @@
+/**
+ * The channels that messages go out by, as one value each: everything that code beyond a channel's own folder needs to
+ * know of it. Whoever does something for every channel walks over CHANNELS and names none of them.
+ * To add a channel: a value here, its job in db/queue/jobs.ts, and how a worker sends it in workers/registry.ts.
+ * Must not know what a message says, nor a provider.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import type { SharedJob } from '../queue/jobs.ts'
+import { SIGN_IN_TAG } from '../text/tags.ts'
+import { EMAIL_LADDER, WHATSAPP_LADDER } from './ladder.ts'
+
+/** A message, whatever its channel. */
+export type DeliveryRef = { team_id: string; id: string }
+
+/** Jobs that deliver a message. */
+export type DeliveryJob = SharedJob
+
+/** A team, and an id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
+export type NamedBy = { team: FragmentSqlToken; uuids: readonly string[]; texts: readonly string[] }
+
+export type ChannelName = 'email' | 'whatsapp'
+
+export type Channel<J extends DeliveryJob = DeliveryJob> = {
+  /** Its name in figures, metrics and rows. */
+  name: ChannelName
+  /** What a person calls the channel, and one message of it. */
+  title: string
+  noun: string
+  /** Where its pages are, below a team's. */
+  path: string
+  job: J
+  /** What its messages are counted under in a team's allowance. */
+  quota: 'emails' | 'whatsapp'
+  /** Its statuses, lowest first. */
+  ladder: readonly string[]
+  rows: FragmentSqlToken
+  events: FragmentSqlToken
+  /** The column that names a message in its events. */
+  message: FragmentSqlToken
+  /** Whether a row is the team's own, and no sign-in mail of ours. */
+  customers: FragmentSqlToken
+  /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
+  refused: FragmentSqlToken
+  /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
+  named: (by: NamedBy) => FragmentSqlToken
+}
+
+/**
+ * Whether an email is the team's own, and no sign-in mail of ours. The API's have a request's id, so that tags are read
+ * of the few others alone.
+ */
+export const isCustomers = sql.fragment`
+  (http_request_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
+
+const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`
+const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array([...texts], 'text')})`
+
+export const EMAIL: Channel<'deliver-email'> = {
+  name: 'email',
+  title: 'Email',
+  noun: 'email',
+  path: 'emails',
+  job: 'deliver-email',
+  quota: 'emails',
+  ladder: EMAIL_LADDER,
+  rows: sql.fragment`emails`,
+  events: sql.fragment`email_events`,
+  message: sql.fragment`email_id`,
+  customers: isCustomers,
+  refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
+    select from email_events v
+    where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('sent', 'delivered', 'unknown')))`,
+  named: ({ team, uuids, texts }) => sql.fragment`
+    select id from emails
+    where team_id = ${team} and (id = ${anyUuid(uuids)} or idempotency_key = ${anyText(texts)}
+      or provider_message_id = ${anyText(texts)} or http_request_id = ${anyText(texts)})`,
+}
+
+export const WHATSAPP: Channel<'deliver-whatsapp'> = {
+  name: 'whatsapp',
+  title: 'WhatsApp',
+  noun: 'WhatsApp message',
+  path: 'whatsapp',
+  job: 'deliver-whatsapp',
+  quota: 'whatsapp',
+  ladder: WHATSAPP_LADDER,
+  rows: sql.fragment`whatsapp_messages`,
+  events: sql.fragment`whatsapp_events`,
+  message: sql.fragment`message_id`,
+  customers: sql.fragment`true`,
+  refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
+    select from whatsapp_events v
+    where v.team_id = whatsapp_messages.team_id and v.message_id = whatsapp_messages.id and v.kind = 'unknown'))`,
+  named: ({ team, uuids, texts }) => sql.fragment`
+    select id from whatsapp_messages
+    where team_id = ${team} and (id = ${anyUuid(uuids)} or provider_message_id = ${anyText(texts)})
+    union all
+    select m.id from whatsapp_requests r
+    join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+    where r.team_id = ${team} and (r.idempotency_key = ${anyText(texts)} or r.http_request_id = ${anyText(texts)})`,
+}
+
+/** Every channel, in the order in which pages and sweeps take them. */
+export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
+
+/** Whether a sender of this key sends for a channel: WhatsApp's begin with its name, email's with their provider's. */
+export const sendsFor = ({ name }: Channel, key: string): boolean => {
+  const own = CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
+  return own.name === name
+}
+
+/** References as rows of a statement. */
+export const refTuples = (refs: readonly DeliveryRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, id }) => [team_id, id]),
+    ['uuid', 'uuid'],
+  )
