@@ -32,7 +32,16 @@ import {
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
 import { addressWith } from './list.ts'
-import { type Page, type PageAnswer, type PageDeps, type PageRequest, redirect, type Seat } from './page.ts'
+import {
+  type Page,
+  type PageAnswer,
+  type PageDeps,
+  type PageRequest,
+  redirect,
+  type Seat,
+  show,
+} from './page.ts'
+import { questionView } from './question.ts'
 import { PAGES } from './routes.ts'
 import { compileViews } from './views.ts'
 
@@ -222,7 +231,11 @@ async function serve(
       throw new Refusal('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
       if (ctx.method === 'POST') request.form = await readForm(visit, deps, body)
-      send(dashboard, visit, await answerOf(found.page, visit, deps))
+      const { form } = request
+      const isAsked = form.has('question') && !form.has('confirmed')
+      const cancel = dashboard.finder.above(request.path)?.path ?? ''
+      const asked = isAsked ? show(questionView(request, cancel)) : null
+      send(dashboard, visit, asked ?? (await answerOf(found.page, visit, deps)))
     })
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)

@@ -40,7 +40,7 @@ export type Form = {
   method: 'get' | 'post'
   fields: readonly Field[]
   submit: string
-  /** Asked before it is sent. */
+  /** Asked before it is sent: by the browser, or without scripts on a page of its own. */
   confirm?: string
   tone?: 'danger' | 'quiet'
   /** A form that sends a file. */

@@ -35,7 +35,13 @@ document.addEventListener('keydown', (event) => {
 
 document.addEventListener('submit', (event) => {
   const question = event.target.dataset.confirm
-  if (question && !window.confirm(question)) event.preventDefault()
+  if (!question) return
+  if (!window.confirm(question)) return event.preventDefault()
+  if (event.target.elements.confirmed) return
+  // Without this the server asks, on a page of its own.
+  const answer = document.createElement('input')
+  Object.assign(answer, { type: 'hidden', name: 'confirmed', value: 'yes' })
+  event.target.append(answer)
 })
 
 /** Whether somebody is in the middle of something inside a section. */

@@ -147,6 +147,7 @@ const page: TeamPage = {
                     method: 'post' as const,
                     fields: [],
                     submit: 'Rotate the DKIM key',
+                    confirm: `Rotate the DKIM key of ${domain.name}? Its new record has to be published then.`,
                     tone: 'quiet' as const,
                   },
                   {

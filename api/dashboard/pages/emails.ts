@@ -16,7 +16,7 @@ import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { noteLook } from '../act.ts'
-import { plural, status, text, time, utc } from '../cell.ts'
+import { type Cell, plural, status, text, time, utc } from '../cell.ts'
 import { csvFile } from '../csv.ts'
 import {
   addressWith,
@@ -59,8 +59,9 @@ const NAMES = ['recipient', 'subject', 'id', 'status', 'domain', 'template', 'ta
 const chosen = (query: URLSearchParams): URLSearchParams =>
   new URLSearchParams([...query].filter(([name, value]) => NAMES.includes(name) && value !== ''))
 
-async function filterForm({ team, query }: TeamRequest, { database }: PageDeps): Promise<Section> {
-  const templates = await templatesOfTeam(database, team.id)
+type Templates = Awaited<ReturnType<typeof templatesOfTeam>>
+
+function filterForm({ team, query }: TeamRequest, templates: Templates): Section {
   const fields: Field[] = [
     { name: 'recipient', label: 'Recipient', type: 'search', placeholder: 'someone@example.com' },
     { name: 'subject', label: 'Subject contains', type: 'search' },
@@ -96,13 +97,21 @@ async function filterForm({ team, query }: TeamRequest, { database }: PageDeps):
 const recipients = ([first = '', ...others]: readonly string[]): string =>
   others.length === 0 ? first : `${first} and ${others.length} more`
 
-function rowOf(team: { id: string }, email: ListedEmail, now: Date) {
-  const { id, subject, from_address, to_emails, tags, created_at } = email
+/** The template of an email, by its name as long as there is one. */
+function templateCell(team: { id: string }, id: string | null, templates: Templates): Cell {
+  if (id === null) return text('')
+  const template = templates.find((candidate) => candidate.id === id)
+  return template ? text(template.name, { href: teamPath(team, 'templates', id) }) : text('deleted')
+}
+
+function rowOf({ team, now }: TeamRequest, email: ListedEmail, templates: Templates) {
+  const { id, subject, from_address, to_emails, tags, template_id, created_at } = email
   return {
     cells: [
       status(email.status),
       text(recipients(to_emails)),
       text(subject, { href: teamPath(team, 'emails', id), detail: `from ${from_address}` }),
+      templateCell(team, template_id, templates),
       text(tags.join(', ')),
       time(created_at, now),
     ],
@@ -114,7 +123,7 @@ const beginningOf = async ({ team }: TeamRequest, { database }: PageDeps): Promi
   new Date((await teamOrRefusal(database, team.id)).created_at)
 
 /** The list, or why there is none. */
-async function listSection(request: TeamRequest, deps: PageDeps): Promise<Section> {
+async function listSection(request: TeamRequest, deps: PageDeps, templates: Templates): Promise<Section> {
   const { team, query, now } = request
   const filter = { ...filterOf(query), team_id: team.id }
   const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
@@ -132,8 +141,8 @@ async function listSection(request: TeamRequest, deps: PageDeps): Promise<Sectio
       kind: 'table',
       id: 'list',
       live: query.get('before') === null,
-      columns: ['Status', 'To', 'Subject', 'Tags', 'Accepted'].map((label) => ({ label })),
-      rows: rows.map((email) => rowOf(team, email, now)),
+      columns: ['Status', 'To', 'Subject', 'Template', 'Tags', 'Accepted'].map((label) => ({ label })),
+      rows: rows.map((email) => rowOf(request, email, templates)),
       next,
       ...(further ? { start: further } : {}),
       empty: further
@@ -160,8 +169,11 @@ const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/emails',
   access: 'viewer',
-  handle: async (request, deps) =>
-    show({ title: 'Emails', sections: [await filterForm(request, deps), await listSection(request, deps)] }),
+  async handle(request, deps) {
+    const templates = await templatesOfTeam(deps.database, request.team.id)
+    const sections = [filterForm(request, templates), await listSection(request, deps, templates)]
+    return show({ title: 'Emails', sections })
+  },
 }
 
 /** How many emails a file reads at a time. */

@@ -124,6 +124,7 @@ const page: TeamPage = {
           action: here(team, id, 'role'),
           method: 'post',
           submit: 'Change the role',
+          confirm: `Change the role of ${email}? It counts at once.`,
           fields: [
             {
               name: 'role',

@@ -114,7 +114,9 @@ t.test(
     t.equal(frame.html, '<p>Hi &lt;script&gt;</p>')
     shows(t, await viewer.get(`${path}?v.name=Ana`), 'Hi Ana')
     await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': 'Ana' })
-    shows(t, await editor.get(`${at('emails')}?recipient=${editor.email}`), 'Test: Welcome')
+    const list = await editor.get(`${at('emails')}?recipient=${editor.email}`)
+    shows(t, list, /Test: Welcome from hello@example\.com Welcome/)
+    t.match(list.html, new RegExp(`${path}">\\s*Welcome`), 'the list leads to the template')
     const wider = { html: '<p>Hi {{name}} of {{city}}</p>', text: '' }
     const asked = await editor.post(`${path}/versions`, wider)
     t.equal(asked.status, 400)
@@ -254,4 +256,36 @@ t.test('a team keeps its last owner', async (t) => {
 
 t.test('the page of calls names the team’s own domain and template', async (t) => {
   shows(t, await viewer.get(at('integration')), /hello@example\.com.*template_id/)
+})
+
+t.test('what cannot be taken back is asked about on a page of its own where no script asks', async (t) => {
+  await owner.post(at('domains'), { name: 'asked.test' })
+  await owner.post(at('keys'), { name: 'asked', scopes: ['contacts:read'] })
+  await owner.post(at('people'), { email: 'asked@example.com', role: 'viewer' })
+  await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const person = /people\/[0-9a-f-]{36}(?=">asked@)/.exec((await owner.get(at('people'))).html)?.[0] ?? ''
+  for (const [path, actions] of [
+    ['domains/asked.test', ['rekey', 'delete']],
+    ['keys', ['revoke']],
+    [person, ['role', 'remove']],
+    ['emails/all', ['requeue', 'delete']],
+  ] as const) {
+    const { html } = await owner.get(at(path))
+    const forms = html.match(/<form[\s\S]*?<\/form>/g) ?? []
+    for (const action of actions) {
+      const form = forms.find((drawn) => drawn.includes(`/${action}"`)) ?? ''
+      t.match(form, /name="question" value="[^"]+\?/, `${path} ${action}`)
+    }
+  }
+  const action = at('domains/asked.test/delete')
+  const asked = await owner.post(action, { question: 'Remove asked.test?', kept: ['a\nb', '<c>'] })
+  t.equal(asked.status, 200)
+  shows(t, asked, /Remove asked\.test\? .* Confirm Cancel/)
+  t.equal((await owner.get(at('domains/asked.test'))).status, 200, 'it is still there')
+  const form = new RegExp(`<form[^>]*${action}"[\\s\\S]*?</form>`).exec(asked.html)?.[0] ?? ''
+  const fields = [...form.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value])
+  t.match(fields, [['csrf'], ['kept', 'a\nb'], ['kept', '&lt;c&gt;'], ['confirmed', 'yes']])
+  t.match(asked.html, `href="/dashboard${at('domains/asked.test')}"`)
+  t.equal((await owner.post(action, { question: 'Remove asked.test?', confirmed: 'yes' })).status, 303)
+  t.equal((await owner.get(at('domains/asked.test'))).status, 404)
 })
