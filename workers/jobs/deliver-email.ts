@@ -12,7 +12,7 @@ import type { EmailEvent } from '../../db/emails/events.sql.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { storableWords } from '../../db/text/words.ts'
+import { storableId, storableWords } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery-channel.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
@@ -128,8 +128,16 @@ async function attempt(
     )
     return { row, html: null, delivery: { provider_message_id: null, outcomes } }
   }
-  return { row, html: email.html, delivery: await provider.send(email, cut) }
+  return { row, html: email.html, delivery: storable(await provider.send(email, cut)) }
 }
+
+/** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
+const storable = ({ provider_message_id, outcomes }: EmailDelivery): EmailDelivery => ({
+  provider_message_id: storableId(provider_message_id),
+  outcomes: new Map(
+    [...outcomes].map(([to, outcome]) => [to, { ...outcome, detail: storableWords(outcome.detail) }]),
+  ),
+})
 
 /** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
 async function record(tx: Tx, delivered: readonly Delivered<Attempt>[]): Promise<void> {

@@ -8,6 +8,7 @@
 import { WHATSAPP } from '../../db/channels/channels.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { pauseRecipients, type RecipientPause, recipientPauses } from '../../db/senders/senders.sql.ts'
+import { storableId, storableWords } from '../../db/text/words.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-events.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
@@ -74,8 +75,16 @@ function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number):
     held_at: null,
     cost: 1,
     resting_seconds: Math.min(rest, LONGEST_REST),
-    send: async (cut) => ({ row, outcome: await provider.send(message(row), cut) }),
+    send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),
   }
+}
+
+/** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
+function storable(outcome: WhatsappOutcome): WhatsappOutcome {
+  const told = { ...outcome, detail: storableWords(outcome.detail) }
+  return told.kind === 'accepted'
+    ? { ...told, provider_message_id: storableId(told.provider_message_id) }
+    : told
 }
 
 /** A row with its template as the message to send. A slot that the template has gained since is left empty. */

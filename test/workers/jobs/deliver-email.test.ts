@@ -9,6 +9,7 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { createVersions } from '../../../db/templates/versions.ts'
+import type { EmailProvider } from '../../../workers/providers/provider.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
@@ -37,6 +38,25 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   const sink = await startSmtpSink(t, script)
   return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
 }
+
+t.test('an id or words that cannot be stored never cost the record of what was sent', async (t) => {
+  const { service, team } = await begin(t)
+  const email: EmailProvider = {
+    signs: true,
+    send: async ({ recipients }) => ({
+      provider_message_id: 'bad\u0000id',
+      outcomes: new Map(recipients.map((to) => [to, { kind: 'accepted', detail: 'a\u0000b' }])),
+    }),
+    sender: async () => ({ key: 'smtp:odd', ceiling: 100 }),
+    check: async () => null,
+    close: async () => {},
+  }
+  await startWorker(t, service, { email })
+  const id = await post(service, team)
+  await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
+  t.match(await rowOf(service, team, id), { provider_message_id: null })
+  t.match(await eventsOfEmail(service.database, team.id, id), [{ kind: 'sent', detail: 'a b' }])
+})
 
 t.test('an accepted email reaches the server within a moment, and its row says sent', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
