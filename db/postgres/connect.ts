@@ -11,6 +11,18 @@ const PATIENCE = 3_000
 /** pg's words for it; it has no code. */
 export const NO_TLS = 'The server does not support SSL connections'
 
+/**
+ * What values are read and written by, whatever the role or the database has set: dates as the driver reads them, days
+ * that begin in UTC, backslashes that are backslashes. Poolers keep these three for a client between its transactions.
+ */
+const SESSION = {
+  text: "set datestyle to 'ISO, YMD'; set timezone to 'UTC'; set standard_conforming_strings to on",
+  query_timeout: PATIENCE,
+}
+
+/** Puts a new connection's session in order. */
+export const settle = async (client: Client): Promise<void> => void (await client.query(SESSION))
+
 /** A connection that was opened, or the error; nothing is left behind. */
 async function open(config: ClientConfig): Promise<Client> {
   const client = new Client({ connectionTimeoutMillis: PATIENCE, keepAlive: true, ...config })
@@ -18,6 +30,7 @@ async function open(config: ClientConfig): Promise<Client> {
   client.on('error', () => {})
   try {
     await client.connect()
+    await settle(client)
     return client
   } catch (error) {
     // Connected or not, a failed client must not hold a connection.
@@ -68,23 +81,24 @@ export const connect = async (url: string, extra: ClientConfig = {}): Promise<Cl
   open({ ...(await wayTo(readDatabaseUrl(url))), ...extra })
 
 /**
- * Settings for a pool of pg's own, such as pg-boss's. Where the URL names several servers, each of its connections
- * looks for the one that takes writes.
+ * Settings for a pool of pg's own, such as pg-boss's: each of its connections is put in order, and where the URL names
+ * several servers, looks for the one that takes writes.
  */
 export async function poolConfig(url: string): Promise<ClientConfig> {
   const address = readDatabaseUrl(url)
   const way = await wayTo(address)
-  if (address.hosts.length === 1) return way
+  const seek = async (): Promise<ClientConfig> => (address.hosts.length === 1 ? way : await wayTo(address))
   function Seeking(config: ClientConfig): Client {
     const client = new Client(config)
-    const connectNow = client.connect.bind(client) as (done: (error?: Error) => void) => void
-    const seekAndConnect = (done: (error?: Error) => void): void => {
-      wayTo(address).then(({ host = client.host, port = client.port }) => {
-        Object.assign(client, { host, port })
-        connectNow(done)
-      }, done)
+    const connectNow = client.connect.bind(client) as () => Promise<unknown>
+    const seekAndConnect = async (): Promise<void> => {
+      const { host = client.host, port = client.port } = await seek()
+      Object.assign(client, { host, port })
+      await connectNow()
+      await settle(client)
     }
-    return Object.assign(client, { connect: seekAndConnect })
+    const connectFor = (done: (error?: Error) => void) => void seekAndConnect().then(() => done(), done)
+    return Object.assign(client, { connect: connectFor })
   }
   return { ...way, Client: Seeking } as ClientConfig
 }

@@ -12,7 +12,7 @@ import {
   type DriverFactory,
 } from 'slonik'
 import { readDatabaseUrl } from './address.ts'
-import { isPooled, wayTo } from './connect.ts'
+import { isPooled, settle, wayTo } from './connect.ts'
 
 /** In milliseconds; 0 is none. `idle` is how long a transaction may do nothing. */
 export type Limits = { statement: number; lock: number; idle: number }
@@ -120,7 +120,13 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
         client.on('error', onError)
         client.on('notice', ({ message = '' }) => clientEventEmitter.emit('notice', { message }))
         return {
-          connect: async () => void (await client.connect()),
+          connect: async () => {
+            await client.connect()
+            await settle(client).catch((error: unknown) => {
+              client.end().catch(() => {})
+              throw error
+            })
+          },
           end: () => client.end(),
           query: async (sql, values, options) => {
             const text = pooled && sql === BEGIN ? beginWithin(limits) : sql

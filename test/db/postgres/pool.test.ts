@@ -1,13 +1,45 @@
 /** The pool over a database that goes away: loudly, without a word, or as a standby. */
+import pg from 'pg'
 import { sql } from 'slonik'
 import t from 'tap'
-import { number, object } from 'yup'
+import { number, object, string } from 'yup'
+import { poolConfig } from '../../../db/postgres/connect.ts'
 import { isDatabaseUnavailable, openDatabase } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 
 const { url } = await testDatabase(t)
 const ONE = sql.type(object({ n: number().defined() }))`select 1::int as n`
+
+t.test('what a role has set for its sessions changes nothing of what is read', async (t) => {
+  const own = await testDatabase(t)
+  const before = await openDatabase(own.url, { size: 1 })
+  for (const setting of [
+    "datestyle to 'German, DMY'",
+    "timezone to 'Asia/Kolkata'",
+    'standard_conforming_strings to off',
+  ])
+    await before.query({
+      ...sql.unsafe`select`,
+      sql: `do $$ begin execute format('alter role %I in database %I set ${setting.replaceAll("'", "''")}',
+        current_user, current_database()); end $$`,
+    })
+  await before.end()
+  const database = await openDatabase(own.url, { size: 1 })
+  t.teardown(() => database.end())
+  const row = object({ at: string().defined(), day: string().defined(), text: string().defined() })
+  const read = sql.type(row)`
+    select '2026-03-04T22:05:06.789Z'::timestamptz as at, date_trunc('day', '2026-03-04T22:05:06Z'::timestamptz) as day,
+      '\\d' as text`
+  const expected = { at: '2026-03-04T22:05:06.789Z', day: '2026-03-04T00:00:00.000Z', text: '\\d' }
+  t.same(await database.one(read), expected)
+  t.same(await database.transaction((tx) => tx.one(read)), expected)
+  // The queue's own pool.
+  const pool = new pg.Pool({ ...(await poolConfig(own.url)), max: 1 })
+  t.teardown(() => pool.end())
+  const { rows } = await pool.query("select '2026-03-04T22:05:06.789Z'::timestamptz as at")
+  t.same(rows, [{ at: new Date('2026-03-04T22:05:06.789Z') }])
+})
 
 t.test('connections that died without a word are given up, and new ones are made', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
