@@ -4,7 +4,7 @@ import type { Tx } from '../db/postgres/pool.ts'
 import { type Fate, ignored } from '../db/reports/fate.ts'
 import { applyReportedPauses } from '../db/senders/reported-pauses.ts'
 import { applyReportedWhatsapp } from '../db/whatsapp/apply-events.ts'
-import { applyReportedTemplates } from '../db/whatsapp/apply-template-events.ts'
+import { applyReportedTemplates, applyTemplateChanges } from '../db/whatsapp/apply-template-events.ts'
 import type { ReportedEvent } from './providers/report.ts'
 
 type Channel = ReportedEvent['channel']
@@ -21,6 +21,7 @@ const APPLIERS: { [C in Channel]: Applier<C> } = {
   email: applyReportedEmails,
   whatsapp: applyReportedWhatsapp,
   'whatsapp-template': applyReportedTemplates,
+  'whatsapp-template-change': applyTemplateChanges,
   sender: applyReportedPauses,
 }
 

@@ -38,7 +38,8 @@ const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')
 /** What a reported event is, in the words of its own channel. */
 function kindOf(event: ReportedEvent): string {
   if (event.channel === 'email') return event.kind
-  return event.channel === 'sender' ? 'paused' : event.status
+  if (event.channel === 'sender') return 'paused'
+  return event.channel === 'whatsapp-template-change' ? 'changed' : event.status
 }
 
 /** @param concurrency how many provider calls the worker may have at once. */

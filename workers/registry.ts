@@ -26,7 +26,7 @@ export type Registration<J extends JobName> =
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': { deliver: (deps) => startPipeline(emailChannel(deps), deps) },
   'deliver-whatsapp': { deliver: (deps) => startPipeline(whatsappChannel(deps), deps) },
-  'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 5, loops: 1 },
+  'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },

@@ -2,12 +2,18 @@
 
 /**
  * - applied: stored, now or before; a repeat ends in the same state. `again`: the WhatsApp message to send once more,
- *   because the provider gave it back for a fault of the sender's. `team_id`: whose message it was.
+ *   because the provider gave it back for a fault of the sender's. `team_id`: whose message it was. `sync`: the teams
+ *   whose templates have to be listed.
  * - unknown: its message is not there, or not there yet: worth another try.
  * - ignored: it can never move anything, with the reason for people.
  */
 export type Fate =
-  | { kind: 'applied'; team_id?: string; again?: { team_id: string; message_id: string } }
+  | {
+      kind: 'applied'
+      team_id?: string
+      again?: { team_id: string; message_id: string }
+      sync?: readonly string[]
+    }
   | { kind: 'unknown' }
   | { kind: 'ignored'; reason: string }
 

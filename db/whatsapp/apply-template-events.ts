@@ -6,9 +6,14 @@
 import type { Tx } from '../postgres/pool.ts'
 import { APPLIED, type Fate, ignored } from '../reports/fate.ts'
 import { TEMPLATE_STATES } from './status.ts'
-import { applyTemplateNews, type TemplateNews } from './templates.sql.ts'
+import {
+  applyTemplateNews,
+  type TemplateChange,
+  type TemplateNews,
+  teamsWithTemplates,
+} from './templates.sql.ts'
 
-const keyOf = ({ name, language }: Pick<TemplateNews, 'name' | 'language'>): string =>
+const keyOf = ({ name, language }: { name: string; language: string }): string =>
   `${name}/${language.replaceAll('-', '_')}`
 
 const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
@@ -30,4 +35,14 @@ export async function applyReportedTemplates(
   }
   const there = new Set((await applyTemplateNews(tx, [...latest.values()], now)).map(keyOf))
   return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))
+}
+
+/** Changes of what templates are made of: they do not say what has changed. @returns for each, whose lists to renew. */
+export async function applyTemplateChanges(tx: Tx, changes: readonly TemplateChange[]): Promise<Fate[]> {
+  const teams = Map.groupBy(await teamsWithTemplates(tx, changes), keyOf)
+  return changes.map((change) => {
+    const own = teams.get(keyOf(change)) ?? []
+    if (own.length === 0) return ignored('no team has this template')
+    return { kind: 'applied', sync: own.map(({ team_id }) => team_id) }
+  })
 }

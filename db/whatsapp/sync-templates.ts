@@ -49,6 +49,15 @@ export async function requestSync(
   return sync_id
 }
 
+/** Asks for syncs that nobody waits for, of teams that exist. */
+export async function requestSyncs(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  teamIds: readonly string[],
+): Promise<void> {
+  const payloads = teamIds.map((team_id) => ({ team_id, sync_id: uuidv7() }))
+  await queue.enqueue(tx, JOB, payloads)
+}
+
 /** Waits for a sync that was asked for. @throws Refusal unavailable */
 export async function awaitSync(database: Database, teamId: string, sync_id: string): Promise<SyncResult> {
   for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {

@@ -44,11 +44,21 @@ function headerPart(component: Json): Part {
   return { slots: numbered('header', count) }
 }
 
-function buttonsPart(component: Json): Part {
+/** A template of one-time passwords as it is created, before the provider writes out its body and its button's URL. */
+const isOneTimePassword = ({ category }: Json): boolean => word(category) === 'AUTHENTICATION'
+
+/** The provider writes the body of a one-time password itself: the code is its one slot. */
+const bodyPart = ({ text }: Json, definition: Json): Part => ({
+  slots: numbered('body', text === undefined && isOneTimePassword(definition) ? 1 : slotCount(text, 'body')),
+})
+
+function buttonsPart(component: Json, definition: Json): Part {
   const buttons = Array.isArray(component.buttons) ? component.buttons : []
   const url_buttons = buttons.flatMap((button: unknown, place): number[] => {
     const type = isObject(button) ? word(button.type) : ''
     if (STATIC_BUTTONS.has(type)) return []
+    // It is sent as a URL with one slot, whichever way the code gets from it into the recipient's program.
+    if (type === 'OTP' && isOneTimePassword(definition)) return [place]
     if (type !== 'URL' || !isObject(button)) {
       throw new Unsupported(`it has a button of the kind ${type.toLowerCase() || 'unknown'}`)
     }
@@ -59,9 +69,9 @@ function buttonsPart(component: Json): Part {
   return { slots: numbered('url', url_buttons.length), url_buttons }
 }
 
-const PARTS: Readonly<Record<string, (component: Json) => Part>> = {
+const PARTS: Readonly<Record<string, (component: Json, definition: Json) => Part>> = {
   HEADER: headerPart,
-  BODY: ({ text }) => ({ slots: numbered('body', slotCount(text, 'body')) }),
+  BODY: bodyPart,
   FOOTER: () => ({ slots: [] }),
   BUTTONS: buttonsPart,
 }
@@ -76,7 +86,7 @@ function partsOf(definition: Json): Part[] {
     throw new Unsupported(`it has a component of the kind ${odd.toLowerCase() || 'unknown'}`)
   return ORDER.flatMap((type) => {
     const component = components[types.indexOf(type)]
-    return isObject(component) ? (PARTS[type]?.(component) ?? []) : []
+    return isObject(component) ? (PARTS[type]?.(component, definition) ?? []) : []
   })
 }
 

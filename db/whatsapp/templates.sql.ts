@@ -169,6 +169,24 @@ export async function recordReportedFindings(
 /** The provider's news of a template, which names no team: every team's template of this name is meant. */
 export type TemplateNews = { name: string; language: string; status: TemplateState; occurred_at: Date }
 
+/** The provider's word that a template is made of something else now. It names no team either. */
+export type TemplateChange = { name: string; language: string; occurred_at: Date }
+
+const holderRow = object({
+  team_id: string().defined(),
+  name: string().defined(),
+  language: string().defined(),
+})
+
+/** Which teams have templates of these names and languages. */
+export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
+  const tuples = changes.map(({ name, language }) => [name, language.replaceAll('-', '_')])
+  return tx.any(sql.prepared('teams_with_whatsapp_templates', holderRow)`
+    select distinct t.team_id, t.name, t.language
+    from ${sql.unnest(tuples, ['text', 'text'])} as c (name, language)
+      join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language`)
+}
+
 const namedRow = object({ name: string().defined(), language: string().defined() })
 
 /**

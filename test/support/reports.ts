@@ -15,12 +15,15 @@ const reportRow = object({
   body: mixed<Buffer>().defined(),
   state: string().defined(),
   reason: string().defined().nullable(),
+  received_at: string().defined(),
 })
 
 /** Every stored report, oldest first. */
 export const storedReports = async ({ database }: Place) =>
   await database.any(
-    sql.type(reportRow)`select id, provider, event_key, body, state, reason from reports order by id`,
+    sql.type(
+      reportRow,
+    )`select id, provider, event_key, body, state, reason, received_at from reports order by id`,
   )
 
 const jobRow = object({ data: mixed<Record<string, unknown>>().defined() })
@@ -152,6 +155,16 @@ const ingestJobRow = object({ state: string().defined(), attempts: number().defi
 export const ingestJobs = async ({ database }: Place) =>
   await database.any(sql.type(ingestJobRow)`
     select state::text, retry_count as attempts from pgboss.job where name = 'ingest-report' order by id`)
+
+/** Makes the database refuse every event of an email with these words. */
+export const refuseEvents = async ({ database }: Place, detail: string): Promise<void> => {
+  await database.query(sql.unsafe`
+    create function refuse_event() returns trigger language plpgsql
+    as 'begin raise exception ''refused''; end'`)
+  await database.query(sql.unsafe`
+    create trigger refuse_event before insert on email_events for each row
+    when (new.detail = ${sql.literalValue(detail)}) execute function refuse_event()`)
+}
 
 /** Holds whoever settles the report of the event key `held`, until `open`. */
 export async function holdReport({ database }: Place) {

@@ -16,6 +16,7 @@ import {
 } from '../../db/reports/reports.sql.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
+import { requestSyncs } from '../../db/whatsapp/sync-templates.ts'
 import { applyEvents } from '../apply-reports.ts'
 import type { Batch } from '../batches.ts'
 import type { WorkerDeps } from '../deps.ts'
@@ -76,6 +77,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await settleReports(tx, ended)
     await deps.queue.reenqueue(tx, 'deliver-whatsapp', givenBack(fates))
+    await requestSyncs({ tx, queue: deps.queue }, toList(fates))
     await settle(tx, endsOf(jobs, verdicts))
     return { fates, verdicts }
   })
@@ -90,6 +92,11 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
 /** The messages that the provider gave back, to be sent again. */
 const givenBack = (fates: ReadonlyMap<ReportedEvent, Fate>) =>
   [...fates.values()].flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
+
+/** The teams whose templates have changed, each once. */
+const toList = (fates: ReadonlyMap<ReportedEvent, Fate>): string[] => [
+  ...new Set([...fates.values()].flatMap((fate) => (fate.kind === 'applied' ? (fate.sync ?? []) : []))),
+]
 
 /** Ends the jobs of reports that are done; a job whose report came too early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
@@ -154,9 +161,19 @@ async function readOne(report: PendingReport, body: Buffer | undefined, deps: Wo
   }
 }
 
-/** Keeps the report's id, so that people can find what suppressed a contact. */
-const ofReport = (event: ReportedEvent, { id }: PendingReport): ReportedEvent =>
-  event.channel === 'email' ? { ...event, report_id: id } : event
+/** An event dated before this is misdated: nobody had sent anything. */
+const EARLIEST = Date.UTC(2000)
+
+/**
+ * Keeps the report's id, so that people can find what suppressed a contact. Nothing happened after it was reported, and
+ * nothing in times that make no sense: both count as of when the report came.
+ */
+function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): ReportedEvent {
+  const received = new Date(received_at)
+  const plausible = event.occurred_at.getTime() >= EARLIEST && event.occurred_at <= received
+  const dated = plausible ? event : { ...event, occurred_at: received }
+  return dated.channel === 'email' ? { ...dated, report_id: id } : dated
+}
 
 /** An event that PostgreSQL refused would fail the whole batch. @throws Error naming what is wrong with it. */
 function assertStorable(event: ReportedEvent): void {

@@ -5,7 +5,7 @@
 import type { ReportedEmail } from '../../db/emails/apply-events.ts'
 import type { ReportedPause } from '../../db/senders/reported-pauses.ts'
 import type { ReportedStatus } from '../../db/whatsapp/apply-events.ts'
-import type { TemplateNews } from '../../db/whatsapp/templates.sql.ts'
+import type { TemplateChange, TemplateNews } from '../../db/whatsapp/templates.sql.ts'
 
 /** A raw report as a hook stored it. */
 export type RawReport = { body: Buffer; received_at: Date }
@@ -14,6 +14,7 @@ export type ReportedEvent =
   | ({ channel: 'email' } & ReportedEmail)
   | ({ channel: 'whatsapp' } & ReportedStatus)
   | ({ channel: 'whatsapp-template' } & TemplateNews)
+  | ({ channel: 'whatsapp-template-change' } & TemplateChange)
   | ({ channel: 'sender' } & ReportedPause)
 
 /** Turns one raw report into its events. @throws Error when it cannot be read: such a report is parked. */

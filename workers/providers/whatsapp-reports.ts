@@ -117,6 +117,20 @@ const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Da
 const isUnlocked = ({ event, other_info }: Json): boolean =>
   event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
 
+/** What a template is made of has changed: its slots may have, so that it has to be listed again. */
+const TEMPLATE_CHANGES: readonly unknown[] = [
+  'message_template_components_update',
+  'template_category_update',
+]
+
+function templateChange(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
+  const name = plain(given.message_template_name)
+  const language = plain(given.message_template_language)
+  if (!name || !language) return []
+  const occurred_at = timeOf(time, received_at)
+  return [{ channel: 'whatsapp-template-change', name, language, occurred_at }]
+}
+
 function templateEvent(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
   const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
   const name = plain(given.message_template_name)
@@ -138,10 +152,11 @@ export const createWhatsappReportReader =
     return objects(report.entry).flatMap((entry) =>
       objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
         if (!isObject(value)) return []
-        if (field === 'message_template_status_update') {
-          const foreign = account !== null && entry.id !== account
+        const foreign = account !== null && entry.id !== account
+        if (field === 'message_template_status_update')
           return foreign ? [] : templateEvent(value, entry.time, received_at)
-        }
+        if (TEMPLATE_CHANGES.includes(field))
+          return foreign ? [] : templateChange(value, entry.time, received_at)
         if (field !== 'messages') return []
         const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
         return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))

@@ -17,6 +17,7 @@ import {
   holdReport,
   ingestJobs,
   jobsIn,
+  refuseEvents,
   retried,
   setDue,
   setProviderId,
@@ -179,12 +180,29 @@ t.test('an out-of-office answer to a return address is done with, and nothing ha
   t.same(await eventsOf(service, first), [])
 })
 
+t.test('times that make no sense, or have not come yet, are those of the report', async (t) => {
+  const { service, team, first } = await begin(t)
+  const times = ['+275760-09-13T00:00:00.000Z', '0000-01-01T00:00:00.000Z', '2999-01-01T00:00:00.000Z']
+  const sane = '2026-03-01T12:00:03.000Z'
+  const bodies = [...times, sane].map((timestamp) => {
+    const mail = { timestamp, tags: { team_id: [team], email_id: [first] } }
+    return sesReport(sesEvent('Click', { click: { timestamp, link: timestamp } }, mail)).body
+  })
+  await storeAll(service, bodies, 'ses')
+  await startWorker(t, service)
+  await until('they are read', () => settled(service))
+  const received = (await storedReports(service)).map(({ received_at }) => received_at)
+  t.same(
+    new Set((await eventsOf(service, first)).map(({ occurred_at }) => occurred_at)),
+    new Set([sane, ...received.slice(0, 3)]),
+  )
+})
+
 t.test('an event that the database refuses fails its own report only', async (t) => {
   const { service, team, first, ids } = await begin(t, 3)
-  // A year that no timestamptz can hold.
-  const timestamp = '-271821-04-20T00:00:00.000Z'
+  await refuseEvents(service, 'poison')
   const bodies = ids.map((id) => {
-    const part = delivery(['ana@example.org'], id === first ? { timestamp } : {})
+    const part = delivery(['ana@example.org'], id === first ? { smtpResponse: 'poison' } : {})
     return sesReport(sesEvent('Delivery', part, { tags: { team_id: [team], email_id: [id] } })).body
   })
   await storeAll(service, bodies, 'ses')
@@ -214,7 +232,8 @@ t.test(
           tags: { team_id: [team], email_id: [id] },
         }),
       ).body
-    const poison = about(ids[0] ?? '', { timestamp: '-271821-04-20T00:00:00.000Z' })
+    const poison = about(ids[0] ?? '', { smtpResponse: 'poison' })
+    await refuseEvents(service, 'poison')
     const early = about('0190a1b2-0000-7000-8000-00000000000a')
     await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
     const gate = await holdReport(service)

@@ -3,10 +3,20 @@ import t from 'tap'
 import { bookSends } from '../../../db/senders/pace.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/whatsapp/apply-events.ts'
+import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
 import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
+import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
-import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
-import { aMessage, jobOf, makeTemplate, rowsOf, templateOf } from '../../support/whatsapp.ts'
+import { makeTeam, type Service, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import {
+  aMessage,
+  aTemplate,
+  type Json,
+  jobOf,
+  makeTemplate,
+  rowsOf,
+  templateOf,
+} from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test(
@@ -75,3 +85,58 @@ t.test(
     t.match(await rowsOf(service, team), [{ status: 'failed' }])
   },
 )
+
+/** Posts news of templates as the provider does, and waits until they are read. */
+async function tellOf(
+  service: Service,
+  { field, value, time }: { field: string; value: Json; time: number },
+): Promise<void> {
+  const raw = JSON.stringify({ entry: [{ id: '1', time, changes: [{ field, value }] }] })
+  const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+  await service.call('POST', '/hooks/whatsapp', { raw, headers })
+  await until('it is read', async () =>
+    (await storedReports(service)).every(({ state }) => state !== 'pending'),
+  )
+}
+
+t.test('news of a template dated in the future do not outlive those of now', async (t) => {
+  const service = await startService(t)
+  const { id: team } = await makeTeam(service)
+  const definition = aTemplate()
+  const { id } = await makeTemplate(service, team, definition)
+  await startWorker(t, service)
+  const about = {
+    message_template_name: definition.name,
+    message_template_language: definition.language,
+  }
+  const tell = async (event: string, time: number) =>
+    await tellOf(service, { field: 'message_template_status_update', value: { ...about, event }, time })
+  await tell('DISABLED', Date.parse('2999-01-01') / 1_000)
+  t.match(await templateOf(service, id), { status: 'disabled' })
+  await tell('APPROVED', Math.floor(Date.now() / 1_000) + 2)
+  t.match(await templateOf(service, id), { status: 'approved' })
+})
+
+t.test('a template whose components or category change is listed again', async (t) => {
+  const service = await startService(t)
+  const { id: team } = await makeTeam(service)
+  const before = aTemplate({ body: 1 })
+  const { id } = await makeTemplate(service, team, before)
+  const templates = [before]
+  const { delivery } = await startCloud(t, { templates })
+  await startWorker(t, service, { whatsapp: delivery })
+  const slots = async () =>
+    (await templatesOfTeam(service.database, team)).map((row) => `${row.category} ${row.slots}`)
+  const value = {
+    message_template_name: before.name,
+    message_template_language: String(before.language).replace('_', '-'),
+  }
+  const time = Math.floor(Date.now() / 1_000)
+  templates[0] = { ...aTemplate({ body: 2 }), name: before.name }
+  await tellOf(service, { field: 'message_template_components_update', value, time })
+  await until('its new slots are known', async () => (await slots())[0] === 'UTILITY body:1,body:2')
+  templates[0] = { ...templates[0], category: 'MARKETING' }
+  await tellOf(service, { field: 'template_category_update', value, time })
+  await until('its new category is known', async () => (await slots())[0] === 'MARKETING body:1,body:2')
+  t.match(await templateOf(service, id), { status: 'approved' })
+})
