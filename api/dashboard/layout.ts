@@ -88,6 +88,7 @@ export const createLayout =
       nav: inside ? navigation(frame) : [],
       csrf,
       notice,
+      suspended: team?.suspended,
       sections: view.sections.map((section, index) => prepared(section, index, frame)),
     })
   }

@@ -3,7 +3,7 @@
  * outright by force and after a confirmation. What a provider has taken has no button. Decisions: requeue.
  */
 import type { Channel, DeliveryJob } from '../../db/channels/channels.sql.ts'
-import { requeueOne, type requeueWay } from '../../db/delivery/requeue.ts'
+import { pausesOf, requeueOne, type requeueWay } from '../../db/delivery/requeue.ts'
 import { act, inTeam } from './act.ts'
 import type { PageDeps, TeamRequest } from './page.ts'
 import type { Form } from './section.ts'
@@ -26,13 +26,23 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
   ]
 }
 
-/** Does what the button says, with its line in the audit trail. @throws Refusal. */
+/** What requeueing leads to: another try at once, or, while something stands still, more waiting. */
+const requeuedWords = async (
+  { database }: Pick<PageDeps, 'database'>,
+  channel: Channel,
+  requeued: string,
+): Promise<string> =>
+  (await pausesOf(database, channel)).length === 0
+    ? `${requeued} and tried again now.`
+    : `${requeued}. Delivery is paused just now: the next try comes when that ends.`
+
+/** Does what the button says, with its line in the audit trail. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
   request: TeamRequest,
   deps: PageDeps,
   channel: Channel<J>,
   action: string,
-): Promise<void> {
+): Promise<string> {
   const { team, params, form } = request
   const id = params.id ?? ''
   const force = form.get('force') === FORCE
@@ -41,4 +51,5 @@ export async function requeueAsAsked<J extends DeliveryJob>(
     requeueOne({ tx, now, queue: deps.queue }, channel, { team_id: team.id, id }, force),
   )
   deps.wake(channel.job)
+  return requeuedWords(deps, channel, 'Requeued')
 }

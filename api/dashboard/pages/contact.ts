@@ -17,7 +17,7 @@ const LATEST = 20
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'contacts', params.email ?? '', ...rest)
 
-/** Why nothing should be sent to it. */
+/** Why it is suppressed, what that does, and the way out. */
 function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   const { team, now } = request
   if (contact.suppression === null) return []
@@ -25,6 +25,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   const facts: Section = {
     kind: 'facts',
     title: 'Suppressed',
+    note: 'Suppression marks the contact as one not to write to. It holds nothing back by itself: an email that your program sends to this address still goes out.',
     facts: cause
       ? [
           { label: 'Cause', cell: status(contact.suppression, { text: cause.what }) },
@@ -47,7 +48,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
     action: here(request, 'lift'),
     method: 'post',
     submit: 'Lift the suppression',
-    confirm: `Let ${contact.email} get mail again?`,
+    confirm: `End the suppression of ${contact.email}? The contact becomes what it was before.`,
     fields: [
       {
         name: 'reason',

@@ -9,6 +9,12 @@ import { status, text, time } from '../cell.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Section } from '../section.ts'
 
+/** How many records of one name are shown. */
+const MOST_PUBLISHED = 10
+
+const RETURN_PATH =
+  'Each message has an envelope sender (Return-Path) of its own. It is at the domain that the operator has set for all mail (RETURN_PATH_DOMAIN); without one at this domain, whose MX then has to bring bounces back to the service.'
+
 const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/domains',
@@ -65,23 +71,22 @@ function purposeOf({ name }: { name: string }): string {
     : 'SPF: who may send for the domain'
 }
 
+/** What is published; and what to publish, unless it is there. */
 function recordSection(record: RecordCheck): Section {
   const need = record.required ? 'needed' : 'recommended'
-  const found = record.published.length > 0 ? record.published.join('\n') : 'nothing'
+  const isFound = record.state === 'found'
+  const soft = record.required || isFound ? {} : { tone: 'warn' as const }
   return {
     kind: 'facts',
     title: `${purposeOf(record)} (${need})`,
     facts: [
-      {
-        label: 'In DNS',
-        cell: status(record.state, {
-          ...(record.state === 'different' ? { text: `different: found ${found}` } : {}),
-          ...(record.required || record.state === 'found' ? {} : { tone: 'warn' as const }),
-        }),
-      },
+      { label: 'In DNS', cell: status(record.state, soft) },
       { label: 'Type', cell: text(record.type, { code: true }) },
       { label: 'Name', cell: text(record.name, { code: true, copy: true }) },
-      { label: 'Value', cell: text(record.value, { code: true, copy: true }) },
+      ...record.published
+        .slice(0, MOST_PUBLISHED)
+        .map((value) => ({ label: 'Published', cell: text(value, { code: true }) })),
+      ...(isFound ? [] : [{ label: 'To publish', cell: text(record.value, { code: true, copy: true }) }]),
     ],
   }
 }
@@ -163,6 +168,7 @@ const page: TeamPage = {
             ]
           : []),
         ...(await recordSections(request, deps, domain.name)),
+        { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
       ],
     })
   },

@@ -92,7 +92,8 @@ function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
     .filter(({ suppression }) => suppression !== null)
     .map(({ email, suppression }) => ({
       tone: 'warn' as const,
-      title: `${email} is suppressed: it ${suppression === 'bounced' ? 'sent mail back' : 'complained'}`,
+      title: `${email} is suppressed: it ${suppression === 'bounced' ? 'bounced' : 'complained'}`,
+      text: 'An email sent to it goes out all the same: the suppression is for your program to read.',
       link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
     }))
   return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Suppressed', calm: '', alerts }]
@@ -276,8 +277,7 @@ const requeue: TeamPage = {
   path: '/teams/:team/emails/:id/requeue',
   access: 'editor',
   async handle(request, deps) {
-    await requeueAsAsked(request, deps, EMAIL, 'email.requeue')
-    return redirect(here(request), 'It is tried again now.')
+    return redirect(here(request), await requeueAsAsked(request, deps, EMAIL, 'email.requeue'))
   },
 }
 

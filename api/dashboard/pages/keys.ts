@@ -14,13 +14,19 @@ function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
   return expires_at !== null && new Date(expires_at) <= now ? 'expired' : 'active'
 }
 
+const HOUR = 3_600_000
+
+/** When a key was used last: uses are noted by the hour that they fall into, so its minutes say nothing. */
+const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
+  at !== null && now.getTime() - Date.parse(at) < HOUR ? text('within the last hour') : time(at, now)
+
 function cellsOf(key: KeyRow, { team, now }: TeamRequest): Cell[] {
   const state = stateOf(key, now)
   const cells = [
     status(state),
     text(key.name, { detail: `${key.prefix}…` }),
     text(key.scopes.join(', '), { detail: key.domain === null ? 'any domain' : `only from ${key.domain}` }),
-    time(key.last_used_at, now),
+    lastUse(key, now),
     time(key.expires_at, now),
   ]
   if (team.role !== 'owner') return cells

@@ -115,7 +115,13 @@ async function alertsOf(
   const paused = await pausedQueues(database)
   const senders = await listSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
+  const suspended: Alert = {
+    tone: 'bad',
+    title: 'Nothing goes out: the team is suspended',
+    text: 'What is queued goes out once an operator resumes the team.',
+  }
   return [
+    ...(team.suspended ? [suspended] : []),
     ...CHANNELS.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
     ...senderAlerts(senders, request),
     ...(await waitAlerts(request, deps)),

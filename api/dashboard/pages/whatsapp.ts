@@ -187,8 +187,8 @@ const requeue: TeamPage = {
   path: '/teams/:team/whatsapp/:id/requeue',
   access: 'editor',
   async handle(request, deps) {
-    await requeueAsAsked(request, deps, WHATSAPP, 'whatsapp.requeue')
-    return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), 'It is tried again now.')
+    const said = await requeueAsAsked(request, deps, WHATSAPP, 'whatsapp.requeue')
+    return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
   },
 }
 

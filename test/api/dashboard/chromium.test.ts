@@ -104,7 +104,7 @@ async function journeys(browser: Browser): Promise<void> {
       t.match(await page.locator('main').innerText(), /The suppression is lifted[\s\S]*subscribed/)
       await page.getByRole('link', { name: 'Your invoice' }).click()
       await submit(page, 'Send it again')
-      t.match(await page.locator('.notice').innerText(), 'It is tried again now.')
+      t.match(await page.locator('.notice').innerText(), 'Requeued and tried again now.')
       t.match(await page.locator('#facts').innerText(), /Status\s+queued/)
       t.match(await page.locator('#timeline').innerText(), 'Requeued')
     },

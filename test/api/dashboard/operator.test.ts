@@ -108,6 +108,11 @@ t.test('a suspended team’s key answers 401 until it may go on', async (t) => {
   await operator.post(`/operator/teams/${team.id}/suspend`)
   t.equal(await send(), 401)
   shows(t, await operator.get(`/operator/teams/${team.id}/plan`), /its credentials are refused/)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const overview = await viewer.get(`/teams/${team.id}`)
+  shows(t, overview, /This team is suspended: .* Nothing goes out: the team is suspended/)
+  t.notMatch(overview.html, /Everything is going out/)
+  shows(t, await viewer.get(`/teams/${team.id}/contacts`), 'This team is suspended:')
   await operator.post(`/operator/teams/${team.id}/resume`)
   t.equal(await send(), 201)
 })
@@ -189,7 +194,18 @@ t.test(
     shows(t, page, /Access denied/)
     t.notMatch(page.html, /<script>Access/)
     shows(t, await operator.get('/operator/health'), /smtp:relay\.test takes nothing 554 5\.7\.1/)
+    shows(
+      t,
+      await operator.get('/operator/queues'),
+      /deliver-email waits: smtp:relay\.test is paused, .* Senders/,
+    )
+    const team = await makeTeam(service)
+    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    const requeue = `/teams/${team.id}/emails/${body.id}`
+    await operator.post(`${requeue}/requeue`)
+    shows(t, await operator.get(requeue), 'Requeued. Delivery is paused just now')
     await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
+    t.notMatch((await operator.get('/operator/queues')).html, /Why queues stand/)
     shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
   },
 )

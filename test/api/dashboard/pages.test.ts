@@ -5,6 +5,7 @@ import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
 const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
@@ -82,8 +83,10 @@ t.test('a suppressed contact tells its cause, and is lifted with a reason that s
   })
   const ref = { team_id: team.id, email_id: body.id }
   await recordBounce(service, ref, { recipient: 'gone@example.org', detail: '550 no such user' })
+  shows(t, await viewer.get(at(`emails/${body.id}`)), 'goes out all the same')
   const path = at('contacts/gone@example.org')
-  shows(t, await viewer.get(path), /Suppressed Cause permanent bounce .* 550 no such user/)
+  shows(t, await viewer.get(path), 'It holds nothing back by itself')
+  shows(t, await viewer.get(path), /Suppressed .* Cause permanent bounce .* 550 no such user/)
   t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
   t.equal((await viewer.post(`${path}/lift`, { reason: 'x' })).status, 403)
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
@@ -203,7 +206,13 @@ t.test(
     const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
     const name = /[\w-]+\._domainkey\.mail\.example\.net/.exec(added.html)?.[0] ?? ''
     dns.set(name, ['v=DKIM1; p=somethingelse'])
-    shows(t, await viewer.get(at('domains/mail.example.net')), 'different: found v=DKIM1; p=somethingelse')
+    const dmarc = 'v=DMARC1; p=reject'
+    dns.set('_dmarc.mail.example.net', [dmarc])
+    const compared = await viewer.get(at('domains/mail.example.net'))
+    shows(t, compared, /different .* Published v=DKIM1; p=somethingelse To publish v=DKIM1; k=rsa/)
+    shows(t, compared, /Published v=DMARC1; p=reject/)
+    t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
+    shows(t, compared, /Return path .*RETURN_PATH_DOMAIN/)
     const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
     shows(t, lacks, new RegExp(`DNS lacks what is needed: ${name} is different`))
     dns.set(name, [record])
@@ -219,6 +228,7 @@ t.test('a key is shown once, works, and is revoked', async (t) => {
   const key = /hg_[0-9A-Za-z]{49}/.exec(page.html)?.[0] ?? ''
   t.equal((await call('GET', '/v1/contacts', { key })).status, 200)
   t.notMatch((await owner.get(at('keys'))).html, key)
+  await until('its use is noted', async () => /within the last hour/.test((await owner.get(at('keys'))).html))
   const revoke = /teams\/[^"]+\/revoke/.exec((await owner.get(at('keys'))).html)?.[0] ?? ''
   shows(t, await after(owner, await owner.post(`/${revoke}`)), 'The key shop is revoked.')
   t.equal((await call('GET', '/v1/contacts', { key })).status, 401)

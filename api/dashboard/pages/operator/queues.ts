@@ -1,12 +1,16 @@
 /** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
+import { CHANNELS, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, redriveQueue, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { Refusal } from '../../../../db/errors.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { pauseQueue, resumeQueue } from '../../../../db/queue/pauses.sql.ts'
+import { listSenders } from '../../../../db/senders/show.ts'
 import { act } from '../../act.ts'
-import { type Cell, duration, number, plural, status, text } from '../../cell.ts'
+import { ageOf, type Cell, duration, number, plural, status, text } from '../../cell.ts'
 import { type PersonPage, redirect, show } from '../../page.ts'
+import type { Alert } from '../../section.ts'
 
 const PATH = '/operator/queues'
 
@@ -29,16 +33,36 @@ const REASONS = 50
 const rate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
+/** Why a queue stands though it is not paused: what its messages go through takes nothing. */
+async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
+  const still = (await listSenders(database)).filter(({ state }) => state === 'paused' || state === 'probing')
+  return still.map(({ key, paused_until, reason }) => {
+    const queue = CHANNELS.find((channel) => sendsFor(channel, key))?.job
+    const until =
+      paused_until === null ? 'is being probed' : `is paused, ${ageOf(paused_until, now)} it is probed`
+    return {
+      tone: 'warn',
+      title: `${queue} waits: ${key} ${until}`,
+      text: reason ?? 'It gave no reason.',
+      link: { href: '/operator/senders', label: 'Senders' },
+    }
+  })
+}
+
 const queues: PersonPage = {
   method: 'GET',
   path: PATH,
   access: 'operator',
-  async handle(_request, { database }) {
+  async handle({ now }, { database }) {
     const rows = await listQueues(database)
+    const alerts = await senderAlerts(database, now)
     return show({
       title: 'Queues',
       lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
       sections: [
+        ...(alerts.length === 0
+          ? []
+          : [{ kind: 'alerts' as const, title: 'Why queues stand', calm: '', alerts }]),
         {
           kind: 'table',
           id: 'queues',
