@@ -42,7 +42,7 @@ const A_TAG = '${path} must be a string, such as "receipt"'
 const sendSchema = object({
   from: text().required('${path} is required'),
   to: array(mailbox().required('${path} must be an email address'))
-    .typeError('${path} must be an array of email addresses, such as ["ana@example.org"]')
+    .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
     .required('${path} is required')
     .min(1, '${path} must have at least 1 recipient')
     .max(50, '${path} must have at most 50 recipients'),

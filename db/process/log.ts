@@ -35,18 +35,21 @@ async function prettyStream(): Promise<DestinationStream | undefined> {
   }
 }
 
+/** What makes a log ours, whatever it is written to. */
+export const logOptions = ({ name, LOG_LEVEL }: { name: string; LOG_LEVEL: string }) => ({
+  name,
+  level: LOG_LEVEL,
+  timestamp: stdTimeFunctions.isoTime,
+  serializers: { err: describeError },
+})
+
 /** Makes the process's log. `name` tells the processes of one deployment apart. */
 export async function createLog(settings: {
   name: string
   LOG_LEVEL: string
   LOG_FORMAT: string
 }): Promise<Log> {
-  const options = {
-    name: settings.name,
-    level: settings.LOG_LEVEL,
-    timestamp: stdTimeFunctions.isoTime,
-    serializers: { err: describeError },
-  }
+  const options = logOptions(settings)
   const stream = settings.LOG_FORMAT === 'pretty' ? await prettyStream() : undefined
   if (stream) return pino(options, stream)
   const log = pino(options)

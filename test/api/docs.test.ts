@@ -294,7 +294,7 @@ t.test(
     }
     t.equal(
       await refusal({ to: 'ana@example.org' }),
-      'to must be an array of email addresses, such as ["ana@example.org"]',
+      'to must be an array of email addresses, such as ["name@example.com"]',
     )
     t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
     t.equal(

@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { linkFor } from '../../db/people/members.ts'
 import type { Role } from '../../db/people/roles.ts'
+import { canary } from './canary.ts'
 import type { Service } from './service.ts'
 
 export type Seen = { status: number; headers: Headers; html: string; location: string | null }
@@ -29,6 +30,8 @@ export type Visitor = {
 export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example.com'): Visitor {
   const cookies = new Map<string, string>()
   const ask = async (path: string, init: RequestInit): Promise<Seen> => {
+    const form = init.body instanceof URLSearchParams ? Object.fromEntries(init.body) : {}
+    canary.contents(form)
     const response = await fetch(`${base}/dashboard${path}`, {
       ...init,
       redirect: 'manual',
@@ -40,7 +43,10 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       if (value === '') cookies.delete(name)
-      else cookies.set(name, value)
+      else {
+        cookies.set(name, value)
+        canary.secrets(value)
+      }
     }
     const location = response.headers.get('location')
     return {
@@ -82,6 +88,7 @@ export async function signedIn(service: Service, rights: Rights): Promise<Visito
   const { secret } = await service.database.transaction((tx) =>
     linkFor({ tx, now, actor: 'cli' }, { email, team, role, operator }),
   )
+  canary.secrets(secret)
   const person = visitor(service, email)
   const { status } = await person.post(`/login/${secret}`, { csrf: '' })
   if (status !== 303) throw new Error(`could not sign in: ${status}`)

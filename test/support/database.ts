@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
+import { type Canary, canary } from './canary.ts'
 
 /** Where the tests' databases live: an admin connection, and the prefix of this run's names. */
 export type TestServer = { url: string; prefix: string }
@@ -102,11 +103,32 @@ export async function cloneDatabase({
   }
 }
 
+// Each test makes a few; one of ten thousand shows nothing that its first ones do not.
+const MOST_JOBS = 2_000
+
+/** Has the canary look at what the queue keeps, and at what metrics are drawn from. */
+export async function noteRest(url: string, watch: Canary = canary): Promise<void> {
+  const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ where: string; text: string }>(
+      `(select 'a job' as where, concat_ws(' ', name, data, output) as text from pgboss.job limit ${MOST_JOBS})
+       union all select 'the metrics', concat_ws(' ', figure, labels) from counters`,
+    )
+    for (const row of rows) watch.note(row)
+  } finally {
+    await client.end()
+  }
+}
+
 /** A fresh, migrated database, dropped when the test ends. Ask for it before anything that connects to it. */
 export async function testDatabase(t: {
   teardown(drop: () => Promise<void>): unknown
 }): Promise<{ url: string }> {
   const { url, drop } = await cloneDatabase(testServer())
-  t.teardown(drop)
+  t.teardown(async () => {
+    await noteRest(url)
+    await drop()
+  })
   return { url }
 }

@@ -7,6 +7,7 @@ import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from '../../db/domains/
 import { type DomainRow, insertDomain } from '../../db/domains/domains.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
+import { canary } from './canary.ts'
 import { SECRET_KEY } from './environment.ts'
 
 const ours = createSecrets(SECRET_KEY)
@@ -21,8 +22,10 @@ export async function verifiedDomain(
 ): Promise<DomainRow> {
   drawn ??= makeDkimKey(ours, nobody, FIRST_SELECTOR)
   const { dkim_private_key, ...key } = await drawn
-  const pem = openKey(ours, nobody, dkim_private_key)
-  const sealed = sealKey(secrets, { team_id: teamId, name }, pem)
+  const key_der = openKey(ours, nobody, dkim_private_key)
+  // A line of it, as a PEM file breaks them.
+  canary.secrets(key_der.toString('base64').slice(64, 128))
+  const sealed = sealKey(secrets, { team_id: teamId, name }, key_der)
   const domain = { id: uuidv7(), name, status: 'verified' as const, ...key, dkim_private_key: sealed }
   return insertDomain(tx, teamId, domain, now)
 }

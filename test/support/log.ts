@@ -1,4 +1,15 @@
-/** A log that nobody reads. */
+/** A log that nobody reads but the canary: every level of it, written as production writes. */
 import { pino } from 'pino'
+import { logOptions } from '../../db/process/log.ts'
+import { type Canary, canary } from './canary.ts'
 
-export const silentLog = pino({ level: 'silent' })
+const INFO = 30
+
+/** A log that a canary watches. */
+export const watchedLog = (watch: Canary) =>
+  pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
+    write: (text: string) =>
+      watch.note({ where: 'a log', text, mayHoldContents: Number(/"level":(\d+)/.exec(text)?.[1]) < INFO }),
+  })
+
+export const silentLog = watchedLog(canary)

@@ -35,6 +35,7 @@ import { createWaker } from '../../db/queue/wake.ts'
 import { createTeam } from '../../db/teams/create.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { createVersions } from '../../db/templates/versions.ts'
+import { type Canary, canary } from './canary.ts'
 import { testDatabase } from './database.ts'
 import { assertDescribed } from './described.ts'
 import { verifiedDomain } from './domain.ts'
@@ -49,6 +50,11 @@ export const RESERVED_PREFIXES = ['X-Relay-', 'x-steer']
 export const SMTP_REPORT_TOKEN = 'a-report-token-for-tests'
 export const WHATSAPP_APP_SECRET = 'an app secret for tests'
 export const WHATSAPP_VERIFY_TOKEN = 'a verify token for tests'
+
+canary.secrets(
+  ...[SECRET_KEY, METRICS_TOKEN, HIREFIRE_TOKEN],
+  ...[SMTP_REPORT_TOKEN, WHATSAPP_APP_SECRET, WHATSAPP_VERIFY_TOKEN],
+)
 
 export type Reply = {
   status: number
@@ -76,7 +82,7 @@ export type TestTeam = { id: string; key: string; domain_id: string }
 
 /** Sends one request as a client would, and holds the answer against the API's description. */
 export const caller =
-  (base: string): Call =>
+  (base: string, watch: Canary = canary): Call =>
   async (method, path, { key, body, raw, headers = {} } = {}) => {
     const response = await fetch(base + path, {
       method,
@@ -92,6 +98,9 @@ export const caller =
     const json = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
     const reply = { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text }
     assertDescribed(method, path, reply)
+    watch.secrets(key)
+    watch.contents(body)
+    if (reply.status >= 400) watch.note({ where: 'a refusal', text, own: path + JSON.stringify(body) + raw })
     return reply
   }
 
@@ -206,6 +215,7 @@ export async function makeKey(
   } = {},
 ): Promise<string> {
   const key = makeCredential('key')
+  canary.secrets(key)
   const stored = { id: uuidv7(), name: 'test', prefix: displayPrefix(key), hash: credentialHash(key) }
   await insertKey(database, teamId, { ...stored, scopes, domain, expires_at }, new Date())
   return key
@@ -217,6 +227,7 @@ export async function makeSession(
   teamId: string,
 ): Promise<string> {
   const token = makeCredential('session')
+  canary.secrets(token)
   const expires_at = new Date(deps.clock().getTime() + 3_600_000)
   await insertSession(
     database,

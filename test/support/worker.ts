@@ -5,6 +5,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import type { Up } from '../../db/process/shutdown.ts'
@@ -16,10 +18,12 @@ import type { WorkerDeps } from '../../workers/deps.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
+import { canary } from './canary.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
 import type { Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
+const ERROR = 50
 /** For tests that send nothing: nobody listens there. */
 const NOWHERE = 'smtp://127.0.0.1:9'
 
@@ -37,6 +41,7 @@ export async function startWorker(
     ...changes
   }: { smtp_url?: string; concurrency?: number } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
+  canary.secrets(decodeURIComponent(new URL(smtp_url).password))
   const queue = await openConsumer(url, { connections: 4, onError: () => {} })
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
@@ -83,6 +88,22 @@ export type OurProcess = {
   kill(signal?: NodeJS.Signals): void
 }
 
+/** The settings that nobody else may know, and the passwords of URLs. */
+const secretsIn = (env: Record<string, string>): string[] =>
+  Object.entries(env).flatMap(([name, value]) => {
+    if (/TOKEN|SECRET|PASSWORD|_KEY$/.test(name)) return [value]
+    return URL.canParse(value) ? [decodeURIComponent(new URL(value).password)] : []
+  })
+
+/** Has the canary read what a process prints, and shows what it says of faults. */
+function watchOutput(file: string, output: Readable): void {
+  createInterface({ input: output }).on('line', (text) => {
+    canary.note({ where: `the output of ${file}`, text })
+    const level = Number(/"level":(\d+)/.exec(text)?.[1] ?? ERROR)
+    if (level >= ERROR) process.stderr.write(`${text}\n`)
+  })
+}
+
 /** Starts `api/main.ts` or `workers/main.ts` as production would, and waits until it is up. */
 export async function startProcess(
   t: Test,
@@ -90,10 +111,12 @@ export async function startProcess(
   env: Record<string, string>,
 ): Promise<OurProcess> {
   const child = fork(join(ROOT, file), {
-    env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'error', ...env },
+    env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'info', ...env },
     execArgv: [],
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
+  canary.secrets(...secretsIn(env))
+  for (const output of [child.stdout, child.stderr]) if (output) watchOutput(file, output)
   const exited = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string)
   t.teardown(async () => {
     child.kill('SIGKILL')

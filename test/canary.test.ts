@@ -1,0 +1,108 @@
+/**
+ * Contents and secrets stay where they belong. Every test looks for them through its support (support/canary.ts): here
+ * a journey carries one of each kind, and the look itself is proved able to fail.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { sql } from 'slonik'
+import type { SMTPServerOptions } from 'smtp-server'
+import t from 'tap'
+import { createApp } from '../api/app.ts'
+import { createCanary } from './support/canary.ts'
+import { noteRest } from './support/database.ts'
+import { watchedLog } from './support/log.ts'
+import { anEmail, caller, listen, makeTeam, startService } from './support/service.ts'
+import { startSmtpSink } from './support/smtp-sink.ts'
+import { aMessage, makeTemplate } from './support/whatsapp.ts'
+import { startWorker, until } from './support/worker.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const RECIPIENT = 'canary-recipient@example.org'
+const CONTENTS = {
+  to: [RECIPIENT],
+  subject: 'canary of a subject 7f31',
+  html: '<p>canary of html 7f31</p>',
+  text: 'canary of a text 7f31',
+  headers: { 'X-Canary': 'canary of a header 7f31' },
+  reply_to: 'canary-reply@example.org',
+  tags: ['canary of a tag 7f31'],
+}
+
+/** Lets everybody in. */
+const onAuth: SMTPServerOptions['onAuth'] = ({ username }, _, done) => done(null, { user: username })
+
+t.test('contents and secrets of a journey show in no log, refusal, job or metric', async (t) => {
+  const own = createCanary()
+  const log = watchedLog(own)
+  const call = caller(await listen(t, createApp({ ...service.deps, log })), own)
+  const busy = (recipient: string) => `451 4.2.1 ${recipient} is busy: canary of html 7f31`
+  const server = { disabledCommands: ['STARTTLS'], allowInsecureAuth: true, onAuth }
+  const sink = await startSmtpSink(t, { onRcpt: busy }, { server })
+  const password = 'canary-of-a-password-7f31'
+  const smtp_url = sink.url.replace('//', `//user:${password}@`)
+  own.secrets(password)
+  const { key } = team
+  const sent = await call('POST', '/v1/emails', { key, body: anEmail(CONTENTS) })
+  t.equal(sent.status, 201)
+  await call('POST', '/v1/emails', { key, body: { ...anEmail(CONTENTS), to: RECIPIENT } })
+  await call('POST', '/v1/emails', { key, body: anEmail({ ...CONTENTS, from: 'canary@unknown.test' }) })
+  await call('POST', '/v1/emails', { key: `${key}x`, body: anEmail(CONTENTS) })
+  const properties = { city: 'canary of a property 7f31' }
+  await call('POST', '/v1/contacts', { key, body: { email: RECIPIENT, properties } })
+  await call('POST', '/v1/contacts', { key, body: { email: RECIPIENT, properties } })
+  const { id } = await makeTemplate(service, team.id)
+  const parameters = { 'body:1': 'canary of a parameter 7f31' }
+  const message = aMessage(id, { to: ['+15555550142'], parameters })
+  t.equal((await call('POST', '/v1/whatsapp/messages', { key, body: message })).status, 201)
+  await call('POST', '/v1/whatsapp/messages', { key, body: { ...message, parameters: { x: 'y' } } })
+  await startWorker(t, service, { smtp_url, log })
+  const tries = sql.unsafe`select 1 from email_events where email_id = ${sent.body.id}`
+  await until('the email was put off', () => service.database.exists(tries))
+  await noteRest(service.url, own)
+  t.strictSame(own.leaks(), [])
+})
+
+t.test('what leaks into any of them is found, and what only begins alike is not', async (t) => {
+  const own = createCanary()
+  const log = watchedLog(own)
+  own.contents(CONTENTS)
+  own.secrets('canary-of-a-secret-7f31')
+  log.debug({ subject: CONTENTS.subject })
+  own.note({ where: 'a refusal', text: `${RECIPIENT} is busy`, own: RECIPIENT })
+  log.info({ other: `x${RECIPIENT}` })
+  t.strictSame(own.leaks(), [], 'debug may hold contents, a refusal what its call has sent')
+  log.debug({ token: 'canary-of-a-secret-7f31' })
+  log.info({ to: RECIPIENT })
+  own.note({ where: 'a refusal', text: CONTENTS.html })
+  await service.database.query(sql.unsafe`
+    insert into pgboss.job (name, data)
+    values ('deliver-email', ${JSON.stringify({ tag: CONTENTS.tags[0] })})`)
+  await service.database.query(sql.unsafe`
+    insert into counters (figure, labels, values) values ('x', ${JSON.stringify([CONTENTS.subject])}, array[1])`)
+  await noteRest(service.url, own)
+  await service.database.query(sql.unsafe`delete from counters where figure = 'x'`)
+  await service.database.query(sql.unsafe`delete from pgboss.job where data ? 'tag'`)
+  t.strictSame(
+    own
+      .leaks()
+      .map((leak) => leak.slice(0, leak.indexOf(':')))
+      .sort(),
+    [
+      ...['a secret in a log', 'contents in a job', 'contents in a log'],
+      ...['contents in a refusal', 'contents in the metrics'],
+    ],
+  )
+})
+
+t.test('a leak fails the process of the test that saw it', async (t) => {
+  const run = (text: string) => {
+    const file = JSON.stringify(join(import.meta.dirname, 'support/canary.ts'))
+    const script = `import { canary } from ${file}; canary.secrets('a secret of a test'); canary.note({ where: 'a log', text: '${text}' })`
+    return spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  }
+  t.equal(run('nothing of it').status, 0)
+  const { status, stderr } = run('it was a secret of a test')
+  t.equal(status, 1)
+  t.match(stderr, 'leaked: a secret in a log')
+})

@@ -1,0 +1,113 @@
+/**
+ * Watches, in every test that uses this support, that contents and secrets stay where they belong: what tests put in
+ * (bodies, forms, keys, settings) is looked for in what must not hold it (logs, refusals, jobs, metrics).
+ * Promises: a leak fails the test file when its process ends, and says where it was. Contents may be logged at debug;
+ * secrets may not. A refusal may repeat what its own call has sent, but for secrets.
+ */
+
+/** Where a text was found: a name for people. */
+type Note = {
+  where: string
+  text: string
+  /** What the call itself has sent, and may read again. */
+  own?: string
+  /** Whether contents may be here. */
+  mayHoldContents?: boolean
+}
+
+export type Canary = {
+  /** Remembers the contents in what a client sends. */
+  contents(body: unknown): void
+  /** Remembers secrets. What is too short to be one, or absent, is left out. */
+  secrets(...values: (string | undefined)[]): void
+  note(note: Note): void
+  /** Every leak so far, in a line each. */
+  leaks(): string[]
+}
+
+/** The fields whose values are a customer's, at any depth of a body or a form. */
+const FIELDS = new Set([
+  ...['html', 'text', 'subject', 'to', 'email', 'reply_to', 'tags'],
+  ...['headers', 'properties', 'variables', 'parameters'],
+])
+/** Shorter ones are part of other words. */
+const SHORTEST = 8
+const LONGEST = 80
+/** Some tests send ten thousand addresses: the first ones are as good. */
+const MOST = 300
+const SHORTEST_SECRET = 12
+
+/** The longest run of a text that JSON writes as it is; null when there is none that stands out. */
+function markOf(text: string): string | null {
+  const [run = ''] = text
+    .slice(0, 2_000)
+    .split(/["\\\p{C}]/u)
+    .sort((one, other) => other.length - one.length)
+  const mark = run.slice(0, LONGEST).trim()
+  return mark.length >= SHORTEST && /[^a-zA-Z_-]/.test(mark) ? mark : null
+}
+
+/** Every string in a value. */
+function stringsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
+}
+
+/** Every string under a field of contents. */
+function contentsIn(body: unknown): string[] {
+  if (typeof body !== 'object' || body === null) return []
+  return Object.entries(body)
+    .slice(0, MOST)
+    .flatMap(([name, value]) => (FIELDS.has(name) ? stringsIn(value) : contentsIn(value)))
+}
+
+/** Whether a mark is in a text as a word of its own: `a@example.org` is not in `ana@example.org`. */
+function holds(text: string, mark: string): boolean {
+  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1))
+    if (!/[\w.+-]/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + mark.length] ?? ' ')) return true
+  return false
+}
+
+export function createCanary(): Canary {
+  const contents = new Set<string>()
+  const secrets = new Set<string>()
+  const notes: Note[] = []
+  const found = (kind: string, mark: string, texts: readonly Note[]): string[] => {
+    const note = texts.find(({ text, own = '' }) => holds(text, mark) && !own.includes(mark))
+    return note ? [`${kind} in ${note.where}: ${JSON.stringify(mark)} in ${note.text.slice(0, 500)}`] : []
+  }
+  return {
+    contents(body) {
+      for (const text of contents.size < MOST ? contentsIn(body) : []) {
+        const mark = markOf(text)
+        if (mark !== null) contents.add(mark)
+      }
+    },
+    secrets(...values) {
+      for (const value of values) if (value && value.length >= SHORTEST_SECRET) secrets.add(value)
+    },
+    note: (note) => void notes.push(note),
+    leaks() {
+      const closed = notes.filter(({ mayHoldContents }) => !mayHoldContents)
+      const [all, rest] = [notes, closed].map((texts) => texts.map(({ text }) => text).join('\n'))
+      // One look at everything is cheap, and nearly always the last.
+      const secretMarks = [...secrets].filter((mark) => all?.includes(mark))
+      const contentMarks = [...contents].filter((mark) => rest?.includes(mark))
+      const bare = notes.map(({ where, text }) => ({ where, text }))
+      return [
+        ...secretMarks.flatMap((mark) => found('a secret', mark, bare)),
+        ...contentMarks.flatMap((mark) => found('contents', mark, closed)),
+      ]
+    },
+  }
+}
+
+/** That of this process: of one test file. */
+export const canary = createCanary()
+
+process.once('exit', () => {
+  const leaks = canary.leaks()
+  if (leaks.length === 0) return
+  process.exitCode = 1
+  process.stderr.write(`${leaks.map((leak) => `leaked: ${leak}`).join('\n')}\n`)
+})
