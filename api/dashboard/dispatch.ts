@@ -41,7 +41,7 @@ import {
   type Seat,
   show,
 } from './page.ts'
-import { questionView } from './question.ts'
+import { endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
 import { PAGES } from './routes.ts'
 import { compileViews } from './views.ts'
 
@@ -52,7 +52,14 @@ const NOTICE_SECONDS = 120
 type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
 
 /** One request on its way: who asks, and in which team. */
-type Visit = { ctx: Context; request: PageRequest; person: Person | null; team: Seat | null }
+type Visit = {
+  ctx: Context
+  request: PageRequest
+  person: Person | null
+  team: Seat | null
+  /** Whether the browser's session is over. */
+  hasEnded: boolean
+}
 
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
@@ -81,9 +88,10 @@ const refusalOf = ({ role, suspended }: Seat, needed: Role): Refusal =>
 
 /** Runs a page's handler for whoever may open it. @throws Refusal. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
-  const { request, person } = visit
+  const { request, person, hasEnded } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
   if (!person) {
+    if (hasEnded && isWorthKeeping(request)) return show(endedView(request), 403)
     const search = new URLSearchParams({ return_to: BASE + addressWith(request, {}) })
     return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
   }
@@ -128,7 +136,12 @@ async function readForm(
     new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
   const form = await formOf(ctx, await bytes(FORM_LIMIT))
-  if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) throw foreign()
+  if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
+    // A form that outlived its session is asked about, with a token of this one.
+    if (!form.has(KEPT)) throw foreign()
+    form.delete('confirmed')
+    form.set('question', 'Send this form now?')
+  }
   for (const value of form.values()) {
     if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')
   }
@@ -225,6 +238,7 @@ async function serve(
   try {
     const session = readCookie(ctx, request.home, 'session')
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
+    visit.hasEnded = session !== undefined && visit.person === null
     if (found === 'other method') throw new Refusal('method_not_allowed', 'this page is not asked for so')
     if (found === null) throw nothingHere()
     if ([...request.query].flat().some((text) => text.includes('\0')))
@@ -281,6 +295,6 @@ export function dashboard({ database: _api, ...deps }: Deps, own: DashboardDeps)
       cookies: (name) => readCookie(ctx, home, name),
       now: deps.clock(),
     }
-    await serve(board, { ctx, request, person: null, team: null }, found)
+    await serve(board, { ctx, request, person: null, team: null, hasEnded: false }, found)
   }
 }

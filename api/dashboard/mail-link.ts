@@ -14,10 +14,17 @@ import { parseMailbox } from '../../db/text/address.ts'
 import { escapeHtml } from '../../db/text/slots.ts'
 import { SIGN_IN_TAG } from '../../db/text/tags.ts'
 import { BASE } from './base.ts'
+import { localPath } from './guard.ts'
 import type { PageDeps, PageRequest } from './page.ts'
 
 /** How long any answer takes at least, in milliseconds: longer than the work behind it. */
 const PACE = 400
+
+/** Where a link leads, after /dashboard. @param returnTo where its owner wanted to go, after /dashboard. */
+export const linkPath = (secret: string, returnTo: string): string => {
+  const search = returnTo === '' ? '' : `?${new URLSearchParams({ return_to: BASE + returnTo })}`
+  return `/login/${encodeURIComponent(secret)}${search}`
+}
 
 /** The email that carries a link. */
 function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: string, url: string): EmailItem {
@@ -39,7 +46,7 @@ function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: strin
   }
 }
 
-async function send({ site, now, origin }: PageRequest, deps: PageDeps, email: string): Promise<void> {
+async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {
   const { database, queue, versions, log } = deps
   const from = parseMailbox(deps.from ?? '')
   if (!from) return
@@ -53,7 +60,7 @@ async function send({ site, now, origin }: PageRequest, deps: PageDeps, email: s
     )
     return
   }
-  const url = new URL(`${BASE}/login/${request.secret}`, site).href
+  const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
   const [outcome] = await database.transaction((tx) =>
     acceptEmails({ tx, queue, versions }, { team_id: team, domain: null }, [
       linkEmail(from, request.email, url),

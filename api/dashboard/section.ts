@@ -4,8 +4,8 @@
  */
 import type { Cell, Tone } from './cell.ts'
 
-/** @param href after /dashboard. */
-export type Link = { href: string; label: string }
+/** @param href after /dashboard. @param tab whether it opens beside the page. */
+export type Link = { href: string; label: string; tab?: boolean }
 
 export type Field = {
   name: string

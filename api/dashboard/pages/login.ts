@@ -13,7 +13,7 @@ import {
 } from '../../../db/people/sign-in.ts'
 import { BASE } from '../base.ts'
 import { localPath, seal, unseal } from '../guard.ts'
-import { mailLink } from '../mail-link.ts'
+import { linkPath, mailLink } from '../mail-link.ts'
 import type { Flow } from '../openid.ts'
 import {
   type Cookie,
@@ -97,11 +97,11 @@ const link: OpenPage = {
   method: 'GET',
   path: '/login/:secret',
   access: 'open',
-  async handle({ params, now }, { database }) {
+  async handle({ params, query, now }, { database }) {
     const secret = params.secret ?? ''
     const { email } = await ownerOfLink({ tx: database, now }, secret)
     const form: Form = {
-      action: `/login/${encodeURIComponent(secret)}`,
+      action: linkPath(secret, localPath(query.get('return_to'))),
       method: 'post',
       fields: [],
       submit: 'Sign in',
@@ -119,12 +119,12 @@ const useLink: OpenPage = {
   method: 'POST',
   path: '/login/:secret',
   access: 'open',
-  async handle({ params, now, userAgent, person }, { database }) {
+  async handle({ params, query, now, userAgent, person }, { database }) {
     const { secret } = await database.transaction(async (tx) => {
       if (person) await signOut(tx, person)
       return signInByLink({ tx, now }, params.secret ?? '', userAgent)
     })
-    return redirect('', null, [sessionCookie(secret)])
+    return redirect(localPath(query.get('return_to')), null, [sessionCookie(secret)])
   },
 }
 

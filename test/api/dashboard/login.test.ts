@@ -1,4 +1,5 @@
 /** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
+import { sql } from 'slonik'
 import t from 'tap'
 import { linkFor } from '../../../db/people/members.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
@@ -126,6 +127,47 @@ t.test('an address gets five links an hour at most, an address of origin twenty'
   t.equal((await jobsOf(service, team.id)).length, before + 5)
   await ask('patient@example.com', '192.0.2.98')
   t.equal((await jobsOf(service, team.id)).length, before + 6)
+})
+
+t.test('a form that was sent after its session ended keeps its text until it is sent again', async (t) => {
+  const email = 'slow@example.com'
+  const ana = await signedIn(service, { team: team.id, role: 'editor', email })
+  wait(13 * HOUR)
+  const path = `/teams/${team.id}/topics`
+  const typed = { name: 'A name that took "long" to find' }
+  const kept = await ana.post(path, typed)
+  t.equal(kept.status, 403)
+  shows(t, kept, 'Your session has ended Nothing was changed')
+  t.ok(kept.html.includes('name="name" value="A name that took &quot;long&quot; to find"'))
+  const mark = /name="(kept-[\w-]+)"/.exec(kept.html)?.[1] ?? ''
+  t.equal((await ana.post(path, { ...typed, [mark]: 'yes' })).status, 403, 'not signed in yet')
+  const wish = { email, team: team.id, role: 'editor', operator: false } as const
+  const { secret } = await database.transaction((tx) => linkFor({ tx, now, actor: 'cli' }, wish))
+  await ana.post(`/login/${secret}`, { csrf: '' })
+  const asked = await ana.post(path, { ...typed, [mark]: 'yes', csrf: '' })
+  shows(t, asked, 'Send this form now?')
+  t.notMatch((await ana.get(path)).html, 'A name that took', 'asked first')
+  t.equal((await ana.post(path, { ...typed, confirmed: 'yes' })).status, 303)
+  t.match((await ana.get(path)).html, 'A name that took')
+})
+
+t.test('a link by mail leads back to where its owner wanted to go', async (t) => {
+  const email = 'back@example.com'
+  await signedIn(service, { team: team.id, role: 'viewer', email })
+  const wanted = `/teams/${team.id}/emails?tag=kept`
+  const form = await visitor(service).get(
+    `/login?${new URLSearchParams({ return_to: `/dashboard${wanted}` })}`,
+  )
+  const returnTo = /name="return_to" value="([^"]*)"/.exec(form.html)?.[1]?.replace('&#x3D;', '=') ?? ''
+  await visitor(service).post('/login', { email, return_to: returnTo })
+  const text = await database.oneFirst(sql.unsafe`
+    select body_text from emails where to_emails = array[${email}]`)
+  const link = /\/login\/\S+/.exec(String(text))?.[0] ?? ''
+  const person = visitor(service)
+  const action = /action="\/dashboard([^"]+)"/
+    .exec((await person.get(link)).html)?.[1]
+    ?.replaceAll('&#x3D;', '=')
+  t.match(await person.post(action ?? '', { csrf: '' }), { status: 303, location: wanted })
 })
 
 t.test('an ended membership ends the session at once', async (t) => {
