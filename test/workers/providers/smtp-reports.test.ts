@@ -288,6 +288,20 @@ t.test('what is no report, or one of no known form, is refused with the reason',
   await t.rejects(readBytes(nested.join('')), /nesting/)
 })
 
+t.test('fields of addresses cost next to nothing, however they are made', async (t) => {
+  const bounce = deliveryStatus({ mail_from, raw, at }, [
+    { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
+  ])
+  const costOf = async (field: string): Promise<number> => {
+    const before = process.cpuUsage()
+    t.match(await readBytes(Buffer.concat([Buffer.from(field), bounce])), [{ kind: 'bounced' }])
+    return process.cpuUsage(before).user
+  }
+  const harmless = await costOf(`X-Cc: ${'a:'.repeat(100_000)}\r\n`)
+  for (const name of ['From', 'Cc ', 'to'])
+    t.ok((await costOf(`${name}: ${'a:'.repeat(100_000)}\r\n`)) < 10 * harmless + 100_000, name)
+})
+
 t.test('hostile bytes cost bounded time, and what is read can be stored', async (t) => {
   const template = deliveryStatus({ mail_from, raw, at }, [
     { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
