@@ -50,7 +50,7 @@ const medley = fc.array(
     what: weighted([2, 2, 2, 1, 1, 3, 1, 1]),
     second: fc.nat(12),
   }),
-  { maxLength: 24 },
+  { minLength: 12, maxLength: 24 },
 )
 
 /** Soft bounces of one contact, with a delivery or two among them: the ones that could depend on the order. */
@@ -168,7 +168,7 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
       }
       return true
     }),
-    { numRuns: 300 },
+    { numRuns: 75 },
   )
   t.ok(suppressed > 10, `the runs suppressed ${suppressed} contacts`)
 })
