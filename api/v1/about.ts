@@ -55,7 +55,10 @@ const CONTACT_NOTES = {
   email: 'Unique in the team, whatever its case.',
   properties: 'Free text by name.',
   topic_ids: 'Topics that the contact subscribes to.',
-}
+} as const
+
+const STATUS_STAYS =
+  'status and unsubscribed may be sent back as they were read; any other value is refused, since only unsubscribe and resubscribe change them.'
 
 const BATCH_ANSWER = {
   when: 'What became of each item, in the order of the call.',
@@ -131,6 +134,7 @@ export const ABOUT = {
     id: 'createContact',
     group: 'Contacts',
     summary: 'Create a contact',
+    description: [STATUS_STAYS],
     takes: 'NewContact',
     notes: CONTACT_NOTES,
     example: { ...EMAIL, properties: { name: 'Ana' } },
@@ -144,7 +148,7 @@ export const ABOUT = {
     notes: {
       limit: 'The size of a page; 20 when left out.',
       cursor: '`next_cursor` of the page before.',
-      email: 'A part of the email, whatever its case.',
+      email: 'A part of the email, whatever its case, as it was given or in ASCII form.',
     },
     answers: { 200: { when: 'A page; `next_cursor` is there while more follow.', body: 'ContactPage' } },
     refusals: [],
@@ -160,6 +164,7 @@ export const ABOUT = {
     id: 'changeContact',
     group: 'Contacts',
     summary: 'Change a contact',
+    description: [STATUS_STAYS],
     takes: 'ContactChange',
     notes: { properties: 'Replace the whole map.', topic_ids: 'Replace the topics.' },
     example: { properties: { name: 'Ana', city: 'Lisbon' } },

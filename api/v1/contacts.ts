@@ -11,8 +11,8 @@ import {
   noContact,
   removeContact,
 } from '../../db/contacts/edit.ts'
-import { contactProperties } from '../../db/contacts/fields.ts'
-import { address, text, uuids } from '../../db/text/fields.ts'
+import { contactProperties, statusClaims } from '../../db/contacts/fields.ts'
+import { address, text, unsupported, uuids } from '../../db/text/fields.ts'
 import { keyOnly } from '../auth.ts'
 import { json, queryOf, wholeNumber } from '../input.ts'
 import { type TeamRoute, teamRoute } from '../route.ts'
@@ -23,15 +23,22 @@ const DEFAULT_LIMIT = 20
 const LARGEST_LIMIT = 100
 
 /** What PATCH takes, and POST besides the email. */
-const changeSchema = object({ properties: contactProperties(), topic_ids: uuids() })
+const changeSchema = object({ properties: contactProperties(), topic_ids: uuids(), ...statusClaims() })
 
 const createSchema = changeSchema.shape({ email: address().required('${path} is required') })
+
+/** How peers page; without a word each page would be the first one. */
+const otherPaging = () =>
+  unsupported('is not supported: page with cursor, the next_cursor of the page before')
 
 const listSchema = object({
   limit: wholeNumber(1, LARGEST_LIMIT),
   cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   email: text(),
   status: text().oneOf(CONTACT_STATUSES, '${path} must be one of ${values}'),
+  after: otherPaging(),
+  page: otherPaging(),
+  offset: otherPaging(),
 })
 
 /** The email in the path; anything that is not an email address names no contact. */
@@ -60,12 +67,12 @@ export const contactRoutes: readonly TeamRoute[] = [
     query: queryOf(listSchema),
     searches: true,
     async handle({ query, principal }, { database }) {
-      const { limit: size, cursor, ...filter } = query
+      const { limit: size, cursor, email, status } = query
       const limit = Number(size ?? DEFAULT_LIMIT)
       const offset = Number(cursor ?? 0)
       // One more than is shown tells whether a page follows.
       const page = { offset, limit: limit + 1 }
-      const contacts = await contactsOfTeam(database, principal.team_id, filter, page)
+      const contacts = await contactsOfTeam(database, principal.team_id, { email, status }, page)
       const next = contacts.length > limit ? { next_cursor: String(offset + limit) } : {}
       return { status: 200, body: { data: contacts.slice(0, limit).map(presentContact), ...next } }
     },

@@ -68,6 +68,23 @@ export async function contactByIdentity(
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
 }
 
+const statusRow = object({
+  identity: string().defined(),
+  status: string().oneOf(CONTACT_STATUSES).defined(),
+})
+
+/** The statuses of those of these identities that are contacts. */
+export async function statusesOf(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+): Promise<Map<string, ContactStatus>> {
+  const rows = await tx.any(sql.type(statusRow)`
+    select identity, status from contacts
+    where team_id = ${teamId} and identity = any(${sql.array([...identities], 'text')})`)
+  return new Map(rows.map(({ identity, status }) => [identity, status]))
+}
+
 /** Whether there is a contact of this identity. */
 export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
   return tx.exists(sql.prepared('contact_exists', object())`
@@ -137,16 +154,40 @@ export async function insertContacts(
       as item (id, email, identity, properties, status, suppression)`)
 }
 
-/** What a page of the list shows: `email` is a substring, taken literally and without regard to case. */
+/**
+ * What a page of the list shows: `email` is a substring, taken literally and without regard to case, of the address as
+ * it was given or in ASCII form.
+ */
 export type ContactFilter = { email?: string | undefined; status?: ContactStatus | undefined }
+
+// Few addresses have two forms, and an index of their own.
+const inAsciiForm = (teamId: string, part: string) => sql.fragment`
+  team_id = ${teamId} and identity <> lower(email) and identity ilike ${likePattern(part)}`
+
+/** Whether the ASCII form of some address holds this part: only then need a search look at these forms at all. */
+export async function hasAsciiForm(tx: Tx, teamId: string, part: string | undefined): Promise<boolean> {
+  if (!part) return false
+  return tx.exists(sql.type(object())`select 1 from contacts where ${inAsciiForm(teamId, part)}`)
+}
+
+/** Whether an address holds this part; with `ascii`, in either of its forms. */
+export const holdsPart = (teamId: string, part: string, ascii: boolean) =>
+  ascii
+    ? sql.fragment`(email ilike ${likePattern(part)} or id in (
+        select id from contacts where ${inAsciiForm(teamId, part)}))`
+    : sql.fragment`email ilike ${likePattern(part)}`
 export type Page = { offset: number; limit: number }
 
 /** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */
-export function contactPage(teamId: string, { email, status }: ContactFilter, { offset, limit }: Page) {
+export function contactPage(
+  teamId: string,
+  { email, status, ascii = false }: ContactFilter & { ascii?: boolean },
+  { offset, limit }: Page,
+) {
   const conditions = [
     sql.fragment`team_id = ${teamId}`,
     ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
-    ...(email === undefined || email === '' ? [] : [sql.fragment`email ilike ${likePattern(email)}`]),
+    ...(email === undefined || email === '' ? [] : [holdsPart(teamId, email, ascii)]),
   ]
   return sql.type(contactRow)`
     select ${contactColumns} from contacts
@@ -164,7 +205,8 @@ export async function contactsOfTeam(
   filter: ContactFilter,
   page: Page,
 ): Promise<readonly ContactRow[]> {
-  return tx.any(contactPage(teamId, filter, page))
+  const ascii = await hasAsciiForm(tx, teamId, filter.email)
+  return tx.any(contactPage(teamId, { ...filter, ascii }, page))
 }
 
 /** What PATCH replaces; an absent field stays as it is. */

@@ -12,12 +12,14 @@ import { parseAddress, parsedAddress } from '../text/address.ts'
 import {
   type ContactChange,
   type ContactRow,
+  contactByIdentity,
   contactExists,
   deleteContact,
   insertContact,
   updateContact,
 } from './contacts.sql.ts'
 import { beginnings, FRESH } from './erased.ts'
+import { claimFault, claimsStatus, type StatusClaims } from './fields.ts'
 import { holdTopics } from './topics.sql.ts'
 
 export const noContact = (): Refusal =>
@@ -48,11 +50,21 @@ async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): P
   throw new Refusal('bad_request', `topic_ids: there is no topic ${unknown}`)
 }
 
-/** @throws Refusal bad_request for unknown topics, contact_exists, quota_exceeded; in this order. */
+/** @throws Refusal bad_request for what would be lost. */
+function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
+  const fault = claimFault(claims, status)
+  if (fault) throw new Refusal('bad_request', fault)
+}
+
+/** @throws Refusal bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in order. */
 export async function createContact(
   { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
-  given: { email: string; properties?: Record<string, string> | undefined; topic_ids?: string[] | undefined },
+  given: StatusClaims & {
+    email: string
+    properties?: Record<string, string> | undefined
+    topic_ids?: string[] | undefined
+  },
 ): Promise<ContactRow> {
   const { address: email, identity } = parsedAddress(given.email)
   const account = await lockAccount(tx, teamId)
@@ -60,10 +72,11 @@ export async function createContact(
   if (await contactExists(tx, teamId, identity)) {
     throw new Refusal('contact_exists', 'there is a contact with that email already')
   }
-  if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
-  account.used.contacts += 1
   const begun = await beginnings(tx, secrets, teamId, [identity])
   const beginning = begun.get(identity) ?? FRESH
+  checkClaims(given, beginning.status)
+  if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
+  account.used.contacts += 1
   const contact = {
     id: uuidv7(),
     email,
@@ -75,13 +88,21 @@ export async function createContact(
   return insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
 }
 
-/** Replaces the fields that are given. @throws Refusal bad_request for unknown topics, contact_not_found. */
+/**
+ * Replaces the fields that are given. @throws Refusal bad_request for unknown topics and for claims on the status that
+ * are not so, contact_not_found.
+ */
 export async function changeContact(
   { tx, now }: At,
   teamId: string,
   identity: string,
-  { properties, topic_ids: ids }: ContactChange,
+  { properties, topic_ids: ids, ...claims }: ContactChange & StatusClaims,
 ): Promise<ContactRow> {
+  if (claimsStatus(claims)) {
+    const known = await contactByIdentity(tx, teamId, identity)
+    if (!known) throw noContact()
+    checkClaims(claims, known.status)
+  }
   const topic_ids = ids === undefined ? undefined : await existingTopics(tx, teamId, ids)
   const contact = await updateContact(tx, teamId, { identity, properties, topic_ids }, now)
   if (!contact) throw noContact()

@@ -1,7 +1,8 @@
 /** What a contact's fields may hold, for one contact and for the items of a bulk call alike. Decisions: sizes. */
-import { type AnyObject, type TestContext, ValidationError } from 'yup'
-import { stringMap } from '../text/fields.ts'
+import { type AnyObject, mixed, type TestContext, ValidationError } from 'yup'
+import { type Described, stringMap } from '../text/fields.ts'
 import { codePoints, memberPath } from '../text/strings.ts'
+import type { ContactStatus } from './contacts.sql.ts'
 
 const MOST_KEYS = 100
 const LONGEST_KEY = 128
@@ -29,3 +30,28 @@ export const contactProperties = () =>
     // Made by hand: a message of yup's would read the key's `${…}` as its own.
     return fault === null || new ValidationError(fault, undefined, path)
   })
+
+const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
+
+/** What a body may say of a contact's status: only what is so anyway, since clients send back what they have read. */
+export const statusClaims = () => ({ status: claim(), unsubscribed: claim() })
+export type StatusClaims = { status?: unknown; unsubscribed?: unknown }
+
+export const claimsStatus = ({ status, unsubscribed }: StatusClaims): boolean =>
+  status !== undefined || unsubscribed !== undefined
+
+const CALLS = 'POST /v1/contacts/:email/unsubscribe and /resubscribe do it'
+
+/** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
+export function claimFault(
+  { status, unsubscribed }: StatusClaims,
+  actual: ContactStatus,
+  path = '',
+): string | null {
+  const cannot = (field: string) =>
+    `${path}${field} cannot be changed here: the contact is ${actual}; ${CALLS}`
+  if (status !== undefined && status !== actual) return cannot('status')
+  if (unsubscribed !== undefined && unsubscribed !== (actual === 'unsubscribed'))
+    return cannot('unsubscribed')
+  return null
+}

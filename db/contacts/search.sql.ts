@@ -3,11 +3,17 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import { isCustomers } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { likePattern } from '../text/strings.ts'
-import { type ContactRow, type ContactStatus, contactColumns, contactRow } from './contacts.sql.ts'
+import {
+  type ContactRow,
+  type ContactStatus,
+  contactColumns,
+  contactRow,
+  hasAsciiForm,
+  holdsPart,
+} from './contacts.sql.ts'
 
 export type ContactSearch = {
-  /** A part of the address. */
+  /** A part of the address, as it was given or in ASCII form. */
   email?: string | undefined
   status?: ContactStatus | undefined
   topic?: string | undefined
@@ -40,13 +46,14 @@ export async function contactsFound(
   { email, status, topic }: ContactSearch,
   { before, limit, way }: ContactPage & { way: Way },
 ): Promise<readonly ContactRow[]> {
+  const ascii = await hasAsciiForm(tx, teamId, email)
   const ofTeam = sql.fragment`team_id = ${teamId}`
   const withTopic = topic !== undefined && hasTopic(topic)
   const after = before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
   const fits = allOf([
     ofTeam,
     status !== undefined && sql.fragment`status = ${status}`,
-    email !== undefined && sql.fragment`email ilike ${likePattern(email)}`,
+    email !== undefined && holdsPart(teamId, email, ascii),
     withTopic,
     after,
   ])

@@ -15,25 +15,31 @@ import type { Secrets } from '../process/secrets.ts'
 import { chargeOf, left, lockAccount } from '../teams/limits.ts'
 import { parsedAddress } from '../text/address.ts'
 import { address, isObject, parse } from '../text/fields.ts'
-import { insertContacts, type NewContact, writeContacts } from './contacts.sql.ts'
+import { insertContacts, type NewContact, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
 import { type Beginning, beginnings, FRESH } from './erased.ts'
-import { contactProperties } from './fields.ts'
+import { claimFault, claimsStatus, contactProperties, type StatusClaims, statusClaims } from './fields.ts'
 import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
 /** What an item of a bulk call may hold. */
 export const upsertSchema = object({
   email: address().required('${path} is required'),
   properties: contactProperties(),
+  ...statusClaims(),
 })
 
 type Properties = InferType<typeof upsertSchema>['properties']
-type ContactItem = { email: string; identity: string; properties: Properties }
+type ContactItem = { email: string; identity: string; properties: Properties; claims: StatusClaims | null }
 
 function toItem(value: unknown, path: string): ContactItem {
-  const { email, properties } = parse(upsertSchema, value, path)
+  const { email, properties, ...claims } = parse(upsertSchema, value, path)
   const parsed = parsedAddress(email)
-  return { email: parsed.address, identity: parsed.identity, properties }
+  return {
+    email: parsed.address,
+    identity: parsed.identity,
+    properties,
+    claims: claimsStatus(claims) ? claims : null,
+  }
 }
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
@@ -86,13 +92,36 @@ function decide(
 
 const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message })
 
-/** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
-export async function upsertContacts(
-  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
+type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
+
+/** The items, but a refusal for each that says of a contact's status what is not so: it would be lost. */
+async function withoutLosses(
+  { tx, secrets }: Upserting,
   teamId: string,
   items: readonly (ContactItem | Refusal)[],
+): Promise<readonly (ContactItem | Refusal)[]> {
+  const claiming = items.flatMap((item) => (item instanceof Refusal || !item.claims ? [] : [item.identity]))
+  if (claiming.length === 0) return items
+  const identities = [...new Set(claiming)]
+  const statuses = await statusesOf(tx, teamId, identities)
+  const fresh = identities.filter((identity) => !statuses.has(identity))
+  const begun = await beginnings(tx, secrets, teamId, fresh)
+  return items.map((item, at) => {
+    if (item instanceof Refusal || !item.claims) return item
+    const { status } = begun.get(item.identity) ?? FRESH
+    const fault = claimFault(item.claims, statuses.get(item.identity) ?? status, `contacts[${at}].`)
+    return fault ? new Refusal('bad_request', fault) : item
+  })
+}
+
+/** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
+export async function upsertContacts(
+  { tx, now, secrets }: Upserting,
+  teamId: string,
+  given: readonly (ContactItem | Refusal)[],
 ): Promise<UpsertResult> {
   const account = await lockAccount(tx, teamId)
+  const items = await withoutLosses({ tx, now, secrets }, teamId, given)
   const maps = mapsOf(items)
   const existing = await writeContacts(tx, teamId, maps, now)
   const { limits, used } = account

@@ -142,10 +142,10 @@ export const idempotencyKey = () =>
     .matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
 
 /** What a peer takes and we do not: refused, for a send without it would be another one (decisions: unknown fields). */
-export const unsupported = () =>
+export const unsupported = (words = 'is not supported') =>
   mixed()
     .meta(described({ not: {} }))
-    .test('unsupported', '${path} is not supported', (value) => value === undefined)
+    .test('unsupported', `\${path} ${words}`, (value) => value === undefined)
 
 /** One bare email address. */
 export const address = () =>
@@ -169,13 +169,18 @@ export const mailbox = () =>
       return parsed !== null && codePoints(parsed.name ?? '') <= LONGEST_NAME
     })
 
-/** A list of UUIDs. One test for all of them: a body holds hundreds of thousands, and yup takes its time with each. */
+/** How many ids a list may hold. */
+const MOST_IDS = 1_000
+
+/** A list of UUIDs. One test for all of them: yup takes its time with each. */
 export const uuids = () =>
   mixed<string[]>()
-    .meta(described({ type: 'array', items: { type: 'string', format: 'uuid' } }))
+    .meta(described({ type: 'array', maxItems: MOST_IDS, items: { type: 'string', format: 'uuid' } }))
     .test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
       if (value === undefined) return true
       if (!Array.isArray(value)) return false
+      if (value.length > MOST_IDS)
+        return createError({ message: `${path} must have at most ${MOST_IDS} items` })
       const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
       return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
     })

@@ -304,3 +304,21 @@ t.test('a finished upsert keeps its result and no longer its body', async (t) =>
     select count(*) filter (where body is not null or result is null) as open, count(*) as all from contact_upserts`)
   t.match(rows[0], { open: 0 })
 })
+
+t.test('an item that would change a status is refused alone; what is so already is taken', async (t) => {
+  await bulk([{ email: 'left@example.org' }])
+  await call('POST', '/v1/contacts/left@example.org/unsubscribe', { key })
+  const reply = await bulk([
+    { email: 'left@example.org', status: 'subscribed', properties: { a: 'lost' } },
+    { email: 'left@example.org', status: 'unsubscribed', unsubscribed: true, properties: { a: 'kept' } },
+    { email: 'comes@example.org', unsubscribed: true },
+    { email: 'comes@example.org', status: 'subscribed', unsubscribed: false },
+  ])
+  t.strictSame(told(reply), ['bad_request', 'id', 'bad_request', 'id'])
+  t.match(
+    reply.body.data[2].error.message,
+    /^contacts\[2\]\.unsubscribed cannot be changed here.*\/unsubscribe and/,
+  )
+  t.match(await show('left@example.org'), { status: 'unsubscribed', properties: { a: 'kept' } })
+  t.equal((await show('comes@example.org')).status, 'subscribed')
+})

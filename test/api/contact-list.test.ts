@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { mixed, object } from 'yup'
 import { type ContactFilter, contactPage } from '../../db/contacts/contacts.sql.ts'
+import { searchContacts } from '../../db/contacts/search.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { report } from '../support/contacts.ts'
 import { makeTeam, type Reply, startService } from '../support/service.ts'
@@ -95,7 +96,7 @@ t.test('limit, cursor and status are parsed strictly', async (t) => {
     const { status, body } = await list(`?${query}`)
     t.strictSame([status, body.error?.code], [400, 'bad_request'], query)
   }
-  t.strictSame(emails(await list('?limit=7&unknown=1&page=%00')), NEWEST, 'unknown parameters are ignored')
+  t.strictSame(emails(await list('?limit=7&unknown=1&other=%00')), NEWEST, 'unknown parameters are ignored')
 })
 
 t.test('email: case-insensitive substring match, with %, _ and \\ taken literally', async (t) => {
@@ -190,4 +191,29 @@ t.test('on 100,000 contacts the rows that a deep page skips are read from an ind
   t.comment(`rare substring ${rare.ms} ms, rare status ${bounced.ms} ms`)
   const { body } = await call('GET', '/v1/contacts?limit=100&cursor=99900', { key: large.key })
   t.strictSame([body.data.length, body.next_cursor], [100, undefined])
+})
+
+t.test('the email filter finds an address as it was given and in its ASCII form', async (t) => {
+  const team = await makeTeam(service)
+  for (const email of ['jo@MÜLLER.example', 'jo@xn--mller-kva.test', 'mller@example.org'])
+    await call('POST', '/v1/contacts', { key: team.key, body: { email } })
+  const found = async (part: string) =>
+    emails(await call('GET', `/v1/contacts?email=${encoded(part)}`, { key: team.key }))
+  t.strictSame(await found('xn--mller-kva.EX'), ['jo@MÜLLER.example'])
+  t.strictSame(await found('xn--mller-kva'), ['jo@xn--mller-kva.test', 'jo@MÜLLER.example'])
+  t.strictSame(await found('MÜLLER'), ['jo@MÜLLER.example'])
+  t.strictSame(await found('jo@'), ['jo@xn--mller-kva.test', 'jo@MÜLLER.example'])
+  const { contacts } = await searchContacts(database, team.id, { email: 'mller-kva.ex' }, { limit: 5 })
+  t.strictSame(
+    contacts.map(({ email }) => email),
+    ['jo@MÜLLER.example'],
+  )
+})
+
+t.test('the ways in which peers page are refused, naming ours', async (t) => {
+  for (const query of ['after=x', 'page=2', 'offset=20', 'after=']) {
+    const { status, body } = await list(`?${query}`)
+    t.strictSame([status, body.error.code], [400, 'bad_request'])
+    t.match(body.error.message, /^\w+ is not supported: page with cursor/)
+  }
 })

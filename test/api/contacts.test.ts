@@ -264,7 +264,7 @@ t.test(
       [{ properties: { b: '3' } }, { properties: { b: '3' } }],
       [{ topic_ids: [] }, { subscribed_topic_ids: [] }],
       [{}, {}],
-      [{ properties: null, topic_ids: null, email: 'new@example.org', status: 'bounced' }, {}],
+      [{ properties: null, topic_ids: null, email: 'new@example.org', unknown: 'bounced' }, {}],
       [{ properties: {} }, { properties: {} }],
     ]) {
       const { status, body: after } = await call('PATCH', path('PATCH@example.org'), { key, body })
@@ -330,4 +330,46 @@ t.test('other methods are 405 with Allow', async (t) => {
       t.strictSame(reply.headers.get('allow')?.split(', ').sort(), allow.split(', ').sort(), target)
     }
   }
+})
+
+t.test('a body that would change the status is refused in words; what is so already is taken', async (t) => {
+  const CALLS = /POST \/v1\/contacts\/:email\/unsubscribe and \/resubscribe/
+  const email = 'consent@example.org'
+  const wrong = [
+    { unsubscribed: true },
+    { status: 'unsubscribed' },
+    { status: 'bounced', unsubscribed: false },
+    { unsubscribed: 'true' },
+    { status: 5 },
+  ]
+  for (const claim of wrong) {
+    const reply = await create({ email, ...claim })
+    t.strictSame(refused(reply), [400, 'bad_request'], JSON.stringify(claim))
+    t.match(reply.body.error.message, CALLS)
+  }
+  t.equal((await create({ email, unsubscribed: false, status: 'subscribed' })).status, 201)
+  const patch = (body: unknown) => call('PATCH', path(email), { key, body })
+  for (const claim of wrong) t.strictSame(refused(await patch(claim)), [400, 'bad_request'])
+  t.equal((await patch({ unsubscribed: null, status: 'subscribed' })).status, 200)
+  const read = (await call('POST', `${path(email)}/unsubscribe`, { key })).body
+  t.equal((await patch({ ...read, unsubscribed: true })).status, 200, 'sent back as it was read')
+  t.strictSame(refused(await patch({ status: 'subscribed' })), [400, 'bad_request'])
+  t.strictSame(refused(await patch({ unsubscribed: false })), [400, 'bad_request'])
+  t.equal((await call('GET', path(email), { key })).body.status, 'unsubscribed')
+})
+
+t.test('topic_ids hold at most 1,000', async (t) => {
+  const topic_ids = Array.from({ length: 1_001 }, () => UNKNOWN)
+  const email = 'topics@example.org'
+  await create({ email })
+  for (const reply of [
+    await create({ email: 'x@example.org', topic_ids }),
+    await call('PATCH', path(email), { key, body: { topic_ids } }),
+    await call('POST', '/v1/marketing/unsubscribe', { key, body: { email, topic_ids } }),
+  ]) {
+    t.strictSame(refused(reply), [400, 'bad_request'])
+    t.match(reply.body.error.message, 'topic_ids must have at most 1000 items')
+  }
+  const most = { email, topic_ids: topic_ids.slice(1) }
+  t.equal((await call('POST', '/v1/marketing/unsubscribe', { key, body: most })).status, 204)
 })

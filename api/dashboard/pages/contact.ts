@@ -7,7 +7,7 @@ import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { act, inTeam } from '../act.ts'
 import { status, text, time } from '../cell.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import { propertiesOf, typedProperties } from '../properties.ts'
+import { changedProperties, propertyFields } from '../properties.ts'
 import type { Form, Section } from '../section.ts'
 import { topicChoices } from './contacts.ts'
 
@@ -90,18 +90,7 @@ function changes(
       action: here(request),
       method: 'post',
       submit: 'Change properties and topics',
-      fields: [
-        {
-          name: 'properties',
-          label: 'Properties',
-          type: 'textarea',
-          code: true,
-          rows: 6,
-          value: typedProperties(contact.properties),
-          hint: 'One a line, such as name: Ana. A line taken away is a property taken away.',
-        },
-        ...topicChoices(topics, contact.topic_ids),
-      ],
+      fields: [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
     },
     { kind: 'actions', forms },
   ]
@@ -178,6 +167,18 @@ const page: TeamPage = {
   },
 }
 
+/** Whether a form leaves a contact as it is; in what order its properties and topics lie counts for nothing. */
+const isSame = (
+  { properties: stored, topic_ids }: ContactDetail,
+  properties: Readonly<Record<string, string>>,
+  topics: readonly string[],
+): boolean =>
+  Object.keys(stored).length === Object.keys(properties).length &&
+  Object.entries(properties).every(
+    ([name, value]) => Object.hasOwn(stored, name) && stored[name] === value,
+  ) &&
+  new Set(topics).symmetricDifference(new Set(topic_ids)).size === 0
+
 const change: TeamPage = {
   method: 'POST',
   path: '/teams/:team/contacts/:email',
@@ -185,9 +186,12 @@ const change: TeamPage = {
   async handle(request, deps) {
     const { team, params, form } = request
     const identity = contactIdentity(params.email ?? '')
-    const properties = propertiesOf(form.get('properties') ?? '')
+    const before = await showContact(deps.database, team.id, identity)
+    const properties = changedProperties(form, before.properties)
+    const topics = form.getAll('topic_ids')
+    if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
     await act(request, deps, inTeam(request, 'contact.change', params.email ?? ''), (at) =>
-      changeContact(at, team.id, identity, { properties, topic_ids: form.getAll('topic_ids') }),
+      changeContact(at, team.id, identity, { properties, topic_ids: topics }),
     )
     return redirect(here(request), 'The contact is changed.')
   },

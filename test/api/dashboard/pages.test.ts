@@ -37,7 +37,7 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   )
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
-  shows(t, await after(editor, await editor.post(path, { properties: 'name: Anna' })), /Anna/)
+  shows(t, await after(editor, await editor.post(path, { 'name.0': '"name"', 'value.0': 'Anna' })), /Anna/)
   shows(
     t,
     await editor.get(path),
@@ -47,6 +47,63 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Status subscribed/)
   shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is deleted.')
   t.equal((await editor.get(path)).status, 404)
+})
+
+/** What a browser sends of the form with this action when nothing in it is touched. */
+function untouched(html: string, action: string): Record<string, string | string[]> {
+  const inner = html.split('<form').find((part) => part.includes(`action="/dashboard${action}"`)) ?? ''
+  const form = inner.slice(0, inner.indexOf('</form>'))
+  const plain = (text: string) =>
+    text.replace(/&(?:#x([0-9A-F]+)|(\w+));/gi, (_, hex, name) =>
+      hex
+        ? String.fromCodePoint(Number.parseInt(hex, 16))
+        : ({ quot: '"', amp: '&', lt: '<', gt: '>' }[name as string] ?? ''),
+    )
+  const sent: Record<string, string | string[]> = {}
+  for (const [, name = '', text = ''] of form.matchAll(/<textarea[^>]* name="([^"]+)"[^>]*>([^<]*)</g)) {
+    const shown = plain(text).replace(/\r\n?/g, '\n').replace(/^\n/, '')
+    sent[name] = shown.replaceAll('\n', '\r\n')
+  }
+  for (const [, name = '', value = ''] of form.matchAll(
+    /<input type="hidden" name="([^"]+)" value="([^"]*)"/g,
+  ))
+    sent[name] = plain(value)
+  for (const [, name = '', value = ''] of form.matchAll(
+    /<input type="checkbox" name="([^"]+)" value="([^"]*)" checked/g,
+  ))
+    sent[name] = [sent[name] ?? [], plain(value)].flat()
+  return sent
+}
+
+t.test('a contact saved unchanged is unchanged, whatever its properties hold', async (t) => {
+  const properties = {
+    'utm:source': ' mail: spring ',
+    lines: '\n one\r\ntwo\rthree\n\n',
+    empty: '',
+    'a name\nof two lines, with "quotes" <b>': '<script>&amp;',
+    __proto: 'x',
+  }
+  const email = 'kept@example.org'
+  const { body } = await service.call('POST', '/v1/contacts', { key: team.key, body: { email, properties } })
+  const path = at(`contacts/${encodeURIComponent(email)}`)
+  const read = async () => (await service.call('GET', `/v1/contacts/${email}`, { key: team.key })).body
+  const form = untouched((await editor.get(path)).html, path)
+  shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
+  t.strictSame(await read(), body)
+  const [field = ''] = Object.entries(form).find(([, value]) => value === '"utm:source"') ?? []
+  const more = {
+    ...form,
+    remove: '"empty"',
+    [field.replace('name', 'value')]: 'web',
+    'new_name.0': 'city',
+    'new_value.0': ' Graz ',
+  }
+  await editor.post(path, more)
+  const { empty: _, ...kept } = properties
+  t.strictSame((await read()).properties, { ...kept, 'utm:source': 'web', city: ' Graz ' })
+  t.equal((await editor.post(path, { ...form, 'new_name.0': 'lines' })).status, 400)
+  t.equal((await editor.post(path, { ...form, 'new_value.0': 'x' })).status, 400)
+  await editor.post(`${path}/delete`)
 })
 
 t.test('contacts that fit come as a file, and no cell is a formula', async (t) => {
