@@ -141,7 +141,11 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   t.notMatch(list.html, /<script>/)
   t.match(list.html, `href="/dashboard/operator/reports/${one}"`)
   shows(t, await operator.get(`/operator/reports/${one}`), /From: nobody/)
-  await operator.post('/operator/reports/drop', { reason: 'unreadable' })
+  t.equal((await operator.post('/operator/reports/drop', { reason: 'unreadable' })).status, 400)
+  const shown = /name="shown" value="([^"]+)"/.exec(list.html)?.[1] ?? ''
+  const later = await park('unreadable')
+  await operator.post('/operator/reports/drop', { reason: 'unreadable', shown })
+  t.equal((await operator.get(`/operator/reports/${later}`)).status, 200, 'it came after the list was shown')
   for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)
   await operator.post('/operator/reports/replay', { id: one })
   shows(t, await operator.get(`/operator/reports/${one}`), /State pending/)

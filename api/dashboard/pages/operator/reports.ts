@@ -1,5 +1,6 @@
 /** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
 import { record } from '../../../../db/audit/record.ts'
+import { Refusal } from '../../../../db/errors.ts'
 import { dropParked, replayParked, showReport } from '../../../../db/reports/replay.ts'
 import {
   type ParkedFilter,
@@ -7,10 +8,9 @@ import {
   parkedByReason,
   parkedReports,
 } from '../../../../db/reports/reports.sql.ts'
-import { isUuid } from '../../../../db/text/strings.ts'
 import { number, plural, status, text, time } from '../../cell.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../list.ts'
-import { type PersonPage, redirect, show } from '../../page.ts'
+import { type PersonPage, type PersonRequest, redirect, show } from '../../page.ts'
 import type { Field, Form } from '../../section.ts'
 
 const PATH = '/operator/reports'
@@ -28,16 +28,18 @@ const filterOf = (asked: URLSearchParams): ParkedFilter => ({
   reason: given(asked, 'reason'),
 })
 
-/** A button that does something to all parked reports that the filter fits. */
-const onAll = (verb: 'replay' | 'drop', query: URLSearchParams, total: number): Form => ({
+/** A button that does something to all parked reports that the filter fits, and that are there now. */
+const onAll = (
+  verb: 'replay' | 'drop',
+  { query, now }: Pick<PersonRequest, 'query' | 'now'>,
+  total: number,
+): Form => ({
   action: `${PATH}/${verb}`,
   method: 'post',
-  fields: ['provider', 'reason'].map((name) => ({
-    name,
-    label: name,
-    type: 'hidden',
-    value: given(query, name) ?? '',
-  })),
+  fields: [
+    ...['provider', 'reason'].map((name) => ({ name, value: given(query, name) ?? '' })),
+    { name: 'shown', value: now.toISOString() },
+  ].map((field) => ({ ...field, label: '', type: 'hidden' })),
   submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(total, 'report')}`,
   confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(total, 'report')}?`,
   ...(verb === 'drop' ? { tone: 'danger' as const } : {}),
@@ -82,7 +84,7 @@ const reports: PersonPage = {
           : [
               {
                 kind: 'actions' as const,
-                forms: [onAll('replay', query, total), onAll('drop', query, total)],
+                forms: [onAll('replay', request, total), onAll('drop', request, total)],
               },
               {
                 kind: 'table' as const,
@@ -150,10 +152,13 @@ const report: PersonPage = {
   },
 }
 
-/** What a form means: the one report it names, or all that its filter fits. */
-const meantBy = (form: URLSearchParams): ParkedFilter => {
-  const id = given(form, 'id')
-  return id === undefined ? filterOf(form) : { ids: isUuid(id) ? [id] : [] }
+/** What a form means: the report it names, or all shown that its filter fits. @throws Refusal bad_request. */
+function meantBy(form: URLSearchParams): ParkedFilter {
+  const id = idGiven(form, 'id')
+  if (id !== undefined) return { ids: [id] }
+  const before = new Date(given(form, 'shown') ?? Number.NaN)
+  if (!Number.isNaN(before.getTime())) return { ...filterOf(form), before }
+  throw new Refusal('bad_request', 'this form says not when its reports were shown: open the page again')
 }
 
 const words = ({ ids, provider, reason }: ParkedFilter): string =>
