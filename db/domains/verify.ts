@@ -6,6 +6,7 @@
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Actor, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import type { Database } from '../postgres/pool.ts'
@@ -31,16 +32,24 @@ export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_
 
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
 
+/** No name that we ask for has so many records; what a server sends beyond that is not looked at. */
+const MOST_RECORDS = 200
+/** For one name, however many servers the resolver asks in turn, in milliseconds. */
+const PATIENCE = 10_000
+
 /**
- * Asks the system's resolver, or the server named `host` or `host:port`.
- * @throws Refusal unavailable (when looking up) if no server gives an answer.
+ * Asks the system's resolver, or the server named `host` or `host:port`. An answer is 64 KiB at most, by DNS itself.
+ * @throws Refusal unavailable (when looking up) if no server gives an answer in time.
  */
-export async function createTxtLookup(server?: string): Promise<TxtLookup> {
+export async function createTxtLookup(server?: string, patience = PATIENCE): Promise<TxtLookup> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   if (server !== undefined) resolver.setServers([await serverAddress(server)])
   return async (name) => {
+    const late = sleep(patience, null, { ref: false })
     try {
-      return (await resolver.resolveTxt(name)).map((strings) => strings.join(''))
+      const records = await Promise.race([resolver.resolveTxt(name), late])
+      if (records === null) throw new Error(`no answer within ${patience / 1_000} s`)
+      return records.slice(0, MOST_RECORDS).map((strings) => strings.join(''))
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== undefined && ABSENT.has(code)) return []

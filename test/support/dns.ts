@@ -11,6 +11,8 @@ export type DnsServer = {
   address: string
   records: Map<string, string[][]>
   failing: boolean
+  /** Whether it answers at all. */
+  silent: boolean
   asked: string[]
 }
 
@@ -49,10 +51,11 @@ function reply(query: Buffer, code: number, answers: readonly Buffer[]): Buffer 
 /** Starts a server that stops when the test ends. */
 export async function startDns(t: Test): Promise<DnsServer> {
   const socket = createSocket('udp4')
-  const server: DnsServer = { address: '', records: new Map(), failing: false, asked: [] }
+  const server: DnsServer = { address: '', records: new Map(), failing: false, silent: false, asked: [] }
   socket.on('message', (query, from) => {
     const { name } = readQuestion(query)
     server.asked.push(name)
+    if (server.silent) return
     const records = server.records.get(name)
     const code = server.failing ? SERVFAIL : records ? 0 : NXDOMAIN
     socket.send(reply(query, code, code === 0 ? (records ?? []).map(txtRecord) : []), from.port, from.address)
