@@ -3,6 +3,7 @@ import { record } from '../../../db/audit/record.ts'
 import { refusedRecords, showImport, startImport } from '../../../db/contacts/import.ts'
 import { importsOfTeam } from '../../../db/contacts/imports.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { noteLook } from '../act.ts'
 import { number, plural, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
@@ -149,8 +150,13 @@ const refused: TeamPage = {
   method: 'GET',
   path: '/teams/:team/contacts/imports/:id/refused.csv',
   access: 'editor',
-  async handle({ team, params }, { database }) {
-    const { header, rows } = await refusedRecords(database, team.id, params.id ?? '')
+  async handle(request, deps) {
+    const { team, params } = request
+    const { header, rows } = await refusedRecords(deps.database, team.id, params.id ?? '')
+    await noteLook(request, deps, {
+      action: 'contact.export',
+      subject: `what the import ${params.id} refused`,
+    })
     return csvFile(
       'refused',
       header,

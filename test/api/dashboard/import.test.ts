@@ -1,5 +1,6 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
 import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/contacts/contacts.sql.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -33,6 +34,10 @@ t.test(
     const contact = await contactByIdentity(database, team.id, 'person9@example.com')
     t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
     shows(t, await editor.get(path), /people\.csv/)
+    const operator = await signedIn(service, { operator: true })
+    await operator.get(`${progress}/refused.csv`)
+    const [line] = await auditEntries(database, { team: team.id, limit: 1 })
+    t.match(line, { actor: operator.email, action: 'contact.export' })
   },
 )
 
