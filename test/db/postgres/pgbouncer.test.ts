@@ -105,6 +105,24 @@ t.test('in transaction mode limits hold within a transaction and stay with it', 
   t.equal(await database.oneFirst(show('statement_timeout')), '0')
 })
 
+t.test('in transaction mode times are read as ours, whatever the role has set', { skip }, async (t) => {
+  const { url } = await testDatabase(t)
+  const direct = await openDatabase(url, { size: 1 })
+  await direct.query(sql.unsafe`
+    do $$ begin execute format('alter role %I in database %I set datestyle to ''German, DMY''',
+      current_user, current_database()); end $$`)
+  await direct.end()
+  const pooled = await startPgbouncer(t, url, 'transaction')
+  const database = await openDatabase(pooled, { size: 2 })
+  t.teardown(() => database.end())
+  const read = sql.type(setting)`select '2026-03-04T05:06:07Z'::timestamptz as value`
+  const found = await Promise.all([
+    ...[1, 2, 3].map(() => database.oneFirst(read)),
+    ...[1, 2, 3].map(() => database.transaction((tx) => tx.oneFirst(read))),
+  ])
+  t.strictSame(new Set(found), new Set(['2026-03-04T05:06:07.000Z']))
+})
+
 t.test(
   'with DATABASE_DIRECT_URL the processes listen past the pooler, without it they poll',
   { skip },
