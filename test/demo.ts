@@ -40,7 +40,7 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
     const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
     await addDomain({ tx, secrets, now }, team.id, { name: 'demo.test', verified: true })
     const request = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
-    const { key } = await issueKey({ tx, now }, team.id, request)
+    const { key } = await issueKey({ tx, now, actor: 'cli' }, team.id, request)
     await saveTemplate({ tx, now, actor: 'cli' }, team.id, {
       name: 'Welcome',
       html: '<h1>Welcome, {{name}}</h1><p>Good to have you here.</p>',

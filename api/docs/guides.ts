@@ -63,7 +63,8 @@ nothing of it is sent.</p>`,
     html: `<p>Email templates have slots such as <code>{{name}}</code> (letters, digits, <code>_</code>, <code>-</code>, <code>.</code>).
 <code>variables</code> fills them, HTML-escaped; every slot has to be filled, surplus variables are ignored. A template wins
 over <code>html</code>. A changed template is a new version: emails that were sent keep theirs. The slot
-<code>{{unsubscribe_url}}</code> is filled for an email to one stored contact.</p>
+<code>{{unsubscribe_url}}</code> is filled for an email to one stored contact.
+A subject has no slots: braces in it are sent as they are.</p>
 <p>WhatsApp templates are those that the provider approved. Their slots are named by place: <code>body:1</code>,
 <code>header:1</code>, <code>url:1</code>. Every declared slot is required, and no other is taken. A template with named
 parameters, or with media, is <a href="#template_unsupported"><code>template_unsupported</code></a>.</p>`,

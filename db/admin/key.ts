@@ -1,9 +1,7 @@
 /** Verbs of `key`: a team's API keys. */
-import { keysOfTeam, revokeKey, SCOPES } from '../credentials/credentials.sql.ts'
+import { keysOfTeam, SCOPES } from '../credentials/credentials.sql.ts'
 import { issueKey } from '../credentials/issue.ts'
-import { displayPrefix } from '../credentials/token.ts'
-import { Refusal } from '../errors.ts'
-import type { At } from '../postgres/pool.ts'
+import { endKey } from '../credentials/revoke.ts'
 import { commaList } from '../process/config.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { instant, uuid } from './input.ts'
@@ -23,13 +21,7 @@ export const verbs: Verbs = (key, admin) => {
     .action(
       answer(async (team: string, { name, scopes, domain = undefined, expires = undefined }: KeyOptions) => {
         const request = { name, scopes, domain: domain ?? null, expires_at: expires ?? null }
-        return admin.change(
-          (at) => issueKey(at, team, request),
-          ({ key, scopes }) => ({
-            ...{ team_id: team, action: 'key.create', subject: name },
-            detail: `${displayPrefix(key)}: ${scopes.join(', ')}`,
-          }),
-        )
+        return admin.transaction((by) => issueKey(by, team, request))
       }),
     )
 
@@ -38,20 +30,7 @@ export const verbs: Verbs = (key, admin) => {
     .description('end an API key at once')
     .argument('<team>', 'id of the team', uuid)
     .argument('<id>', 'id of the key', uuid)
-    .action(
-      answer(async (team: string, id: string) => {
-        const revoke = async ({ tx, now }: At) => {
-          await teamOrRefusal(tx, team)
-          const row = await revokeKey(tx, team, id, now)
-          if (!row) throw new Refusal('not_found', `there is no key ${id} in this team`)
-          return row
-        }
-        return admin.change(revoke, ({ prefix, name }) => ({
-          ...{ team_id: team, action: 'key.revoke' },
-          ...{ subject: prefix, detail: name },
-        }))
-      }),
-    )
+    .action(answer(async (team: string, id: string) => admin.transaction((by) => endKey(by, team, id))))
 
   key
     .command('list')

@@ -1,6 +1,7 @@
 /** Verbs of `team`: teams, their plans and allowances. */
 import { Refusal } from '../errors.ts'
 import { createTeam } from '../teams/create.ts'
+import { renameTeam } from '../teams/rename.ts'
 import { subscribeTeam } from '../teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../teams/suspend.ts'
 import { allTeams } from '../teams/teams.sql.ts'
@@ -104,6 +105,17 @@ export const verbs: Verbs = (team, admin) => {
           ({ plan }) => ({ team_id: id, action: 'team.plan', subject: plan, detail: figuresOf(change) }),
         )
       }),
+    )
+
+  team
+    .command('rename')
+    .description('give a team another name; its id stays')
+    .argument('<team>', 'id of the team', uuid)
+    .requiredOption('--name <name>', 'what people call it from now on')
+    .action(
+      answer(async (id: string, { name }: { name: string }) =>
+        admin.transaction((by) => renameTeam(by, id, name)),
+      ),
     )
 
   team

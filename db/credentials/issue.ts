@@ -3,6 +3,7 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (decisions: key format).
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -55,7 +56,8 @@ async function boundDomain(tx: Tx, teamId: string, given: string): Promise<strin
 }
 
 /** @throws Refusal not_found, or bad_request for a field that cannot be. */
-export async function issueKey({ tx, now }: At, teamId: string, request: KeyRequest): Promise<IssuedKey> {
+export async function issueKey(by: By, teamId: string, request: KeyRequest): Promise<IssuedKey> {
+  const { tx, now } = by
   const problem = nameProblem(request.name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const scopes = checkScopes(request.scopes)
@@ -77,6 +79,8 @@ export async function issueKey({ tx, now }: At, teamId: string, request: KeyRequ
     expires_at,
   }
   await insertKey(tx, teamId, stored, now)
+  const detail = `${stored.prefix}: ${scopes.join(', ')}`
+  await record(by, { team_id: teamId, action: 'key.create', subject: name, detail })
   return { id, key, name, scopes, domain, expires_at: expires_at?.toISOString() ?? null }
 }
 

@@ -1,12 +1,23 @@
 /**
- * Ends session tokens before their time: one, a person's, or all of a team.
+ * Ends API keys, and session tokens before their time: one, a person's, or all of a team.
  * Promises: they are refused from the next request on, in every process, since nothing caches a credential.
  */
+import { type By, record } from '../audit/record.ts'
 import { Refusal } from '../errors.ts'
 import type { At } from '../postgres/pool.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { parseAddress } from '../text/address.ts'
-import { revokeSessions, type SessionRow } from './credentials.sql.ts'
+import { type KeyRow, revokeKey, revokeSessions, type SessionRow } from './credentials.sql.ts'
+
+/** Ends an API key at once. @throws Refusal not_found. */
+export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow> {
+  await teamOrRefusal(by.tx, teamId)
+  const key = await revokeKey(by.tx, teamId, id, by.now)
+  if (!key) throw new Refusal('not_found', `there is no key ${id} in this team`)
+  const { prefix: subject, name: detail } = key
+  await record(by, { team_id: teamId, action: 'key.revoke', subject, detail })
+  return key
+}
 
 /** Exactly one of them says which sessions are meant. */
 export type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: boolean | undefined }

@@ -1,9 +1,11 @@
 /**
  * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in lots of a
  * transaction each.
- * Promises: no lot holds locks for long. What is changed lies between the newest and the oldest that were counted, so
+ * Promises: each lot has its line in the audit trail.
+ * No lot holds locks for long. What is changed lies between the newest and the oldest that were counted, so
  * emails that arrived since are left alone. Counting ends at `most` emails or when the time is up, and says so.
  */
+import { type Actor, record } from '../audit/record.ts'
 import { EMAIL } from '../channels/channels.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
@@ -17,7 +19,13 @@ import { stretches } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 /** Which emails to change: those that match and lie between these, the newest `most`. */
-type Wanted = { filter: Filter; between: Between; most: number }
+type Wanted = {
+  filter: Filter
+  between: Between
+  most: number /** The filter in the audit trail. */
+  words: string
+}
+type Acting = { database: Database; now: Date; actor: Actor }
 
 const LOT = 500
 
@@ -61,9 +69,9 @@ export async function countEmails(
 
 /** Does something with those that were counted, lot by lot, up to `most`. @returns what the lots add up to. */
 async function inLots(
-  { database, now }: { database: Database; now: Date },
+  { database, now, actor }: Acting,
   teamId: string,
-  { filter, between, most }: Wanted,
+  { filter, between, most, action, words }: Wanted & { action: string },
   work: (at: At, ids: readonly string[]) => Promise<number>,
 ): Promise<number> {
   const criteria = { ...criteriaOf(filter), between }
@@ -72,7 +80,12 @@ async function inLots(
   for (let before: string | undefined; seen < most; ) {
     const ids = await idsMatching(database, teamId, criteria, { before, limit: Math.min(LOT, most - seen) })
     if (ids.length === 0) break
-    done += await database.transaction((tx) => work({ tx, now }, ids))
+    done += await database.transaction(async (tx) => {
+      const changed = await work({ tx, now }, ids)
+      const deed = { team_id: teamId, action, subject: `${changed} emails`, detail: words }
+      if (changed > 0) await record({ tx, now, actor }, deed)
+      return changed
+    })
     seen += ids.length
     before = ids.at(-1)
   }
@@ -81,11 +94,11 @@ async function inLots(
 
 /** Requeues those that no provider has taken; with `force` those too that were refused. @returns how many. */
 export const requeueMatching = async (
-  deps: { database: Database; queue: Pick<Producer, 'reenqueue'>; now: Date },
+  deps: Acting & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
   { force, ...wanted }: Wanted & { force: boolean },
 ): Promise<number> =>
-  inLots(deps, teamId, wanted, async (at, ids) => {
+  inLots(deps, teamId, { ...wanted, action: 'email.requeue' }, async (at, ids) => {
     const refs = ids.map((id) => ({ team_id: teamId, id }))
     return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs, force)).length
   })
@@ -98,8 +111,5 @@ export const undeliveredEmails = async (
 ): Promise<readonly string[]> => idsToRequeue(tx, teamId, criteriaOf(filter), force)
 
 /** Deletes them with their events; those of this period free their places in the allowance. @returns how many. */
-export const deleteMatching = async (
-  deps: { database: Database; now: Date },
-  teamId: string,
-  wanted: Wanted,
-): Promise<number> => inLots(deps, teamId, wanted, (at, ids) => removeEmails(at, teamId, ids))
+export const deleteMatching = async (deps: Acting, teamId: string, wanted: Wanted): Promise<number> =>
+  inLots(deps, teamId, { ...wanted, action: 'email.delete' }, (at, ids) => removeEmails(at, teamId, ids))

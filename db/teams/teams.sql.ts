@@ -161,6 +161,11 @@ export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
+/** Gives a team another name. */
+export async function setTeamName(tx: Tx, id: string, name: string): Promise<void> {
+  await tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
+}
+
 /** Suspends a team from `at` on, or from when it was before. */
 export async function setSuspended(tx: Tx, id: string, at: Date): Promise<void> {
   await tx.query(sql.unsafe`

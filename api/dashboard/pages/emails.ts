@@ -1,5 +1,4 @@
 /** A team's emails: the list with its filter, as CSV, and what is done with all that match. */
-import { record } from '../../../db/audit/record.ts'
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
 import type { EmailFilter } from '../../../db/emails/find.ts'
 import {
@@ -318,21 +317,12 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
   path: `/teams/:team/emails/all/${verb}`,
   access: verb === 'delete' ? 'owner' : 'editor',
   async handle({ team, form, person, now }, deps) {
-    const { database } = deps
     const force = form.get('force') === FORCE
-    const wanted = { filter: filterOf(form), between: betweenOf(form), most: MOST, force }
-    const work = verb === 'requeue' ? requeueMatching : deleteMatching
-    const done = await work({ ...deps, now }, team.id, wanted)
     const search = decodeURIComponent(chosen(form).toString())
-    await record(
-      { tx: database, now, actor: person.email },
-      {
-        team_id: team.id,
-        action: `email.${verb}`,
-        subject: `${done} emails`,
-        detail: wanted.force ? `${search} with the refused ones`.trim() : search,
-      },
-    )
+    const words = force ? `${search} with the refused ones`.trim() : search
+    const wanted = { filter: filterOf(form), between: betweenOf(form), most: MOST, force, words }
+    const work = verb === 'requeue' ? requeueMatching : deleteMatching
+    const done = await work({ ...deps, now, actor: person.email }, team.id, wanted)
     if (verb === 'requeue') deps.wake('deliver-email')
     const said = `${plural(done, 'email')} ${verb === 'requeue' ? 'requeued' : 'deleted'}.`
     return redirect(`${teamPath(team, 'emails')}?${chosen(form)}`, said)

@@ -1,9 +1,9 @@
 /** API keys: what each may do and when it was used last; made, shown once, revoked. */
-import { type KeyRow, keysOfTeam, revokeKey, SCOPES } from '../../../db/credentials/credentials.sql.ts'
+import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/credentials/issue.ts'
+import { endKey } from '../../../db/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
-import { act, inTeam } from '../act.ts'
+import { inPerson } from '../act.ts'
 import { type Cell, status, text, time } from '../cell.ts'
 import { dayOf } from '../list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
@@ -122,8 +122,7 @@ const create: TeamPage = {
       // The last day counts whole.
       expires_at: dayOf(form, 'expires', 1) ?? null,
     }
-    const deed = inTeam(request, 'key.create', name, wanted.scopes.join(', '))
-    const { key } = await act(request, deps, deed, (at) => issueKey(at, team.id, wanted))
+    const { key } = await inPerson(request, deps, (by) => issueKey(by, team.id, wanted))
     const words = `The key ${name}. Copy it now: it is not shown again.`
     return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
   },
@@ -134,13 +133,8 @@ const revoke: TeamPage = {
   path: '/teams/:team/keys/:id/revoke',
   access: 'owner',
   async handle(request, deps) {
-    const { team, params, now } = request
-    const id = params.id ?? ''
-    const row = await act(request, deps, inTeam(request, 'key.revoke', id), async ({ tx }) => {
-      const revoked = await revokeKey(tx, team.id, id, now)
-      if (!revoked) throw new Refusal('not_found', 'there is no such key')
-      return revoked
-    })
+    const { team, params } = request
+    const row = await inPerson(request, deps, (by) => endKey(by, team.id, params.id ?? ''))
     return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
   },
 }

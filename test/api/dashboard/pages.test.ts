@@ -288,6 +288,7 @@ t.test('a key is shown once, works, and is revoked', async (t) => {
   await until('its use is noted', async () => /within the last hour/.test((await owner.get(at('keys'))).html))
   const revoke = /teams\/[^"]+\/revoke/.exec((await owner.get(at('keys'))).html)?.[0] ?? ''
   shows(t, await after(owner, await owner.post(`/${revoke}`)), 'The key shop is revoked.')
+  t.match(await lastDeed(), { action: 'key.revoke', subject: key.slice(0, 10), detail: 'shop' })
   t.equal((await call('GET', '/v1/contacts', { key })).status, 401)
   t.equal((await owner.post(at('keys'), { name: 'none' })).status, 400)
 })

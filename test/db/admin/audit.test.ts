@@ -54,6 +54,7 @@ type Change = { args: readonly string[]; input?: string; action?: string; subjec
 async function* changes(): AsyncGenerator<Change> {
   yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another' }
   yield { args: ['team', 'plan', team, '--plan', 'pro', '--emails', '7000'], subject: 'pro' }
+  yield { args: ['team', 'rename', team, '--name', 'Renamed'], subject: 'Renamed' }
   yield { args: ['team', 'suspend', team] }
   yield { args: ['team', 'resume', team] }
   yield { args: ['domain', 'add', team, 'fresh.test'], subject: 'fresh.test' }

@@ -11,7 +11,7 @@ const OWN = { process: true }
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 
 const VERBS: Record<string, string[]> = {
-  team: ['create', 'plan', 'suspend', 'resume', 'show'],
+  team: ['create', 'plan', 'rename', 'suspend', 'resume', 'show'],
   domain: ['add', 'verify', 'rekey', 'remove', 'list'],
   key: ['create', 'revoke', 'list'],
   session: ['create', 'list', 'revoke'],
@@ -104,6 +104,7 @@ t.test('every verb about a team faults on an unknown one', async (t) => {
   const calls = [
     ['team', 'show', NOBODY],
     ['team', 'plan', NOBODY, '--plan', 'pro'],
+    ['team', 'rename', NOBODY, '--name', 'n'],
     ['domain', 'add', NOBODY, 'a.test'],
     ['domain', 'verify', NOBODY, 'a.test'],
     ['domain', 'remove', NOBODY, 'a.test'],

@@ -101,6 +101,15 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
   )
 })
 
+t.test('team rename changes the name alone, and refuses what is none', async (t) => {
+  const { url } = await testDatabase(t)
+  const { json, fault } = adminCli({ DATABASE_URL: url })
+  const made = await json(['team', 'create', '--name', 'Before'])
+  t.match(await json(['team', 'rename', made.id, '--name', 'After']), { id: made.id, name: 'After' })
+  t.match(await json(['team', 'show', made.id]), { id: made.id, name: 'After' })
+  t.match(await fault(['team', 'rename', made.id, '--name', ' ']), /name must not be empty/)
+})
+
 t.test('team suspend tells since when, once; team resume ends it', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
