@@ -254,7 +254,7 @@ async function journeys(browser: Browser): Promise<void> {
     const storageState = await context.storageState()
     for (const [width, colorScheme] of [
       [1_280, 'light'],
-      [390, 'dark'],
+      [320, 'dark'],
     ] as const) {
       const looked = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, storageState })
       t.teardown(() => looked.close())
