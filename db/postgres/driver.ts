@@ -2,7 +2,7 @@
  * What slonik runs on: pg, connected by `connect.ts`.
  * Promises: int8 and numeric are numbers, timestamps RFC 3339 strings in UTC; the limits hold for every statement, or
  * behind a pooler for every transaction; a connection that died silently is given up. Behind a pooler it relies on
- * nothing that lasts for a session: no startup parameters, no prepared statements.
+ * nothing that lasts for a session (no startup parameters, no prepared statements) but the settings that poolers keep.
  */
 import pg from 'pg'
 import {
