@@ -10,6 +10,7 @@ import { Refusal } from '../../db/errors.ts'
 import { type Role, reaches } from '../../db/people/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../db/people/sign-in.ts'
 import { teamById } from '../../db/teams/teams.sql.ts'
+import { textOfFile } from '../../db/text/decode.ts'
 import type { Body } from '../bodies.ts'
 import type { Deps } from '../route.ts'
 import { type Assets, readAssets } from './assets.ts'
@@ -120,7 +121,7 @@ async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
     })
   const form = new URLSearchParams()
   for (const [name, value] of parts) {
-    form.append(name, typeof value === 'string' ? value : await value.text())
+    form.append(name, typeof value === 'string' ? value : textOfFile(await value.bytes()))
     if (typeof value !== 'string') form.append(`${name}_name`, value.name)
   }
   return form

@@ -1,16 +1,23 @@
 /** Rows of contact_imports, and the bulk upserts that each is carried out by. */
 import { sql } from 'slonik'
-import { type InferType, mixed, number, object, string } from 'yup'
+import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import type { UpsertResult } from './upserts.sql.ts'
 
-export type NewImport = { id: string; file_name: string; source: string; records: number; created_by: string }
+export type NewImport = {
+  id: string
+  file_name: string
+  source: string
+  records: number
+  lines: number[]
+  created_by: string
+}
 
 /** Stores an import. */
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into contact_imports (team_id, id, file_name, source, records, created_by, created_at)
-    values (${teamId}, ${row.id}, ${row.file_name}, ${row.source}, ${row.records}, ${row.created_by},
+    insert into contact_imports (team_id, id, file_name, source, records, lines, created_by, created_at)
+    values (${teamId}, ${row.id}, ${row.file_name}, ${row.source}, ${row.records}, ${sql.array(row.lines, 'int4')}, ${row.created_by},
       ${sql.timestamp(now)})`)
 }
 
@@ -72,6 +79,15 @@ export async function importSource(tx: Tx, teamId: string, id: string): Promise<
   const { source } = await tx.one(sql.type(sourceRow)`
     select source from contact_imports where team_id = ${teamId} and id = ${id}`)
   return source
+}
+
+const linesRow = object({ lines: array(number().defined()).defined().nullable() })
+
+/** The line in the file that each record begins in. */
+export async function importLines(tx: Tx, teamId: string, id: string): Promise<readonly number[]> {
+  const { lines } = await tx.one(sql.type(linesRow)`
+    select lines from contact_imports where team_id = ${teamId} and id = ${id}`)
+  return lines ?? []
 }
 
 const resultRow = object({ first_record: number().defined(), result: mixed<UpsertResult>().defined() })

@@ -22,7 +22,7 @@ export type Visitor = {
     headers?: Record<string, string>,
   ): Promise<Seen>
   /** Sends a form with a file in its field `file`. */
-  upload(path: string, name: string, text: string): Promise<Seen>
+  upload(path: string, name: string, text: string | Uint8Array<ArrayBuffer>): Promise<Seen>
   cookies: Map<string, string>
 }
 

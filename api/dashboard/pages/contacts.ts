@@ -1,5 +1,6 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
 import { CONTACT_STATUSES } from '../../../db/contacts/contacts.sql.ts'
+import { EXPORT_COLUMNS } from '../../../db/contacts/csv.ts'
 import { createContact } from '../../../db/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/contacts/search.ts'
@@ -149,7 +150,6 @@ const create: TeamPage = {
   },
 }
 
-const HEADER = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties']
 /** How many contacts are read at a time. */
 const LOT = 500
 
@@ -174,7 +174,7 @@ const csv: TeamPage = {
   path: '/teams/:team/contacts.csv',
   access: 'viewer',
   async handle(request, deps) {
-    const file = await csvFile('contacts', HEADER, csvRows(request, deps))
+    const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
     await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
     return file
   },

@@ -1,6 +1,6 @@
 /** Contacts from a CSV file: the form, how far an import has come, and what it refused as a file. */
 import { record } from '../../../db/audit/record.ts'
-import { refusedRecords, showImport, startImport } from '../../../db/contacts/import.ts'
+import { readFile, refusedRecords, showImport, startImport } from '../../../db/contacts/import.ts'
 import { importsOfTeam } from '../../../db/contacts/imports.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { noteLook } from '../act.ts'
@@ -24,7 +24,7 @@ const form: TeamPage = {
       sections: [
         {
           kind: 'form',
-          note: 'The first line names the columns. One is “email”; each other is a property. Contacts that exist keep their status, and get the properties of the file in place of their own.',
+          note: 'The first line names the columns. One is “email”; each other is a property. Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252. Contacts that exist keep their status, and get the properties of the file in place of their own. Our own export can be imported again, and so can refused records once they are corrected.',
           action: teamPath(team, 'contacts', 'import'),
           method: 'post',
           multipart: true,
@@ -65,8 +65,9 @@ const start: TeamPage = {
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
     const name = sent.get('file_name') || 'contacts.csv'
+    const file = await readFile({ name, source })
     const id = await database.transaction(async (tx) => {
-      const started = await startImport({ tx, now, queue }, team.id, { name, source, actor: person.email })
+      const started = await startImport({ tx, now, queue }, team.id, file, person.email)
       await record(
         { tx, now, actor: person.email },
         { team_id: team.id, action: 'contact.import', subject: name },
@@ -131,9 +132,9 @@ const progress: TeamPage = {
         id: 'refused',
         live: !finished,
         title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
-        columns: [{ label: 'Record', number: true }, { label: 'Why' }],
-        rows: refused.slice(0, SHOWN).map(({ record: at, message }) => ({
-          cells: [number(at + 1), text(message)],
+        columns: [{ label: 'Line', number: true }, { label: 'Why' }],
+        rows: refused.slice(0, SHOWN).map(({ line, message }) => ({
+          cells: [number(line), text(message)],
         })),
         empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
       },

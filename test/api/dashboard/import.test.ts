@@ -1,5 +1,5 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/contacts/contacts.sql.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -55,4 +55,72 @@ t.test('a file that cannot be imported at all is refused on the page, and nothin
     shows(t, answer, words)
   }
   t.notMatch((await editor.get(path)).html, /bad\.csv/)
+})
+
+/** Imports a file and waits until it is done. @returns the page's path and html. */
+async function imported(t: Test, file: string | Uint8Array<ArrayBuffer>) {
+  const { stop } = await startWorker(t, service)
+  const sent = await editor.upload(path, 'file.csv', file)
+  if (sent.status !== 303) throw new Error(`not taken: ${sent.html}`)
+  const progress = sent.location ?? ''
+  await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
+  await stop()
+  return { progress, html: (await editor.get(progress)).html }
+}
+
+const propertiesOf = async (email: string) => (await contactByIdentity(database, team.id, email))?.properties
+
+t.test('UTF-8, UTF-16 and Windows-1252, by commas, semicolons and tabs, are read as they are', async (t) => {
+  const bytes = (text: string, encoding: BufferEncoding) => new Uint8Array(Buffer.from(text, encoding))
+  const swapped = (text: string) => new Uint8Array(Buffer.from(text, 'utf16le').swap16())
+  const text = (at: number, by = ',') =>
+    `email${by}name${by}city\nenc${at}@example.com${by}José${by}"Köln; a, b"\n`
+  const files = [
+    bytes(text(0), 'utf8'),
+    bytes(`\ufeff${text(1, ';')}`, 'utf8'),
+    bytes(`\ufeff${text(2, '\t')}`, 'utf16le'),
+    swapped(`\ufeff${text(3)}`),
+    bytes(text(4, ';'), 'utf16le'),
+    bytes(text(5, '\t'), 'latin1'),
+  ]
+  for (const [at, file] of files.entries()) {
+    await imported(t, file)
+    t.strictSame(await propertiesOf(`enc${at}@example.com`), { name: 'José', city: 'Köln; a, b' }, String(at))
+  }
+})
+
+t.test('what was refused is imported again without damage, with the lines of the file', async (t) => {
+  const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
+  const { progress } = await imported(t, source)
+  shows(t, await editor.get(progress), /Line Why 5 email must be an email address/)
+  const { html: refused } = await editor.get(`${progress}/refused.csv`)
+  await imported(t, refused.replace('bad.', 'bad@'))
+  t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
+})
+
+t.test('our own export is imported again as it was; a status that would be lost is refused', async (t) => {
+  const { call } = service
+  const properties = { name: ' Ana ', phone: '+15551234567', "it's": "'=1" }
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: 'Own@example.com', properties } })
+  await call('POST', '/v1/contacts/Own@example.com/unsubscribe', { key: team.key })
+  const { html: file } = await editor.get(`/teams/${team.id}/contacts.csv?email=own%40`)
+  await imported(t, file)
+  t.match(await contactByIdentity(database, team.id, 'own@example.com'), {
+    properties,
+    status: 'unsubscribed',
+  })
+  await call('DELETE', '/v1/contacts/Own@example.com', { key: team.key })
+  const { html } = await imported(t, file)
+  t.match(html, /status cannot be changed here: the contact is subscribed/)
+  t.equal(await contactByIdentity(database, team.id, 'own@example.com'), null)
+})
+
+t.test('cells beyond the named columns are refused, naming the line', async (t) => {
+  const wide = await editor.upload(
+    path,
+    'wide.csv',
+    'email,city\na@example.com,Graz,\nb@example.com,Graz,8010\n',
+  )
+  t.equal(wide.status, 400)
+  shows(t, wide, /Line 3 has 3 cells, but the first line names 2 columns/)
 })

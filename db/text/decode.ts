@@ -1,0 +1,31 @@
+/**
+ * Text out of a file of which nobody says how it is encoded: UTF-8 and UTF-16 with their marks or without, and what is
+ * neither as Windows-1252, as spreadsheets save it. Pure.
+ */
+
+const decoded = (encoding: string, bytes: Uint8Array): string => new TextDecoder(encoding).decode(bytes)
+
+/** How much of a file is looked at for the zeros that every second byte of UTF-16 is in most texts. */
+const LOOK = 4_096
+
+function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
+  const zeros = [0, 0] as [number, number]
+  const start = bytes.subarray(0, LOOK)
+  for (const [at, byte] of start.entries()) if (byte === 0) zeros[at % 2 === 0 ? 0 : 1] += 1
+  const many = start.length / 4
+  if (zeros[1] > many && zeros[0] === 0) return 'utf-16le'
+  return zeros[0] > many && zeros[1] === 0 ? 'utf-16be' : null
+}
+
+/** The text of a file, without the mark before it. */
+export function textOfFile(bytes: Uint8Array): string {
+  const utf16 = utf16Of(bytes)
+  if (utf16) return decoded(utf16, bytes)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return decoded('windows-1252', bytes)
+  }
+}
