@@ -14,7 +14,7 @@ export type Outgoing<A> = {
   ref: DeliveryRef
   /** The X-Request-Id of the call that sent it, if any. */
   http_request_id: string | null
-  /** When it was accepted, or requeued last. */
+  /** From when its tries count: it was accepted, or requeued by a person. */
   since: string
   tried: Tried
   /** When it was held back last because its sender may be at fault. */

@@ -72,7 +72,11 @@ export const verbs: Verbs = (contact, admin) => {
           ({ tx }) => teamOrRefusal(tx, team),
           () => ({ team_id: team, action: 'contact.erase', subject }),
         )
-        return erasePerson({ database: await admin.database(), secrets, now: admin.now }, team, identity)
+        return erasePerson(
+          { database: await admin.database(), secrets, now: await admin.now() },
+          team,
+          identity,
+        )
       }),
     )
 }

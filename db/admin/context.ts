@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Actor, Deed } from '../audit/record.ts'
 import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
-import type { At, Database } from '../postgres/pool.ts'
+import type { At, Database, Tx } from '../postgres/pool.ts'
 import { readToolSettings, type ToolSettings } from '../process/config.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/boss.ts'
@@ -19,7 +19,8 @@ const DATA = join(import.meta.dirname, '..', '..', '.data')
 export const ACTOR: Actor = 'cli'
 
 export type Admin = {
-  now: Date
+  /** The database's time: this machine's clock counts for nothing. */
+  now(): Promise<Date>
   /** A DNS server to ask in place of the system's. */
   dnsServer: string | undefined
   /** The address that recipients reach the service at. */
@@ -75,7 +76,6 @@ function once<T>(make: () => Promise<T>) {
 /** Reads the settings, opens nothing yet. @throws SettingsFault */
 export function createAdmin(): Admin {
   const settings = readToolSettings()
-  const now = new Date()
   let known = settings.DATABASE_URL
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
   const database = once(async () => {
@@ -103,10 +103,11 @@ export function createAdmin(): Admin {
     const { openSecrets } = await import('../process/canary.ts')
     return openSecrets(await database.get(), keys)
   })
+  const timeIn = async (tx: Tx) => (await import('../postgres/time.sql.ts')).serviceTime(tx)
   const transaction: Admin['transaction'] = async (work) =>
-    (await database.get()).transaction((tx) => work({ tx, now, actor: ACTOR }))
+    (await database.get()).transaction(async (tx) => work({ tx, now: await timeIn(tx), actor: ACTOR }))
   return {
-    now,
+    now: async () => timeIn(await database.get()),
     dnsServer: settings.DNS_SERVER,
     publicUrl: settings.PUBLIC_URL,
     database: database.get,

@@ -40,7 +40,7 @@ export const verbs: Verbs = (domain, admin) => {
     .action(
       answer(async (team: string, name: string) => {
         const lookupTxt = await createTxtLookup(admin.dnsServer)
-        const deps = { database: await admin.database(), lookupTxt, now: admin.now, actor: ACTOR }
+        const deps = { database: await admin.database(), lookupTxt, now: await admin.now(), actor: ACTOR }
         return verifyDomain(deps, team, name)
       }, isVerified),
     )

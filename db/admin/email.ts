@@ -55,7 +55,7 @@ const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
   versions: createVersions(),
   secrets: await admin.secrets(),
-  now: admin.now,
+  now: await admin.now(),
   publicUrl: admin.publicUrl,
 })
 

@@ -11,7 +11,7 @@ import { answer, type Verbs } from './noun.ts'
 const REASONS = 100
 
 async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string }) {
-  const deps = { database: await admin.database(), queue: await admin.queue(), now: admin.now }
+  const deps = { database: await admin.database(), queue: await admin.queue() }
   const redriven = await redriveQueue(deps, job, reason)
   // It takes many transactions: this is told afterwards, with how many moved.
   const deed = { team_id: null, action: 'queue.redrive', subject: job, detail: `${redriven} jobs` }

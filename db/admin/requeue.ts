@@ -69,7 +69,7 @@ async function requeue(
       dryRun,
     })
     if (id !== undefined && found.length === 0) throw await requeueRefusal(tx, channel, { team_id: team, id })
-    return { found, paused: await pausesOf(tx, channel) }
+    return { found, now, paused: await pausesOf(tx, channel) }
   }
   const detail = [
     ...(status === undefined ? [] : [`status: ${status}`]),
@@ -79,10 +79,10 @@ async function requeue(
     ),
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
-  const { found, paused } = await admin.change(work, ({ found: { length } }) =>
+  const { found, now, paused } = await admin.change(work, ({ found: { length } }) =>
     dryRun || length === 0 ? null : { team_id: team, action, subject: id ?? `${length} messages`, detail },
   )
-  const told = { requeued_at: dryRun ? null : admin.now.toISOString(), dry_run: dryRun, paused }
+  const told = { requeued_at: dryRun ? null : now.toISOString(), dry_run: dryRun, paused }
   if (id === undefined) return { requeued: found.length, ...told, ids: found }
   return { id, status: 'queued', ...told }
 }

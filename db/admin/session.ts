@@ -30,7 +30,7 @@ export const verbs: Verbs = (session, admin) => {
       answer(async (team: string) => {
         const database = await admin.database()
         await teamOrRefusal(database, team)
-        return sessionsOfTeam(database, team, admin.now)
+        return sessionsOfTeam(database, team, await admin.now())
       }),
     )
 

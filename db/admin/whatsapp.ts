@@ -30,7 +30,7 @@ export const verbs: Verbs = (whatsapp, admin) => {
     .argument('<id>', 'id of the message', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const at = { tx: await admin.database(), now: admin.now }
+        const at = { tx: await admin.database(), now: await admin.now() }
         return showMessage(at, team, id)
       }),
     )

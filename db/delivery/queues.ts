@@ -7,6 +7,7 @@ import { CHANNELS, type DeliveryJob } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../fleet/fleet.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
+import { serviceTime } from '../postgres/time.sql.ts'
 import type { Producer } from '../queue/boss.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
@@ -42,12 +43,13 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
  * @returns how many.
  */
 export async function redriveQueue<J extends JobName>(
-  { database, queue, now }: { database: Database; queue: Pick<Producer, 'redrive'>; now: Date },
+  { database, queue }: { database: Database; queue: Pick<Producer, 'redrive'> },
   job: J,
   reason: string | null = null,
 ): Promise<number> {
   const channel = CHANNELS.find((each) => each.job === job)
   const moved = async (tx: Tx, payloads: Payload<J>[]) => {
+    const now = await serviceTime(tx)
     if (channel) await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
   }
   return queue.redrive(database, job, { reason, moved })

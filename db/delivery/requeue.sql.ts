@@ -14,12 +14,12 @@ import { firstIdAt } from '../text/ids.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
 
-/** Whether the timeline of a row `m` tells that it was given up since it was accepted or requeued last. */
+/** Whether the timeline of a row `m` tells that it was given up since its tries count. */
 export const gaveUp = ({ events, message }: Channel) => sql.fragment`
   exists (
     select from ${events} v
     where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'
-      and v.occurred_at >= coalesce(m.requeued_at, m.created_at))`
+      and v.occurred_at >= coalesce(m.tries_from, m.created_at))`
 
 /**
  * Rows accepted before `before` whose delivery is unfinished and that have neither a job nor been given up, oldest
@@ -46,7 +46,7 @@ const givenUpRow = refRow.shape({ since: string().defined(), reason: string().de
 /** Rows whose delivery job is a dead letter that their timeline does not tell of yet, oldest first. */
 export async function givenUpMessages(tx: Tx, channel: Channel, limit: number) {
   return tx.any(sql.type(givenUpRow)`
-    select m.team_id, m.id, coalesce(m.requeued_at, m.created_at) as since, d.source_output ->> 'reason' as reason
+    select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.source_output ->> 'reason' as reason
     from pgboss.job d join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
     where d.name = ${deadLetterOf(channel.job)} and d.state < 'active' and not ${gaveUp(channel)}
     order by d.created_on limit ${limit}`)
@@ -83,13 +83,18 @@ export async function requeueableMessages(
     order by id`)
 }
 
+/** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
+export type How = { by: 'person' | 'sweep'; force?: boolean }
+
 /** Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these. */
 export async function markRequeued(
   tx: Tx,
   channel: Channel,
   refs: readonly DeliveryRef[],
-  { now, force }: { now: Date; force: boolean },
+  { now, by, force = false }: How & { now: Date },
 ): Promise<readonly DeliveryRef[]> {
+  const time = sql.timestamp(now)
+  const triesFrom = by === 'person' ? time : sql.fragment`m.tries_from`
   return tx.any(sql.type(refRow)`
     with held as materialized (
       select team_id, id from ${channel.rows}
@@ -97,7 +102,7 @@ export async function markRequeued(
       order by team_id, id for no key update
     )
     update ${channel.rows} m set
-      requeued_at = ${sql.timestamp(now)}, status = case when m.unfinished then m.status else 'queued' end
+      requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
     from held where m.team_id = held.team_id and m.id = held.id
     returning m.team_id, m.id`)
 }

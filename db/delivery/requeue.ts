@@ -1,8 +1,8 @@
 /**
  * Gives undelivered messages a new job, and records in timelines which ones were given up. The operator, redriving and
  * the sweep all use it. Promises: a message that was handed over is left alone. A row never has two jobs (the job's id
- * is the row's). Rows, jobs and timelines change together. Giving up is recorded once for each time that a message was
- * accepted or requeued, whoever notices first. Design §7 (Sweep); decisions: requeue.
+ * is the row's). Rows, jobs and timelines change together. A person's requeue resets tries and hours, the sweep's keeps
+ * them. Giving up is recorded once for each time that they begin, by the first to notice. `now` is the database's time.
  */
 
 import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
@@ -15,6 +15,7 @@ import { pausedSenders } from '../senders/senders.sql.ts'
 import {
   deliveryState,
   givenUpMessages,
+  type How,
   insertNotes,
   markRequeued,
   type Note,
@@ -39,7 +40,7 @@ const PAYLOADS: {
   },
 }
 
-/** The note that a message was given up. `since`: when it was accepted, or requeued last. */
+/** The note that a message was given up. `since`: from when its tries count. */
 export const gaveUpNote = (
   { since, ...ref }: DeliveryRef & { since: string },
   detail: string,
@@ -59,10 +60,10 @@ async function noteRequeued(
   { tx, now }: At,
   channel: Channel,
   refs: readonly DeliveryRef[],
-  force = false,
+  how: How,
 ): Promise<readonly DeliveryRef[]> {
   if (refs.length === 0) return []
-  const requeued = await markRequeued(tx, channel, refs, { now, force })
+  const requeued = await markRequeued(tx, channel, refs, { ...how, now })
   const note = {
     event_key: `requeued:${now.toISOString()}`,
     kind: 'requeued' as const,
@@ -85,7 +86,7 @@ export async function noteRedriven<J extends DeliveryJob>(
   channel: Channel<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
-  await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref))
+  await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref), { by: 'person' })
 }
 
 /** Requeues those of the messages that were not handed over. @returns these. */
@@ -93,9 +94,9 @@ export async function requeueMessages<J extends DeliveryJob>(
   { tx, queue, now }: Requeueing,
   channel: Channel<J>,
   refs: readonly DeliveryRef[],
-  force = false,
+  how: How,
 ): Promise<readonly DeliveryRef[]> {
-  const requeued = await noteRequeued({ tx, now }, channel, refs, force)
+  const requeued = await noteRequeued({ tx, now }, channel, refs, how)
   await queue.reenqueue(tx, channel.job, requeued.map(PAYLOADS[channel.job].of))
   return requeued
 }
@@ -108,7 +109,9 @@ export async function requeuePicked(
   { dryRun, ...picked }: Picked & { dryRun: boolean },
 ): Promise<string[]> {
   const found = await requeueableMessages(at.tx, channel, teamId, picked)
-  const refs = dryRun ? found : await requeueMessages(at, channel, found, picked.force)
+  const refs = dryRun
+    ? found
+    : await requeueMessages(at, channel, found, { by: 'person', force: picked.force })
   return refs.map(({ id }) => id)
 }
 
@@ -119,7 +122,7 @@ export async function requeueOne<J extends DeliveryJob>(
   ref: DeliveryRef,
   force = false,
 ): Promise<void> {
-  const requeued = await requeueMessages(at, channel, [ref], force)
+  const requeued = await requeueMessages(at, channel, [ref], { by: 'person', force })
   if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
 }
 

@@ -32,7 +32,7 @@ export async function longWaits(
     select count(*) as waiting, count(*) filter (where ${gaveUp(channel)}) as given_up,
       mode() within group (order by refusal.detail) as reason
     from (
-      select team_id, id, created_at, requeued_at from ${rows}
+      select team_id, id, created_at, tries_from from ${rows}
       where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} and ${customers}
       order by id limit ${most}) m
     left join lateral (

@@ -182,7 +182,9 @@ export const refTuples = (refs: readonly EmailRef[]) =>
   )
 
 const outgoingRow = emailRow.shape({
-  /** Since it was accepted or requeued: its tries that were put off, and those without an answer. */
+  /** From when its tries count: it was accepted, or requeued by a person. */
+  since: string().defined(),
+  /** Since then: its tries that were put off, and those without an answer. */
   deferrals: number().defined(),
   unknowns: number().defined(),
   /** When the first of them was; null when it was never tried. */
@@ -198,7 +200,7 @@ export type OutgoingRow = InferType<typeof outgoingRow>
  */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
-    select ${emailColumns}, past.*
+    select ${emailColumns}, coalesce(tries_from, created_at) as since, past.*
     from ${refTuples(refs)} as ref (ref_team, ref_id)
     cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) emails
     cross join lateral (
@@ -208,7 +210,7 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
         max(v.occurred_at) filter (where v.kind = 'held') as held_at
       from email_events v
       where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
-        and v.occurred_at >= coalesce(emails.requeued_at, emails.created_at)) past
+        and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
     where unfinished and not ${isSuspended(sql.fragment`emails.team_id`)}`)
 }
 

@@ -9,6 +9,7 @@ import { type Actor, record } from '../audit/record.ts'
 import { EMAIL } from '../channels/channels.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
+import { serviceTime } from '../postgres/time.sql.ts'
 import type { Producer } from '../queue/boss.ts'
 import type { EmailCriteria } from './find.sql.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
@@ -81,6 +82,7 @@ async function inLots(
     const ids = await idsMatching(database, teamId, criteria, { before, limit: Math.min(LOT, most - seen) })
     if (ids.length === 0) break
     done += await database.transaction(async (tx) => {
+      const now = await serviceTime(tx)
       const changed = await work({ tx, now }, ids)
       const deed = { team_id: teamId, action, subject: `${changed} emails`, detail: words }
       if (changed > 0) await record({ tx, now, actor }, deed)
@@ -100,7 +102,7 @@ export const requeueMatching = async (
 ): Promise<number> =>
   inLots(deps, teamId, { ...wanted, action: 'email.requeue' }, async (at, ids) => {
     const refs = ids.map((id) => ({ team_id: teamId, id }))
-    return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs, force)).length
+    return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs, { by: 'person', force })).length
   })
 
 /** The emails of a team that match and wait to be taken by a provider; with `force` those too that were refused. */

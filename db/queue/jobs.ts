@@ -17,9 +17,9 @@
  * - paused: said of a sender, a recipient or a queue. What waits for it is neither tried nor given up.
  * - lost answer: a try whose outcome is unknown. The message may have arrived.
  * - given up: moved to the dead letters, where it waits for a person.
- * - requeue: begin anew with a message that was not handed over: a fresh job, tries counted from zero.
+ * - requeue: give a message that was not handed over a fresh job. When a person does it, tries count from zero.
  * - redrive: move all dead letters of a queue back, so that they are tried again.
- * - sweep: the scheduled job that gives rows a new job when the queue has lost theirs.
+ * - sweep: the scheduled job that requeues rows when the queue has lost their jobs. Their tries go on counting.
  * - parked: said of a report that cannot be read or matched. It waits for a person.
  */
 import { type InferType, object, string } from 'yup'

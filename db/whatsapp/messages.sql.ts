@@ -160,9 +160,9 @@ const outgoingRow = object({
   team_id: string().defined(),
   message_id: string().defined(),
   recipient: string().defined(),
-  created_at: string().defined(),
-  requeued_at: string().defined().nullable(),
-  /** Since it was accepted or requeued: its tries that were put off, those without an answer, and the first of them. */
+  /** From when its tries count: it was accepted, or requeued by a person. */
+  since: string().defined(),
+  /** Since then: its tries that were put off, those without an answer, and the first of them. */
   deferrals: number().defined(),
   unknowns: number().defined(),
   tried_since: string().defined().nullable(),
@@ -186,7 +186,7 @@ export async function messagesToDeliver(
   refs: readonly MessageRef[],
 ): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
-    select m.team_id, m.id as message_id, m.recipient, m.created_at, m.requeued_at, r.http_request_id, r.parameters,
+    select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since, r.http_request_id, r.parameters,
       r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
     from ${refTuples(refs)} as ref (team_id, id)
       cross join lateral (
@@ -200,6 +200,6 @@ export async function messagesToDeliver(
           count(*) filter (where kind = 'unknown') as unknowns, min(occurred_at) as tried_since
         from whatsapp_events
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
-          and occurred_at >= coalesce(m.requeued_at, m.created_at)) past
+          and occurred_at >= coalesce(m.tries_from, m.created_at)) past
     where not ${isSuspended(sql.fragment`m.team_id`)}`)
 }

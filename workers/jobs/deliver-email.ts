@@ -76,7 +76,7 @@ function outgoingOf(
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
-    since: row.requeued_at ?? row.created_at,
+    since: row.since,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: held_at === null ? null : new Date(held_at),
     cost: recipientsOf(row).length,

@@ -70,7 +70,7 @@ function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number):
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
-    since: row.requeued_at ?? row.created_at,
+    since: row.since,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: null,
     cost: 1,

@@ -1,12 +1,13 @@
 /**
  * The sweep: rows and reports that the queue has lost get a new job, and timelines say what it has given up.
- * Promises: the queue may lose a job, but no row and no report is lost (design §7). What was given up waits for a
- * person, however long. A fault in one sweep stops no other.
+ * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
+ * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
 import { CHANNELS, type Channel, type DeliveryJob } from '../../db/channels/channels.sql.ts'
 import { lostMessages } from '../../db/delivery/requeue.sql.ts'
 import { noteGivenUp, requeueMessages } from '../../db/delivery/requeue.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/boss.ts'
 import { lostReports } from '../../db/reports/reports.sql.ts'
 import { forgetRecipientPauses } from '../../db/senders/senders.sql.ts'
@@ -29,7 +30,7 @@ async function requeueLost<J extends DeliveryJob>(
   channel: Channel<J>,
 ): Promise<number> {
   const lost = await lostMessages(tx, channel, longAgo(now), LOT)
-  return (await requeueMessages({ tx, queue, now }, channel, lost)).length
+  return (await requeueMessages({ tx, queue, now }, channel, lost, { by: 'sweep' })).length
 }
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
@@ -65,9 +66,8 @@ export async function requeueStale({
   database,
   queue,
   log,
-  clock,
-}: Pick<WorkerDeps, 'database' | 'queue' | 'log' | 'clock'>): Promise<void> {
-  const now = clock()
+}: Pick<WorkerDeps, 'database' | 'queue' | 'log'>): Promise<void> {
+  const now = await serviceTime(database)
   for (const [words, sweep] of SWEEPS) {
     try {
       const found = await database.transaction((tx) => sweep({ tx, queue, now }))

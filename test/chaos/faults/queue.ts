@@ -83,7 +83,6 @@ export const queueFaults: readonly Fault[] = [
         database: world.database,
         queue: queue as unknown as WorkerDeps['queue'],
         log: pino({ level: 'silent' }),
-        clock: () => new Date(),
       }
       await requeueStale(deps)
       await queue.stop()

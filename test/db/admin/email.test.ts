@@ -7,6 +7,7 @@ import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { adminCli } from '../../support/admin.ts'
+import { runClock } from '../../support/clock.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { loseVersions } from '../../support/rows.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -63,9 +64,10 @@ async function start(t: Test) {
 t.test(
   'email show prints the contract’s fields in their order, the events, and what a queued email waits for',
   async (t) => {
-    const { cli, id, email, event } = await start(t)
+    const { cli, id, email, event, database } = await start(t)
     const headers = { 'X-B': '1', 'X-A': '2' }
     const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
+    await runClock(database)
     const fresh = await cli.json(['email', 'show', id, row.id])
     t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'http_request_id', 'events', 'waiting'])
     t.match(fresh, {

@@ -4,10 +4,10 @@ import t from 'tap'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
 import { messageById } from '../../../db/whatsapp/messages.sql.ts'
-import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
+import { runClock, stopClock } from '../../support/clock.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { ageByADay } from '../../support/rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -31,8 +31,11 @@ t.test(
     const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
     t.teardown(() => queue.stop(1_000))
     const { database, log } = service.deps
-    const sweep = async (now: Date): Promise<void> =>
-      await requeueStale({ database, queue, log, clock: () => now } as unknown as WorkerDeps)
+    const sweep = async (now: Date): Promise<void> => {
+      await stopClock(database, now)
+      await requeueStale({ database, queue, log })
+      await runClock(database)
+    }
     const [lost = '', taken = ''] = await send(2)
     await loseJobs(service)
     await setTaken(service, taken)

@@ -1,15 +1,16 @@
 /** The sweep: what the queue lost is found, what it gave up is told (design §7; reliability §2 A4). */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { emailById } from '../../../db/emails/emails.sql.ts'
+import { emailById, emailsToDeliver } from '../../../db/emails/emails.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { storeReport } from '../../../db/reports/store.ts'
 import { suspendTeam } from '../../../db/teams/suspend.ts'
 import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
-import type { WorkerDeps } from '../../../workers/deps.ts'
+import { messagesToDeliver } from '../../../db/whatsapp/messages.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
+import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
 import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
 import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
@@ -23,8 +24,9 @@ async function begin(t: Test) {
   t.teardown(() => queue.stop(1_000))
   const sweep = async (now: Date): Promise<void> => {
     const { database, log } = service.deps
-    // The sweep sends and reads nothing.
-    await requeueStale({ database, queue, log, clock: () => now } as unknown as WorkerDeps)
+    await stopClock(database, now)
+    await requeueStale({ database, queue, log })
+    await runClock(database)
   }
   return {
     service,
@@ -112,6 +114,43 @@ t.test('an email that lost its job when it was half sent gets one for the rest, 
   )
   t.match(await emailById(service.database, team.id, body.id), { requeued_at: /Z$/ })
 })
+
+t.test(
+  'the sweep keeps the tries of what it requeues; a person’s requeue resets them, by the database’s clock',
+  async (t) => {
+    const { service, sweep, team, cli } = await begin(t)
+    const { database } = service
+    const { id: template_id } = await makeTemplate(service, team.id)
+    const body = aMessage(template_id)
+    const sent = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+    const [email_id, message_id] = [await post(service, team), sent.body.data[0].id as string]
+    await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select ${team.id}, ${email_id}, decode(md5(n::text), 'hex'), 'unknown', now() + n * interval '3 minutes', ''
+    from generate_series(1, 2) n`)
+    await database.query(sql.unsafe`
+    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
+    select ${team.id}, ${message_id}, decode(md5(n::text), 'hex'), 'unknown', now() + n * interval '3 minutes', ''
+    from generate_series(1, 2) n`)
+    const unknowns = async (): Promise<(number | undefined)[]> => {
+      const [email] = await emailsToDeliver(database, [{ team_id: team.id, email_id }])
+      const [message] = await messagesToDeliver(database, [{ team_id: team.id, message_id }])
+      return [email?.unknowns, message?.unknowns]
+    }
+    await database.query(sql.unsafe`delete from pgboss.job`)
+    await sweep(later(3_600_000))
+    t.same(
+      [await jobStates(service, email_id), await jobStates(service, message_id)],
+      [['created'], ['created']],
+    )
+    t.strictSame(await unknowns(), [2, 2])
+    // As if this machine's clock were ten minutes behind.
+    await shiftClock(database, 600)
+    await cli.json(['email', 'requeue', team.id, email_id])
+    await cli.json(['whatsapp', 'requeue', team.id, message_id])
+    t.strictSame(await unknowns(), [0, 0])
+  },
+)
 
 t.test('a report that lost its job gets one again', async (t) => {
   const { service, sweep } = await begin(t)

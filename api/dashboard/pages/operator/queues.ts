@@ -194,7 +194,7 @@ const redrive: PersonPage = {
   async handle(request, deps) {
     const queue = queueOf(request.params)
     const reason = request.form.get('reason')
-    const moved = await redriveQueue({ ...deps, now: request.now }, queue, reason)
+    const moved = await redriveQueue(deps, queue, reason)
     const deed = { team_id: null, action: 'queue.redrive', subject: queue, detail: plural(moved, 'job') }
     await act(request, deps, deed, async () => {})
     deps.wake(queue)
