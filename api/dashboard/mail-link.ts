@@ -7,7 +7,6 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../db/domains/domains.sql.ts'
-import { acceptEmails } from '../../db/emails/accept.ts'
 import type { EmailItem } from '../../db/emails/call.ts'
 import { requestLink } from '../../db/people/sign-in.ts'
 import { parseMailbox } from '../../db/text/address.ts'
@@ -15,6 +14,7 @@ import { escapeHtml } from '../../db/text/slots.ts'
 import { SIGN_IN_TAG } from '../../db/text/tags.ts'
 import { BASE } from './base.ts'
 import { localPath } from './guard.ts'
+import { sendOwn } from './own-mail.ts'
 import type { PageDeps, PageRequest } from './page.ts'
 
 /** How long any answer takes at least, in milliseconds: longer than the work behind it. */
@@ -47,7 +47,7 @@ function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: strin
 }
 
 async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {
-  const { database, queue, versions, log } = deps
+  const { database, log } = deps
   const from = parseMailbox(deps.from ?? '')
   if (!from) return
   const request = await database.transaction((tx) => requestLink({ tx, now }, { email, origin }))
@@ -61,13 +61,7 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
     return
   }
   const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
-  const [outcome] = await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions }, { team_id: team, domain: null }, [
-      linkEmail(from, request.email, url),
-    ]),
-  )
-  deps.wake('deliver-email')
-  if (outcome?.kind === 'refused') log.error({ code: outcome.refusal.code }, 'a sign-in link was not sent')
+  await sendOwn(deps, team, linkEmail(from, request.email, url))
 }
 
 /** Sends a link to whoever may sign in with this address; tells nobody whether it did. */

@@ -62,7 +62,7 @@ const depsOf = async (admin: Admin) => ({
 export const verbs: Verbs = (email, admin) => {
   /** In parts, each far below the time that a statement may take. */
   const find = async (filter: EmailFilter, limit: number): Promise<ListedEmail[]> => {
-    const wanted = { ...filter, whose: 'all' as const, since: EVER, now: admin.now }
+    const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
     return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).emails
   }
 

@@ -68,7 +68,10 @@ async function requeue(
       force,
       dryRun,
     })
-    if (id !== undefined && found.length === 0) throw await requeueRefusal(tx, channel, { team_id: team, id })
+    if (id !== undefined && found.length === 0) {
+      const { code, message } = await requeueRefusal(tx, channel, { team_id: team, id })
+      throw new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
+    }
     return { found, now, paused: await pausesOf(tx, channel) }
   }
   const detail = [

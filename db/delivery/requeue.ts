@@ -167,7 +167,6 @@ export async function requeueRefusal(tx: Tx, channel: Channel, ref: DeliveryRef)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
   return new Refusal(
     'bad_request',
-    `the ${channel.noun} is ${reason}; only what was never handed over can be requeued: what is queued, and with ` +
-      '--force what was refused',
+    `the ${channel.noun} is ${reason}; only what was never handed over can be sent again: what waits, or was refused`,
   )
 }

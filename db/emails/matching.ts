@@ -70,7 +70,7 @@ export async function countEmails(
 
 /** Does something with those that were counted, lot by lot, up to `most`. @returns what the lots add up to. */
 async function inLots(
-  { database, now, actor }: Acting,
+  { database, actor }: Acting,
   teamId: string,
   { filter, between, most, action, words }: Wanted & { action: string },
   work: (at: At, ids: readonly string[]) => Promise<number>,

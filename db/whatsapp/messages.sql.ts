@@ -186,8 +186,8 @@ export async function messagesToDeliver(
   refs: readonly MessageRef[],
 ): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
-    select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since, r.http_request_id, r.parameters,
-      r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
+    select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
+      r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
     from ${refTuples(refs)} as ref (team_id, id)
       cross join lateral (
         select * from whatsapp_messages where team_id = ref.team_id and id = ref.id and unfinished offset 0) m

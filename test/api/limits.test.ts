@@ -1,12 +1,10 @@
 /** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The database's clock is the test's. */
-import { sql } from 'slonik'
 import t from 'tap'
-import { number, object } from 'yup'
 import { removeEmail } from '../../db/emails/remove.ts'
 import { subscribeTeam } from '../../db/teams/subscribe.ts'
 import { showTeam } from '../../db/teams/view.ts'
 import { runClock, stopClock } from '../support/clock.ts'
-import { rowCounts, usedBy } from '../support/rows.ts'
+import { lockWaits, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
@@ -21,13 +19,6 @@ const wait = (ms: number) => at(new Date(now.getTime() + ms))
 await at(now)
 const send = async (team: TestTeam, changes: Record<string, unknown> = {}) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
-const waitsRow = object({ waits: number().defined() })
-const lockWaits = async (): Promise<number> =>
-  (
-    await service.database.one(sql.type(waitsRow)`
-      select count(*) as waits from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`)
-  ).waits
 const codes = async (calls: Promise<{ status: number; body: { error?: { code: string } } }>[]) =>
   (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
 
@@ -70,7 +61,7 @@ t.test('a change of plan that has committed binds every call that waited for it'
     service.call('POST', '/v1/whatsapp/messages', { key, body: aMessage(id) }),
     service.call('POST', '/v1/contacts', { key, body: { email: 'waits@example.org' } }),
   ]
-  await until('all wait for the account', async () => (await lockWaits()) === waiting.length)
+  await until('all wait for the account', async () => (await lockWaits(service)) === waiting.length)
   waited.resolve()
   await change
   t.strictSame(await codes(waiting), Array(4).fill('quota_exceeded'))

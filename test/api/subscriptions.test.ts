@@ -1,11 +1,12 @@
 /** Every row of the contract's state table that the API can bring about, and the one-shot unsubscribe (§3.1, §4.1). */
-import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { changeContact } from '../../db/contacts/edit.ts'
 import { createTopic, removeTopic } from '../../db/contacts/topics.ts'
 import { report } from '../support/contacts.ts'
+import { lockWaits } from '../support/rows.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { until } from '../support/worker.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
@@ -197,16 +198,16 @@ t.test('deleting a topic removes it from contacts, those being made just then to
 t.test('a topic that is just being put on a contact is removed from it too', async (t) => {
   const gone = await topic('put on and removed')
   const { email } = await contact()
-  const removed = Promise.withResolvers<unknown>()
-  await database.transaction(async (tx) => {
+  const [changed, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const change = database.transaction(async (tx) => {
     await changeContact({ tx, now: new Date() }, team.id, email, { topic_ids: [gone] })
-    const removal = database.transaction(async (other) => {
-      await removeTopic({ tx: other, now: new Date() }, team.id, gone)
-    })
-    removal.then(removed.resolve, removed.reject)
-    // Time enough for the removal to begin, were it not to wait.
-    await sleep(300)
+    changed.resolve()
+    await waited.promise
   })
-  await removed.promise
+  await changed.promise
+  const removal = database.transaction((tx) => removeTopic({ tx, now: new Date() }, team.id, gone))
+  await until('the removal waits', async () => (await lockWaits(service)) === 1)
+  waited.resolve()
+  await Promise.all([change, removal])
   t.strictSame((await show(email)).subscribed_topic_ids, [])
 })

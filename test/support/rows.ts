@@ -47,6 +47,16 @@ const sizeRow = object({ bytes: number().defined() })
 export const tableSize = async ({ database }: Place): Promise<number> =>
   (await database.one(sql.type(sizeRow)`select pg_total_relation_size('emails') as bytes`)).bytes
 
+const waitsRow = object({ waits: number().defined() })
+
+/** How many statements wait for a lock just now. */
+export const lockWaits = async ({ database }: Pick<Place, 'database'>): Promise<number> =>
+  (
+    await database.one(sql.type(waitsRow)`
+      select count(*) as waits from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`)
+  ).waits
+
 const stateRow = object({ state: string().defined() })
 
 /** The states of a row's delivery job: none or one. */

@@ -3,7 +3,6 @@ import { record } from '../../../db/audit/record.ts'
 import { EMAIL } from '../../../db/channels/channels.sql.ts'
 import { contactsWithIdentities, type RecipientContact } from '../../../db/contacts/search.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
-import { acceptEmails } from '../../../db/emails/accept.ts'
 import { recipientIdentity } from '../../../db/emails/recipients.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
@@ -13,6 +12,7 @@ import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
 import { noteLook } from '../act.ts'
 import { type Cell, status, text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
+import { sendOwn } from '../own-mail.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Form, Section } from '../section.ts'
@@ -305,11 +305,7 @@ const copy: TeamPage = {
       tags: ['copy'],
       idempotency_key: null,
     }
-    const [outcome] = await deps.database.transaction((tx) =>
-      acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, [item]),
-    )
-    if (outcome?.kind === 'refused') throw outcome.refusal
-    deps.wake('deliver-email')
+    await sendOwn(deps, team.id, item)
     return redirect(here(request), `A copy is on its way to ${person.email}.`)
   },
 }

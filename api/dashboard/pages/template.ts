@@ -1,6 +1,5 @@
 /** One template: its preview with sample values, a test send, a new version, and the versions that there were. */
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { acceptEmails } from '../../../db/emails/accept.ts'
 import { previewOf } from '../../../db/emails/content.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { updateTemplate } from '../../../db/templates/save.ts'
@@ -15,6 +14,7 @@ import { parseMailbox } from '../../../db/text/address.ts'
 import { inPerson } from '../act.ts'
 import { text, time } from '../cell.ts'
 import { frameHeaders } from '../guard.ts'
+import { sendOwn } from '../own-mail.ts'
 import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Field, Section } from '../section.ts'
 import { partFields, partOf, slotWords } from './templates.ts'
@@ -261,11 +261,7 @@ const test: TeamPage = {
       tags: ['test'],
       idempotency_key: null,
     }
-    const [outcome] = await deps.database.transaction((tx) =>
-      acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, [item]),
-    )
-    if (outcome?.kind === 'refused') throw outcome.refusal
-    deps.wake('deliver-email')
+    await sendOwn(deps, team.id, item)
     return redirect(here(request), `A test is on its way to ${person.email}.`)
   },
 }

@@ -7,8 +7,10 @@ import { jobsOf } from '../../support/rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 
 let now = new Date('2026-11-21T12:00:00Z')
+const woken: string[] = []
 const service = await startService(t, {
   clock: () => now,
+  wake: (job) => void woken.push(job),
   dashboard: { from: 'Heliograph <login@example.com>' },
 })
 const { database, call } = service
@@ -99,7 +101,11 @@ t.test('a cookie is no credential of the API, and a session token none of the da
 t.test('one who asks for a link by mail is told the same, known or not; the known one gets it', async (t) => {
   await signedIn(service, { team: team.id, role: 'viewer', email: 'known@example.com' })
   const before = (await jobsOf(service, team.id)).length
+  service.deps.metrics.take()
   const known = await visitor(service).post('/login', { email: 'KNOWN@example.com' })
+  t.strictSame(woken, ['deliver-email'], 'a worker is woken for it')
+  const counted = service.deps.metrics.take().find(({ figure }) => figure === 'heliograph_accepted_total')
+  t.match(counted, { labels: 'channel="email"', values: [1] })
   t.equal((await jobsOf(service, team.id)).length, before + 1)
   const unknown = await visitor(service).post('/login', { email: 'unknown@example.com' })
   const nonsense = await visitor(service).post('/login', { email: 'nonsense' })

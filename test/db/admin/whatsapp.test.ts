@@ -178,7 +178,7 @@ t.test(
     t.match(await cli.fault([...requeue, refused]), /the WhatsApp message is failed/)
     t.match(
       await cli.fault([...requeue, taken, '--force']),
-      /only what was never handed over can be requeued/,
+      /only what was never handed over can be sent again: .*\(with --force\)/,
     )
 
     const all = ['--since', '2026-01-01', '--force']

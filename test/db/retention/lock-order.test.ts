@@ -113,7 +113,7 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
       database.transaction((tx) => removeEmails({ tx }, team.id, shuffled(some(round)))),
       database.transaction((tx) => removeEmail({ tx }, team.id, emailIds[round] ?? '')),
       database.transaction((tx) => removeContact({ tx }, team.id, address(round + 3))),
-      database.transaction((tx) => requeueMessages({ tx, queue, now }, EMAIL, refs)),
+      database.transaction((tx) => requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person' })),
       database.transaction((tx) => removeTopic({ tx, now }, team.id, topic.id)),
       reviewSoftSuppressions(database, now),
       reports(now),

@@ -1,8 +1,8 @@
 /** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { listSenders, resumeSender } from '../../../db/senders/show.ts'
 import { createSesProvider } from '../../../workers/providers/ses.ts'
 import { shiftClock } from '../../support/clock.ts'
@@ -24,7 +24,21 @@ async function begin(t: Test, script: SesScript) {
 async function work(t: Test, service: Service, api: SesApi, clock = () => new Date()) {
   const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })
   t.teardown(() => email.close())
-  return startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock })
+  const pausesOf = createQueuePauses(service.database)
+  let looks = 0
+  const pauses: typeof pausesOf = (job) => {
+    if (job === 'deliver-email') looks += 1
+    return pausesOf(job)
+  }
+  const worker = await startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock, pauses })
+  return {
+    ...worker,
+    /** Until it has looked from beginning to end whether it may claim: the look before may have begun already. */
+    async looksAgain() {
+      const before = looks
+      await until('it has looked', () => looks > before + 2)
+    },
+  }
 }
 
 async function post(service: Service, team: TestTeam, count: number, changes = {}): Promise<string[]> {
@@ -113,9 +127,9 @@ t.test(
     t.ok(pause > 800_000 && pause <= 900_000, `${pause} ms`)
     await post(service, team, 100)
     await setJobsDue(service, first)
-    await work(t, service, api, off(-3))
+    const behind = await work(t, service, api, off(-3))
     await shiftClock(service.database, 880)
-    await sleep(1_500)
+    await Promise.all([ahead.looksAgain(), behind.looksAgain()])
     t.equal(api.calls.length, 1, 'neither begins before the pause is over')
     await shiftClock(service.database, 901)
     await until('all are sent', async () => (await sentCount(service, team.id)) === 101)
