@@ -38,6 +38,10 @@ export const contactOf = (form: URLSearchParams) => ({
   properties: propertiesOf(form.get('properties') ?? ''),
 })
 
+/** The topics that a form has ticked. @throws Refusal bad_request. */
+export const topicsOf = (form: URLSearchParams): string[] =>
+  parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
+
 /** How many rows there are for properties to add. */
 const FREE_ROWS = 3
 

@@ -7,7 +7,7 @@ import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { act, inTeam } from '../act.ts'
 import { status, text, time } from '../cell.ts'
 import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import { changedProperties, propertyFields } from '../properties.ts'
+import { changedProperties, propertyFields, topicsOf } from '../properties.ts'
 import type { Form, Section } from '../section.ts'
 import { topicChoices } from './contacts.ts'
 
@@ -188,7 +188,7 @@ const change: TeamPage = {
     const identity = contactIdentity(params.email ?? '')
     const before = await showContact(deps.database, team.id, identity)
     const properties = changedProperties(form, before.properties)
-    const topics = form.getAll('topic_ids')
+    const topics = topicsOf(form)
     if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
     await act(request, deps, inTeam(request, 'contact.change', params.email ?? ''), (at) =>
       changeContact(at, team.id, identity, { properties, topic_ids: topics }),

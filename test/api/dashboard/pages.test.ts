@@ -103,6 +103,7 @@ t.test('a contact saved unchanged is unchanged, whatever its properties hold', a
   t.strictSame((await read()).properties, { ...kept, 'utm:source': 'web', city: ' Graz ' })
   t.equal((await editor.post(path, { ...form, 'new_name.0': 'lines' })).status, 400)
   t.equal((await editor.post(path, { ...form, 'new_value.0': 'x' })).status, 400)
+  t.equal((await editor.post(path, { ...form, topic_ids: 'x' })).status, 400)
   await editor.post(`${path}/delete`)
 })
 
