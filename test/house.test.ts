@@ -350,6 +350,7 @@ const DIRECTORIES = [
   'secret_canary',
   'senders',
   'recipient_pauses',
+  'standstills',
   'sender_events',
   'paused_queues',
   'reports',

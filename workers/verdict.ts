@@ -16,7 +16,10 @@ export type Judged = {
   trouble?: SenderTrouble
 }
 
-/** What has come of a message since it was accepted or requeued: how often it was put off, or left unanswered. */
+/**
+ * What has come of a message since its tries count: how often it was put off, or left unanswered. `since` is its first
+ * refusal, later by as long as it could not be tried because its sender, its queue or its team stood still.
+ */
 export type Tried = { since: string | null; deferrals: number; unknowns: number }
 
 /** What an end depends on beside outcomes and past. */

@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CHANNELS } from '../channels/channels.sql.ts'
+import { deleteStandstills } from '../delivery/standstills.sql.ts'
 import type { Database } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
 import {
@@ -99,6 +100,7 @@ async function deleteOldSenderEvents(
   _teams: readonly string[],
   until: Date,
 ): Promise<number> {
+  await deleteStandstills(database, until)
   return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
 }
 

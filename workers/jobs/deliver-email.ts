@@ -5,6 +5,7 @@
  * up no other. Must not know a provider's words.
  */
 import { EMAIL } from '../../db/channels/channels.sql.ts'
+import { triedSince } from '../../db/delivery/standstills.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
 import { sizeKb } from '../../db/emails/content.ts'
 import { emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'
@@ -48,7 +49,9 @@ export function emailChannel(deps: WorkerDeps): DeliveryChannel<'deliver-email',
         database,
         jobs.map(({ data }) => data),
       )
-      const byId = new Map(rows.map((row) => [row.id, row]))
+      const { key } = await provider.sender()
+      const since = await triedSince(database, { job: EMAIL.job, sender: key }, rows)
+      const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer(rows, provider.signs, deps)
       return new Map(
         jobs.flatMap((job) => {

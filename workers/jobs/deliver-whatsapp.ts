@@ -6,6 +6,7 @@
  */
 
 import { WHATSAPP } from '../../db/channels/channels.sql.ts'
+import { triedSince } from '../../db/delivery/standstills.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { pauseRecipients, type RecipientPause, recipientPauses } from '../../db/senders/senders.sql.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
@@ -45,7 +46,9 @@ export function whatsappChannel(deps: WorkerDeps): DeliveryChannel<'deliver-what
         database,
         jobs.map(({ data }) => data),
       )
-      const byId = new Map(rows.map((row) => [row.message_id, row]))
+      const tried = rows.map((row) => ({ ...row, id: row.message_id }))
+      const since = await triedSince(database, { job: WHATSAPP.job, sender: key }, tried)
+      const byId = new Map(tried.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
       const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
       const rests = new Map(

@@ -4,15 +4,18 @@ import t, { type Test } from 'tap'
 import { emailById, emailsToDeliver } from '../../../db/emails/emails.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
+import { pauseQueue, resumeQueue } from '../../../db/queue/pauses.sql.ts'
 import { storeReport } from '../../../db/reports/store.ts'
-import { suspendTeam } from '../../../db/teams/suspend.ts'
+import { pauseSender } from '../../../db/senders/pace.ts'
+import { resumeSender } from '../../../db/senders/show.ts'
+import { resumeTeam, suspendTeam } from '../../../db/teams/suspend.ts'
 import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
 import { messagesToDeliver } from '../../../db/whatsapp/messages.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
 import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
-import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
+import { ageByADay, jobStates, sendersOf, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
@@ -236,6 +239,41 @@ t.test(
       shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
       { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
     )
+  },
+)
+
+t.test(
+  'time in which its queue, its team or its sender stood still is no part of the 24 h of tries',
+  async (t) => {
+    const { service, team } = await begin(t)
+    const { database } = service
+    const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
+    const id = await post(service, team)
+    const { stop } = await startWorker(t, service, { smtp_url: sink.url })
+    const deferrals = async () =>
+      (await eventsOf(service, id)).filter(({ kind }) => kind === 'deferred').length
+    await until('it was put off', async () => (await deferrals()) === 1)
+    await stop()
+    const key = (await sendersOf(service))[0]?.key ?? `smtp:${new URL(sink.url).host}`
+    const sender = { key, ceiling: 10 }
+    await pauseQueue(database, 'deliver-email', new Date())
+    await shiftClock(database, 10 * 3_600)
+    await database.transaction((tx) => suspendTeam({ tx, now: new Date() }, team.id))
+    await resumeQueue(database, 'deliver-email')
+    await shiftClock(database, 20 * 3_600)
+    await database.transaction((tx) => pauseSender(tx, sender, 86_400, 'over quota'))
+    await database.transaction((tx) => resumeTeam({ tx }, team.id))
+    await shiftClock(database, 30 * 3_600)
+    await resumeSender(database, key)
+    await setJobsDue(service, id)
+    const again = await startWorker(t, service, { smtp_url: sink.url })
+    await until('it was tried again', async () => (await deferrals()) === 2)
+    t.strictSame(await gaveUps(service, id), [])
+    await again.stop()
+    await shiftClock(database, 55 * 3_600)
+    await setJobsDue(service, id)
+    await startWorker(t, service, { smtp_url: sink.url })
+    await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
   },
 )
 

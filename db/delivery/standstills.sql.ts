@@ -1,0 +1,44 @@
+/**
+ * When senders, queues and teams stood still (the database's triggers keep it), and how long messages have really been
+ * tried. Must not know what stops them.
+ */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import type { DeliveryJob, DeliveryRef } from '../channels/channels.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+
+const sinceRow = object({ id: string().defined(), tried_since: string().defined() })
+
+/**
+ * Since when messages have been tried, later by as long as their sender, their queue or their team stood still since:
+ * that is no time in which they could be tried. Overlapping standstills count once. @returns by id, without those that
+ * were never tried.
+ */
+export async function triedSince(
+  tx: Tx,
+  { job, sender }: { job: DeliveryJob; sender: string },
+  messages: readonly (DeliveryRef & { tried_since: string | null })[],
+): Promise<Map<string, string>> {
+  const tried = messages.flatMap(({ team_id, id, tried_since }) =>
+    tried_since === null ? [] : [[id, team_id, tried_since]],
+  )
+  if (tried.length === 0) return new Map()
+  const rows = await tx.any(sql.prepared('tried_since', sinceRow)`
+    select t.id, t.since + coalesce(stood.still, interval '0') as tried_since
+    from ${sql.unnest(tried, ['uuid', 'uuid', 'timestamptz'])} as t (id, team_id, since)
+      cross join (select service_time() as now offset 0) clock
+      cross join lateral (
+        select sum(upper(piece) - lower(piece)) as still
+        from (
+          select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
+          from standstills s
+          where s.subject in (${`queue:${job}`}, ${`sender:${sender}`}, 'team:' || t.team_id)
+            and s.ended_at > t.since and s.began_at < clock.now and t.since < clock.now) all_of_them,
+          unnest(pieces) as piece) stood`)
+  return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))
+}
+
+/** Forgets those that ended before. */
+export async function deleteStandstills(tx: Tx, before: Date): Promise<void> {
+  await tx.query(sql.type(object())`delete from standstills where ended_at < ${sql.timestamp(before)}`)
+}
