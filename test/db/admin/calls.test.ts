@@ -1,10 +1,9 @@
 /** What every call of the CLI promises, whatever its noun. */
 
-import { Client } from 'pg'
 import t from 'tap'
 import { faultLine } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
-import { databaseUrl, testDatabase, testServer } from '../../support/database.ts'
+import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
 
 // Each call here is a process, as an operator's is.
 const OWN = { process: true }
@@ -87,11 +86,7 @@ t.test('a database that is missing or not migrated is told so', async (t) => {
   const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) }, OWN)
   t.match(await missing.fault(['plan', 'list']), /database ".*_missing" does not exist/)
 
-  const { url: empty } = await testDatabase(t)
-  const client = new Client({ connectionString: empty })
-  await client.connect()
-  await client.query('drop schema public cascade; create schema public')
-  await client.end()
+  const { url: empty } = await emptyDatabase(t)
   t.match(
     await adminCli({ DATABASE_URL: empty }, OWN).fault(['plan', 'list']),
     /^the database is not migrated to this version/,
