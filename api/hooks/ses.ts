@@ -26,7 +26,7 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 /** What to do with an envelope that is genuine. */
 const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<Answer>> = {
   Notification: async (deps, { envelope, body, now }) =>
-    await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body }, now),
+    await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body, received_at: now }),
   async SubscriptionConfirmation({ sns, log }, { envelope }) {
     await sns.confirm(envelope)
     log.info({ topic: envelope.TopicArn }, 'confirmed the subscription to an SNS topic')

@@ -25,7 +25,7 @@ export const smtpHookRoutes: readonly PublicRoute[] = [
         deps.metrics.count('heliograph_reports_dropped_total', {})
         return { status: 200, body: { status: 'dropped' } }
       }
-      return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body }, now)
+      return takeReport(deps, { provider: 'smtp', event_key: contentKey(body), body, received_at: now })
     },
   }),
 ]

@@ -60,7 +60,7 @@ export const whatsappHookRoutes: readonly PublicRoute[] = [
       const body = await bytes(LARGEST_POST)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
-      return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body }, now)
+      return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body, received_at: now })
     },
   }),
 ]

@@ -22,15 +22,30 @@ type NewReport = {
 
 const idRow = object({ id: string().defined() })
 
-/** Stores a report. @returns false when its provider has sent it before. */
-export async function insertReport(tx: Tx, report: NewReport): Promise<boolean> {
-  const row = await tx.maybeOne(sql.type(idRow)`
+const REPORT = ['uuid', 'text', 'text', 'int4', 'int4', 'timestamptz', 'timestamptz']
+
+/**
+ * Stores reports in one statement, in the order of their keys: two lots with the same reports cannot deadlock. Their
+ * bytes travel as they are, one behind the other: an array of them would be text, twice as long.
+ * @returns the ids of those that are new: a repeat, also one within the lot, stores nothing.
+ */
+export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
+  let begin = 1
+  const tuples = reports.map(({ id, provider, event_key, body, received_at, retry_until }) => {
+    const from = begin
+    begin += body.length
+    const times = [received_at.toISOString(), retry_until.toISOString()]
+    return [id, provider, event_key, from, body.length, ...times]
+  })
+  const bodies = Buffer.concat(reports.map(({ body }) => body))
+  const rows = await tx.any(sql.prepared('insert_reports', idRow)`
     insert into reports (id, provider, event_key, body, received_at, retry_until)
-    values (${report.id}, ${report.provider}, ${report.event_key}, ${sql.binary(report.body)},
-      ${sql.timestamp(report.received_at)}, ${sql.timestamp(report.retry_until)})
+    select id, provider, event_key, substring(${sql.binary(bodies)}::bytea from begin for bytes), received_at, retry_until
+    from ${sql.unnest(tuples, REPORT)} as r (id, provider, event_key, begin, bytes, received_at, retry_until)
+    order by provider, event_key, id
     on conflict (provider, event_key) do nothing
     returning id`)
-  return row !== null
+  return new Set(rows.map(({ id }) => id))
 }
 
 const pendingRow = object({

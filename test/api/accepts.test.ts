@@ -2,9 +2,18 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object } from 'yup'
+import { returnPath } from '../../db/emails/return-path.ts'
 import { lockAccount } from '../../db/teams/limits.ts'
+import { jobsIn, storedReports } from '../support/reports.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
-import { anEmail, makeTeam, type Reply, startService, type TestTeam } from '../support/service.ts'
+import {
+  anEmail,
+  makeTeam,
+  type Reply,
+  SMTP_REPORT_TOKEN,
+  startService,
+  type TestTeam,
+} from '../support/service.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 
 const service = await startService(t)
@@ -103,3 +112,40 @@ t.test('WhatsApp sends are gathered alike', async (t) => {
   )
   t.strictSame(statuses(replies).toSorted(), [...Array(10).fill(201), ...Array(5).fill(402)])
 })
+
+/** Posts a report about some email, of so many bytes. */
+const report = (text: string): Promise<Reply> => {
+  const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
+  const to = returnPath(service.deps.secrets, ref, 'bounces.example.com') ?? ''
+  return service.call('POST', '/hooks/smtp', {
+    raw: new Uint8Array(Buffer.from(`To: ${to}\r\nSubject: ${text}\r\n\r\n`)),
+    headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' },
+  })
+}
+
+t.test(
+  'reports that arrive together share transactions, and one that cannot be stored fails alone',
+  async (t) => {
+    await service.database.query(
+      sql.unsafe`alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`,
+    )
+    const texts = Array.from({ length: 40 }, (_, index) => (index === 20 ? 'Unlucky' : `Report ${index}`))
+    const replies = await Promise.all([...texts, 'Report 0'].map(report))
+    await service.database.query(sql.unsafe`alter table reports drop constraint unlucky`)
+    t.strictSame(
+      statuses(replies),
+      [...texts, ''].map((text) => (text === 'Unlucky' ? 500 : 200)),
+    )
+    const answers = replies.map(({ body }) => body.status)
+    t.equal(answers.filter((answer) => answer === 'repeated').length, 1)
+    const stored = await storedReports(service)
+    t.equal(stored.length, 39)
+    for (const { body } of stored) t.match(String(body), /^To: .*\r\nSubject: Report \d+\r\n\r\n$/)
+    t.equal((await jobsIn(service, 'ingest-report')).length, 39)
+    const again = await Promise.all(Array.from({ length: 40 }, (_, index) => report(`Later ${index}`)))
+    t.ok(again.every(({ status }) => status === 200))
+    const lots = await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+    select count(distinct xmin::text) as count from reports where strpos(encode(body, 'escape'), 'Later') > 0`)
+    t.ok(lots < 40, `${lots} transactions`)
+  },
+)

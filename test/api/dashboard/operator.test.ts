@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
-import { insertReport, settleReports } from '../../../db/reports/reports.sql.ts'
+import { insertReports, settleReports } from '../../../db/reports/reports.sql.ts'
 import { pauseSender } from '../../../db/senders/pace.ts'
 import { showTeam } from '../../../db/teams/view.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -20,14 +20,16 @@ const operator = await signedIn(service, { operator: true, email: 'operator@exam
 async function park(reason: string, body = 'From: nobody'): Promise<string> {
   const id = uuidv7()
   const now = new Date()
-  await insertReport(database, {
-    id,
-    provider: 'smtp',
-    event_key: id,
-    body: Buffer.from(body),
-    received_at: now,
-    retry_until: now,
-  })
+  await insertReports(database, [
+    {
+      id,
+      provider: 'smtp',
+      event_key: id,
+      body: Buffer.from(body),
+      received_at: now,
+      retry_until: now,
+    },
+  ])
   await settleReports(database, [{ id, state: 'parked', reason }])
   return id
 }

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReport } from '../../../db/reports/store.ts'
+import { storeReports } from '../../../db/reports/store.ts'
 import { pauseSender } from '../../../db/senders/pace.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
@@ -95,10 +95,9 @@ async function* changes(): AsyncGenerator<Change> {
   const now = new Date()
   const parked = async (event_key: string): Promise<string> => {
     await database.transaction((tx) =>
-      storeReport(
-        { tx, queue: service.deps.queue, now },
-        { provider: 'smtp', event_key, body: Buffer.from('x') },
-      ),
+      storeReports({ tx, queue: service.deps.queue }, [
+        { provider: 'smtp', event_key, body: Buffer.from('x'), received_at: now },
+      ]),
     )
     const id = (await storedReports(service)).at(-1)?.id ?? ''
     await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])

@@ -1,7 +1,7 @@
 /** The CLI's verbs about reports. */
 import t from 'tap'
 import { settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReport } from '../../../db/reports/store.ts'
+import { storeReports } from '../../../db/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -15,7 +15,9 @@ t.test('report list, show, replay and drop tell of what was parked, try it again
     const body = Buffer.from(text)
     await store.database.transaction(
       async (tx) =>
-        await storeReport({ tx, queue: store.queue, now }, { provider: 'smtp', event_key: text, body }),
+        await storeReports({ tx, queue: store.queue }, [
+          { provider: 'smtp', event_key: text, body, received_at: now },
+        ]),
     )
   }
   const [one, two] = await storedReports(store)
@@ -68,10 +70,9 @@ t.test(
         provider: at === 3 ? ('ses' as const) : ('smtp' as const),
         event_key: `r${at}`,
         body: Buffer.from('x'),
+        received_at: new Date(time),
       }
-      await store.database.transaction((tx) =>
-        storeReport({ tx, queue: store.queue, now: new Date(time) }, report),
-      )
+      await store.database.transaction((tx) => storeReports({ tx, queue: store.queue }, [report]))
     }
     const ids = (await storedReports(store)).map(({ id }) => id)
     const [first = '', second = '', third = '', fourth = ''] = ids

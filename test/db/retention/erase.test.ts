@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { array, object, string } from 'yup'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReport } from '../../../db/reports/store.ts'
+import { storeReports } from '../../../db/reports/store.ts'
 import { erasePerson, NOBODY } from '../../../db/retention/erase.ts'
 import { lockAccount } from '../../../db/teams/limits.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -60,8 +60,13 @@ t.test('a person is erased from contacts, emails, events and reports; the others
   const sharedWaiting = await send(service, team, ['ben@example.com', ANA])
   const other = await send(service, team, ['dana.diaz@example.com'])
   for (const body of ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}']) {
-    const report = { provider: 'ses' as const, event_key: body, body: Buffer.from(body) }
-    await database.transaction((tx) => storeReport({ tx, queue: deps.queue, now: new Date() }, report))
+    const report = {
+      provider: 'ses' as const,
+      event_key: body,
+      body: Buffer.from(body),
+      received_at: new Date(),
+    }
+    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
   }
   const reports = await reportsByState(database, { limit: 10 })
   await settleReports(
@@ -108,8 +113,13 @@ t.test('only whole addresses are matched, and reports of other teams or of nobod
     ['parked na@x.example', []],
   ] as const
   for (const [body] of settled) {
-    const report = { provider: 'ses' as const, event_key: body, body: Buffer.from(body) }
-    await database.transaction((tx) => storeReport({ tx, queue: deps.queue, now: new Date() }, report))
+    const report = {
+      provider: 'ses' as const,
+      event_key: body,
+      body: Buffer.from(body),
+      received_at: new Date(),
+    }
+    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
   }
   const ids = new Map(
     (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),

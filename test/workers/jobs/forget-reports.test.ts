@@ -1,7 +1,7 @@
 /** Cleaning up raw reports. */
 import t from 'tap'
 import { pendingReports, reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReport } from '../../../db/reports/store.ts'
+import { storeReports } from '../../../db/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
 import { startService } from '../../support/service.ts'
@@ -13,8 +13,8 @@ t.test('reports are forgotten after 30 days, parked ones too; pending ones stay'
   const now = new Date()
   for (const name of ['done', 'parked', 'pending']) {
     await database.transaction(async (tx) => {
-      const report = { provider: 'smtp' as const, event_key: name, body: Buffer.from(name) }
-      await storeReport({ tx, queue: deps.queue, now }, report)
+      const report = { provider: 'smtp' as const, event_key: name, body: Buffer.from(name), received_at: now }
+      await storeReports({ tx, queue: deps.queue }, [report])
     })
   }
   const stored = await reportsByState(database, { limit: 10 })

@@ -5,7 +5,7 @@ import { returnPath } from '../../../db/emails/return-path.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { replayReport } from '../../../db/reports/replay.ts'
-import { storeReport } from '../../../db/reports/store.ts'
+import { storeReports } from '../../../db/reports/store.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../sandbox/reports.ts'
 import { startApi } from '../../support/api-process.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
@@ -71,12 +71,11 @@ const storeAll = async (
   keys: readonly string[] = [],
 ) =>
   await database.transaction(async (tx) => {
-    for (const [index, body] of bodies.entries()) {
-      await storeReport(
-        { tx, queue: deps.queue, now: deps.clock() },
-        { provider, event_key: keys[index] ?? `r${index}`, body },
-      )
-    }
+    const received_at = deps.clock()
+    await storeReports(
+      { tx, queue: deps.queue },
+      bodies.map((body, index) => ({ provider, event_key: keys[index] ?? `r${index}`, body, received_at })),
+    )
   })
 
 t.test('a bounce, a delivery and a complaint reach row, timeline and contact within a moment', async (t) => {

@@ -5,7 +5,7 @@ import { emailById, emailsToDeliver } from '../../../db/emails/emails.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { pauseQueue, resumeQueue } from '../../../db/queue/pauses.sql.ts'
-import { storeReport } from '../../../db/reports/store.ts'
+import { storeReports } from '../../../db/reports/store.ts'
 import { pauseSender } from '../../../db/senders/pace.ts'
 import { resumeSender } from '../../../db/senders/show.ts'
 import { resumeTeam, suspendTeam } from '../../../db/teams/suspend.ts'
@@ -159,8 +159,13 @@ t.test('a report that lost its job gets one again', async (t) => {
   const { service, sweep } = await begin(t)
   const { database, queue } = service.deps
   for (const event_key of ['lost', 'kept']) {
-    const report = { provider: 'smtp' as const, event_key, body: Buffer.from(event_key) }
-    await database.transaction((tx) => storeReport({ tx, queue, now: new Date() }, report))
+    const report = {
+      provider: 'smtp' as const,
+      event_key,
+      body: Buffer.from(event_key),
+      received_at: new Date(),
+    }
+    await database.transaction((tx) => storeReports({ tx, queue }, [report]))
   }
   const [lost] = await storedReports(service)
   await loseJobs(service, [lost?.id ?? ''])
