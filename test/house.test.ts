@@ -166,6 +166,31 @@ t.test('providers are named in their adapters, their hooks and the settings only
   )
 })
 
+t.test('what happened passes through one seam: nobody else stores events or turns contacts', async (t) => {
+  const stores = /insert into (email_events|whatsapp_events|\$\{[\w.]*(events|table)\})/
+  const turns = /update contacts\b[^`]*?set[^`]*?\b(status|suppression) = /
+  t.strictSame(
+    all.filter(({ text }) => stores.test(text)).map(({ file }) => file),
+    ['db/happenings/events.sql.ts'],
+  )
+  t.strictSame(
+    all
+      .filter(({ text }) => turns.test(text))
+      .map(({ file }) => file)
+      .sort(),
+    ['db/contacts/contacts.sql.ts', 'db/contacts/suppressions.sql.ts'],
+  )
+  const writers = /\b(updateContactStatus|bounceContacts|complainContacts|settleSoftBounces|liftContact)\b/
+  const calling = all.filter(({ file, text }) => !file.endsWith('.sql.ts') && writers.test(text))
+  t.ok(calling.length >= 3)
+  for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
+  const publishing = all.filter(({ imports }) => imports.includes('db/happenings/publish.ts'))
+  t.strictSame(publishing.map(({ file }) => file).sort(), [
+    'db/contacts/changes.ts',
+    'db/happenings/store-events.ts',
+  ])
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),

@@ -4,8 +4,8 @@
  * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
  */
 import type { DeliveryJob } from '../db/channels/channels.sql.ts'
-import { insertNotes } from '../db/delivery/requeue.sql.ts'
 import { gaveUpNote } from '../db/delivery/requeue.ts'
+import { storeEvents } from '../db/happenings/store-events.ts'
 import type { Tx } from '../db/postgres/pool.ts'
 import { limitWaits } from '../db/postgres/waits.sql.ts'
 import type { Claims, FetchedJob } from '../db/queue/claims.ts'
@@ -96,7 +96,7 @@ export function createRecorder<J extends DeliveryJob, A>(
     const given_up = sent.flatMap(({ end, outgoing, at }) =>
       end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
     )
-    if (given_up.length > 0) await insertNotes(tx, channel, given_up)
+    if (given_up.length > 0) await storeEvents(tx, channel, given_up)
     await claims.settle(tx, new Map(recordings.map(({ job, end }) => [job, end])))
     const findings = sent.flatMap(({ finding }) => finding ?? [])
     if (findings.length > 0) await applyFindings(tx, await delivery.sender(), findings)

@@ -37,6 +37,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = {
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
+  /** Whether its events tell recipients apart. */
+  by_recipient: boolean
   /** Whether a row is the team's own, and no sign-in mail of ours. */
   customers: FragmentSqlToken
   /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
@@ -66,6 +68,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   rows: sql.fragment`emails`,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
+  by_recipient: true,
   customers: isCustomers,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v
@@ -87,6 +90,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   rows: sql.fragment`whatsapp_messages`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
+  by_recipient: false,
   customers: sql.fragment`true`,
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v

@@ -1,6 +1,7 @@
 /** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, type InferType, mixed, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, object, string } from 'yup'
+import { isHeard } from '../happenings/consumers.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { likePattern } from '../text/strings.ts'
 
@@ -232,17 +233,19 @@ export async function updateContact(
     returning ${contactColumns}`)
 }
 
-/** Changes whether a contact hears from us; what a report found stays. */
+const changedRow = contactRow.shape({ heard: boolean().defined() })
+
+/** Changes whether a contact hears from us; what a report found stays. `heard`: is its team listened to. */
 export async function updateContactStatus(
   tx: Tx,
   teamId: string,
   { id, status }: { id: string; status: 'subscribed' | 'unsubscribed' },
   now: Date,
-): Promise<ContactRow> {
-  return tx.one(sql.prepared('update_contact_status', contactRow)`
+): Promise<InferType<typeof changedRow>> {
+  return tx.one(sql.prepared('update_contact_status', changedRow)`
     update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
-    returning ${contactColumns}`)
+    returning ${contactColumns}, ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
 }
 
 /** Takes topics off a contact; those it does not have are no change. */

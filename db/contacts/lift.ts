@@ -5,6 +5,7 @@
  */
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
+import { publishContacts } from './changes.ts'
 import { type ContactRow, contactByIdentity, lockContact } from './contacts.sql.ts'
 import { noContact } from './edit.ts'
 import type { SuppressionCause } from './effect.ts'
@@ -42,6 +43,9 @@ export async function liftSuppression(
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
-  await liftContact(tx, teamId, contact.id, now)
+  const heard = await liftContact(tx, teamId, contact.id, now)
+  await publishContacts(tx, [
+    { team_id: teamId, contact_id: contact.id, heard, kind: 'released', occurred_at: now, detail: words },
+  ])
   return showContact(tx, teamId, identity)
 }

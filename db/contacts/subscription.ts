@@ -5,6 +5,7 @@
  */
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
+import { publishContacts } from './changes.ts'
 import {
   type ContactRow,
   contactExists,
@@ -20,11 +21,22 @@ async function locked(tx: Tx, teamId: string, identity: string): Promise<Contact
   return contact
 }
 
+async function become(
+  { tx, now }: At,
+  teamId: string,
+  { id }: ContactRow,
+  status: 'subscribed' | 'unsubscribed',
+): Promise<ContactRow> {
+  const { heard, ...contact } = await updateContactStatus(tx, teamId, { id, status }, now)
+  const kind = status === 'subscribed' ? 'resubscribed' : 'unsubscribed'
+  await publishContacts(tx, [{ team_id: teamId, contact_id: id, heard, kind, occurred_at: now, detail: '' }])
+  return contact
+}
+
 /** @throws Refusal contact_not_found. */
 export async function unsubscribe({ tx, now }: At, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await locked(tx, teamId, identity)
-  if (contact.status === 'unsubscribed') return contact
-  return updateContactStatus(tx, teamId, { id: contact.id, status: 'unsubscribed' }, now)
+  return contact.status === 'unsubscribed' ? contact : become({ tx, now }, teamId, contact, 'unsubscribed')
 }
 
 /** @throws Refusal contact_not_found, contact_suppressed. */
@@ -34,8 +46,7 @@ export async function resubscribe({ tx, now }: At, teamId: string, identity: str
   if (suppression !== null) {
     throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
-  if (contact.status === 'subscribed') return contact
-  return updateContactStatus(tx, teamId, { id: contact.id, status: 'subscribed' }, now)
+  return contact.status === 'subscribed' ? contact : become({ tx, now }, teamId, contact, 'subscribed')
 }
 
 /** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */

@@ -6,6 +6,7 @@
  */
 import type { Database, Tx } from '../postgres/pool.ts'
 import { parseAddress } from '../text/address.ts'
+import { publishContacts } from './changes.ts'
 import type { ContactEffect, SuppressionCause } from './effect.ts'
 import {
   bounceContacts,
@@ -110,10 +111,52 @@ export async function applyContactEffects(
     ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),
     ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),
   ])
-  const refs = (pairs: readonly (readonly [LockedContact, Suppressed])[]) => pairs.map(([, ref]) => ref)
-  if (hard.length > 0) await bounceContacts(tx, refs(hard), now)
-  if (complaints.length > 0) await complainContacts(tx, refs(complaints), now)
-  if (unsettled.size > 0) await settleSoftBounces(tx, [...unsettled.values()], softRule(now))
+  if (hard.length > 0)
+    await suppress(tx, hard, { write: bounceContacts, already: ['bounced', 'complained'], now })
+  if (complaints.length > 0)
+    await suppress(tx, complaints, { write: complainContacts, already: ['complained'], now })
+  if (unsettled.size > 0) await settle(tx, [...unsettled.values()], now)
+}
+
+/** Suppresses contacts, and announces those that were not suppressed for as much `already`. */
+async function suppress(
+  tx: Tx,
+  contacts: readonly (readonly [LockedContact, Suppressed])[],
+  { write, already, now }: { write: typeof bounceContacts; already: readonly string[]; now: Date },
+): Promise<void> {
+  const changed = await write(
+    tx,
+    contacts.map(([, ref]) => ref),
+    now,
+  )
+  const fresh = new Map(
+    contacts
+      .filter(([{ suppression }]) => suppression === null || !already.includes(suppression))
+      .map(([{ contact_id }, { cause }]) => [contact_id, cause]),
+  )
+  const turns = changed.filter(({ contact_id }) => fresh.has(contact_id))
+  await publishContacts(
+    tx,
+    turns.map((turn) => ({ ...turn, kind: 'suppressed', ...whenAndWhy(fresh.get(turn.contact_id), now) })),
+  )
+}
+
+const whenAndWhy = (cause: SuppressionCause | null | undefined, now: Date) =>
+  cause ? { occurred_at: new Date(cause.at), detail: cause.detail } : { occurred_at: now, detail: '' }
+
+/** Settles contacts by their soft bounces, and announces what came of it. @returns how many changed. */
+async function settle(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<number> {
+  const settled = await settleSoftBounces(tx, refs, softRule(now))
+  const causes = new Map(refs.map(({ contact_id, cause }) => [contact_id, cause]))
+  await publishContacts(
+    tx,
+    settled.map(({ over, ...turn }) => ({
+      ...turn,
+      kind: over ? 'suppressed' : 'released',
+      ...whenAndWhy(over ? causes.get(turn.contact_id) : null, now),
+    })),
+  )
+  return settled.length
 }
 
 /**
@@ -127,7 +170,7 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
     const { refs, changed } = await database.transaction(async (tx) => {
       const refs = await lockSoftlySuppressed(tx, after, LOT)
       const judged = refs.map((ref) => ({ ...ref, cause: null }))
-      return { refs, changed: judged.length > 0 ? await settleSoftBounces(tx, judged, softRule(now)) : 0 }
+      return { refs, changed: judged.length > 0 ? await settle(tx, judged, now) : 0 }
     })
     back += changed
     after = refs.at(-1) ?? null

@@ -1,6 +1,7 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { type PrimitiveValueExpression, sql } from 'slonik'
-import { boolean, mixed, object, string } from 'yup'
+import { boolean, type InferType, mixed, object, string } from 'yup'
+import { isHeard } from '../happenings/consumers.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { touchedAt } from './contacts.sql.ts'
 import type { SuppressionCause } from './effect.ts'
@@ -41,9 +42,24 @@ const tuplesOf = (refs: readonly Suppressed[]) =>
 const statusBefore = sql.fragment`
   case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
 
-/** A permanent bounce: any state but complained becomes bounced. Its first cause stays. */
-export async function bounceContacts(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<void> {
-  await tx.query(sql.prepared('bounce_contacts', object())`
+const heardRow = object({
+  team_id: string().defined(),
+  contact_id: string().defined(),
+  heard: boolean().defined(),
+})
+/** A contact that was changed, and whether anybody listens to its team. */
+export type Changed = InferType<typeof heardRow>
+
+const changedColumns = sql.fragment`
+  c.team_id, c.id as contact_id, ${isHeard(sql.fragment`c.team_id`)} as heard`
+
+/** A permanent bounce: any state but complained becomes bounced. Its first cause stays. @returns what it changed. */
+export async function bounceContacts(
+  tx: Tx,
+  refs: readonly Suppressed[],
+  now: Date,
+): Promise<readonly Changed[]> {
+  return tx.any(sql.prepared('bounce_contacts', heardRow)`
     update contacts c set
       status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), suppressed_softly = false,
       suppression_cause = case
@@ -51,12 +67,17 @@ export async function bounceContacts(tx: Tx, refs: readonly Suppressed[], now: D
       status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
     from ${tuplesOf(refs)} as r (team_id, id, cause)
     where c.team_id = r.team_id and c.id = r.id and c.status <> 'complained'
-      and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)`)
+      and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)
+    returning ${changedColumns}`)
 }
 
-/** A complaint: any state becomes complained. */
-export async function complainContacts(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<void> {
-  await tx.query(sql.prepared('complain_contacts', object())`
+/** A complaint: any state becomes complained. @returns what it changed. */
+export async function complainContacts(
+  tx: Tx,
+  refs: readonly Suppressed[],
+  now: Date,
+): Promise<readonly Changed[]> {
+  return tx.any(sql.prepared('complain_contacts', heardRow)`
     update contacts c set
       status = 'complained', suppression = 'complained', suppressed_softly = false,
       suppression_cause = case
@@ -64,8 +85,11 @@ export async function complainContacts(tx: Tx, refs: readonly Suppressed[], now:
       status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
     from ${tuplesOf(refs)} as r (team_id, id, cause)
     where c.team_id = r.team_id and c.id = r.id
-      and (c.status <> 'complained' or c.suppression is distinct from 'complained')`)
+      and (c.status <> 'complained' or c.suppression is distinct from 'complained')
+    returning ${changedColumns}`)
 }
+
+const settledRow = heardRow.shape({ over: boolean().defined() })
 
 /** How soft bounces are judged: so many in a row suppress; mail sent before `undisputed` and not bounced arrived. */
 export type SoftRule = { most: number; undisputed: Date; now: Date }
@@ -74,14 +98,14 @@ export type SoftRule = { most: number; undisputed: Date; now: Date }
  * Settles contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
  * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
  * delivery: a report of one, or an email that is still `sent` after a day (decisions: delivery reports).
- * @returns how many changed.
+ * @returns those that changed; `over`: suppressed now, else brought back.
  */
 export async function settleSoftBounces(
   tx: Tx,
   refs: readonly Suppressed[],
   { most, undisputed, now }: SoftRule,
-): Promise<number> {
-  const { rowCount } = await tx.query(sql.prepared('settle_soft_bounces', object())`
+): Promise<readonly (Changed & { over: boolean })[]> {
+  return tx.any(sql.prepared('settle_soft_bounces', settledRow)`
     with delivered as (
       select r.team_id, r.id, r.cause, greatest(
         (select max(d.occurred_at) from email_events d
@@ -114,8 +138,8 @@ export async function settleSoftBounces(
     from judged j
     where c.team_id = j.team_id and c.id = j.id
       and (j.over and c.suppression is null and c.status in ('subscribed', 'unsubscribed')
-        or not j.over and c.suppressed_softly)`)
-  return rowCount
+        or not j.over and c.suppressed_softly)
+    returning ${changedColumns}, j.over`)
 }
 
 const refRow = object({ team_id: string().defined(), contact_id: string().defined() })
@@ -131,14 +155,16 @@ export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, lim
     order by team_id, id limit ${limit} for no key update`)
 }
 
-/** Ends whatever suppresses a contact; soft bounces count anew. */
-export async function liftContact(tx: Tx, teamId: string, id: string, now: Date): Promise<void> {
-  await tx.query(sql.type(object())`
-    update contacts set
+/** Ends whatever suppresses a contact; soft bounces count from zero again. @returns whether anybody listens to it. */
+export async function liftContact(tx: Tx, teamId: string, id: string, now: Date): Promise<boolean> {
+  const { heard } = await tx.one(sql.type(heardRow)`
+    update contacts c set
       status = case when status in ('bounced', 'complained') then coalesce(status_before, 'subscribed') else status end,
       suppression = null, suppression_cause = null, suppressed_softly = false, status_before = null,
       lifted_at = ${sql.timestamp(now)}, updated_at = ${touchedAt(now)}
-    where team_id = ${teamId} and id = ${id}`)
+    where team_id = ${teamId} and id = ${id}
+    returning ${changedColumns}`)
+  return heard
 }
 
 const suppressionRow = object({

@@ -9,7 +9,6 @@ import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
 import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
-import { digest16 } from '../text/digest.ts'
 import { firstIdAt } from '../text/ids.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
@@ -113,25 +112,6 @@ export type Note = DeliveryRef & {
   kind: 'requeued' | 'gave_up'
   occurred_at: Date
   detail: string
-}
-
-/** Stores notes in one statement; those that are stored already fall away. @returns how many were new. */
-export async function insertNotes(tx: Tx, channel: Channel, notes: readonly Note[]): Promise<number> {
-  const tuples = notes.map((note) => [
-    note.team_id,
-    note.id,
-    digest16(note.event_key),
-    note.kind,
-    note.occurred_at.toISOString(),
-    note.detail,
-  ])
-  const { rowCount } = await tx.query(sql.type(object())`
-    insert into ${channel.events} (team_id, ${channel.message}, event_key, kind, occurred_at, detail)
-    select n.team_id, n.id, decode(n.event_key, 'hex'), n.kind, n.occurred_at, n.detail
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])}
-      as n (team_id, id, event_key, kind, occurred_at, detail)
-    on conflict do nothing`)
-  return rowCount
 }
 
 const stateRow = object({

@@ -7,6 +7,7 @@
 
 import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
 import { Refusal } from '../errors.ts'
+import { storeEvents } from '../happenings/store-events.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
@@ -16,7 +17,6 @@ import {
   deliveryState,
   givenUpMessages,
   type How,
-  insertNotes,
   markRequeued,
   type Note,
   type Picked,
@@ -52,7 +52,7 @@ export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: numb
   const messages = await givenUpMessages(tx, channel, limit)
   if (messages.length === 0) return 0
   const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
-  return insertNotes(tx, channel, notes)
+  return (await storeEvents(tx, channel, notes)).length
 }
 
 /** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
@@ -71,7 +71,7 @@ async function noteRequeued(
     detail: '',
   }
   if (requeued.length > 0) {
-    await insertNotes(
+    await storeEvents(
       tx,
       channel,
       requeued.map((ref) => ({ ...ref, ...note })),

@@ -19,7 +19,7 @@ import {
   type Seen,
 } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
-import { type EmailEvent, insertEmailEvents } from './events.sql.ts'
+import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
 import { bareRecipients, recipientIdentity } from './recipients.ts'
 import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 
@@ -86,7 +86,7 @@ export async function applyEmailEvents(
   }
   if (placed.length === 0) return fates
   const contactOf = await lockTouchedContacts(tx, placed)
-  const news = await insertEmailEvents(
+  const news = await storeEmailEvents(
     tx,
     placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
   )

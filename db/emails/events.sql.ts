@@ -1,9 +1,10 @@
 /** Rows of email_events: what happened to emails. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
+import { EMAIL } from '../channels/channels.sql.ts'
 import type { ContactEffect } from '../contacts/effect.ts'
+import { storeEvents } from '../happenings/store-events.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { digest16 } from '../text/digest.ts'
 import type { EmailRef } from './emails.sql.ts'
 import type { EmailEventKind } from './status.ts'
 
@@ -30,38 +31,14 @@ const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | n
     ? [contact_id, effect]
     : [null, null]
 
-const freshEvent = object({
-  team_id: string().defined(),
-  email_id: string().defined(),
-  digest: string().defined(),
-})
-const nameOf = ({ team_id, email_id }: EmailRef, digest: string): string => `${team_id}/${email_id}/${digest}`
-
-const EVENT = ['uuid', 'uuid', 'text', 'text', 'text', 'timestamptz', 'text', 'uuid', 'text']
-
-/** Stores events in one statement. @returns those that were not stored before. */
-export async function insertEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {
-  const tuples = events.map((event) => [
-    event.team_id,
-    event.email_id,
-    digest16(event.event_key),
-    event.kind,
-    event.recipient,
-    event.occurred_at.toISOString(),
-    event.detail,
-    ...counted(event),
-  ])
-  const stored = await tx.any(sql.prepared('insert_email_events', freshEvent)`
-    insert into email_events (
-      team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
-    select e.team_id, e.email_id, decode(e.event_key, 'hex'), e.kind, e.recipient, e.occurred_at, e.detail,
-      e.contact_id, e.effect
-    from ${sql.unnest(tuples, EVENT)}
-      as e (team_id, email_id, event_key, kind, recipient, occurred_at, detail, contact_id, effect)
-    on conflict do nothing
-    returning team_id, email_id, encode(event_key, 'hex') as digest`)
-  const fresh = new Set(stored.map((row) => nameOf(row, row.digest)))
-  return events.filter((event) => fresh.has(nameOf(event, digest16(event.event_key))))
+/** Stores events of emails. @returns those that were not stored before. */
+export async function storeEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {
+  const given = events.map((event) => {
+    const [contact_id, effect] = counted(event)
+    const { team_id, email_id: id, event_key, kind, recipient, occurred_at, detail } = event
+    return { team_id, id, event_key, kind, recipient, occurred_at, detail, contact_id, effect, event }
+  })
+  return (await storeEvents(tx, EMAIL, given)).map(({ event }) => event)
 }
 
 const eventRow = object({

@@ -16,7 +16,7 @@ import {
   recordAcceptances,
   releaseMessages,
 } from './apply-events.sql.ts'
-import { insertWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
+import { storeWhatsappEvents, type WhatsappEvent } from './events.sql.ts'
 import type { MessageRef } from './messages.sql.ts'
 import { higherStatus, statusOfEvent, type TemplateState, type WhatsappStatus } from './status.ts'
 import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts'
@@ -48,7 +48,7 @@ export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[
   // Locked in one order by everyone, so that two transactions over the same rows cannot deadlock.
   const there = new Set((await lockMessages(tx, events)).map(keyOf))
   const placed = events.filter((event) => there.has(keyOf(event)))
-  const news = placed.length > 0 ? await insertWhatsappEvents(tx, placed) : []
+  const news = placed.length > 0 ? await storeWhatsappEvents(tx, placed) : []
   await accept(tx, news)
   await raise(tx, news)
   return events.map((event) => (there.has(keyOf(event)) ? APPLIED : UNKNOWN))
@@ -103,7 +103,7 @@ async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fat
     return given_back && same ? { kind: 'applied', again: { team_id, message_id } } : APPLIED
   })
   const told = events.filter((_, index) => fates[index] !== UNKNOWN)
-  if (told.length > 0) await insertWhatsappEvents(tx, told)
+  if (told.length > 0) await storeWhatsappEvents(tx, told)
   const again = fates.flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
   if (again.length > 0) await releaseMessages(tx, again, now)
   return fates

@@ -1,9 +1,10 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
+import { WHATSAPP } from '../channels/channels.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/ladder.ts'
+import { storeEvents } from '../happenings/store-events.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { digest16 } from '../text/digest.ts'
 import type { MessageRef } from './messages.sql.ts'
 import type { WhatsappEventKind } from './status.ts'
 
@@ -17,36 +18,16 @@ export type WhatsappEvent = MessageRef & {
   detail: string
 }
 
-const freshEvent = object({
-  team_id: string().defined(),
-  message_id: string().defined(),
-  digest: string().defined(),
-})
-const nameOf = ({ team_id, message_id }: MessageRef, digest: string): string =>
-  `${team_id}/${message_id}/${digest}`
-
-/** Stores events in one statement. @returns those that were not stored before. */
-export async function insertWhatsappEvents<E extends WhatsappEvent>(
+/** Stores events of messages. @returns those that were not stored before. */
+export async function storeWhatsappEvents<E extends WhatsappEvent>(
   tx: Tx,
   events: readonly E[],
 ): Promise<E[]> {
-  const tuples = events.map((event) => [
-    event.team_id,
-    event.message_id,
-    digest16(event.event_key),
-    event.kind,
-    event.occurred_at.toISOString(),
-    event.detail,
-  ])
-  const stored = await tx.any(sql.prepared('insert_whatsapp_events', freshEvent)`
-    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
-    select e.team_id, e.message_id, decode(e.event_key, 'hex'), e.kind, e.occurred_at, e.detail
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text'])}
-      as e (team_id, message_id, event_key, kind, occurred_at, detail)
-    on conflict do nothing
-    returning team_id, message_id, encode(event_key, 'hex') as digest`)
-  const fresh = new Set(stored.map((row) => nameOf(row, row.digest)))
-  return events.filter((event) => fresh.has(nameOf(event, digest16(event.event_key))))
+  const given = events.map((event) => {
+    const { team_id, message_id: id, event_key, kind, occurred_at, detail } = event
+    return { team_id, id, event_key, kind, occurred_at, detail, event }
+  })
+  return (await storeEvents(tx, WHATSAPP, given)).map(({ event }) => event)
 }
 
 const eventRow = object({

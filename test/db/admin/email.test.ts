@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { changeEmails } from '../../../db/emails/apply-events.sql.ts'
-import { insertEmailEvents } from '../../../db/emails/events.sql.ts'
+import { storeEmailEvents } from '../../../db/emails/events.sql.ts'
 import { readUnsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
@@ -47,7 +47,7 @@ async function start(t: Test) {
     ])
   }
   const event = async (emailId: string, kind: 'sent' | 'deferred', detail: string, at: string) =>
-    await insertEmailEvents(store.database, [
+    await storeEmailEvents(store.database, [
       {
         team_id: id,
         email_id: emailId,

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { boolean, number, object } from 'yup'
 import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
-import { type EmailEvent, insertEmailEvents } from '../../../db/emails/events.sql.ts'
+import { type EmailEvent, storeEmailEvents } from '../../../db/emails/events.sql.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import { until } from '../../support/worker.ts'
@@ -21,7 +21,7 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
     occurred_at: new Date(),
     detail: '451 later',
   })
-  await insertEmailEvents(database, [event('first')])
+  await storeEmailEvents(database, [event('first')])
   const someoneWaits = async () =>
     await database.oneFirst(sql.type(object({ waits: boolean().defined() }))`
       select exists (

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { applyReportedWhatsapp, type ReportedStatus } from '../../../db/whatsapp/apply-events.ts'
 import { applyReportedTemplates } from '../../../db/whatsapp/apply-template-events.ts'
-import { eventsOfMessage, insertWhatsappEvents } from '../../../db/whatsapp/events.sql.ts'
+import { eventsOfMessage, storeWhatsappEvents } from '../../../db/whatsapp/events.sql.ts'
 import { higherStatus, type WhatsappStatus } from '../../../db/whatsapp/status.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../support/whatsapp.ts'
@@ -60,7 +60,7 @@ t.test('queued → sent → delivered → read, and never back', async (t) => {
 t.test('the timeline tells by time, and by the ladder what reports put into one second', async (t) => {
   const [id = ''] = await messages(1)
   const second = 1_750_000_000_000
-  await insertWhatsappEvents(database, [
+  await storeWhatsappEvents(database, [
     {
       team_id: team.id,
       message_id: id,
