@@ -1,5 +1,5 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
-import { type InferType, object, string } from 'yup'
+import { type InferType, number, object, string, type ValidationError } from 'yup'
 import {
   commaList,
   misspeltSettings,
@@ -23,6 +23,24 @@ const deliversEmail = (setting: string | undefined): boolean => {
   return named.length === 0 || named.includes('deliver-email')
 }
 
+/** The test of a setting that is a relay's URL. */
+const relay = {
+  name: 'smtp url',
+  test: (
+    url: string | undefined,
+    { path, createError }: { path: string; createError: (fault: { message: string }) => ValidationError },
+  ) => {
+    const fault = url === undefined ? null : smtpUrlFault(url)
+    return fault === null || createError({ message: `${path} ${fault}` })
+  },
+}
+
+const percent = () =>
+  number()
+    .typeError('${path} must be a percentage, such as 0.1')
+    .min(0.001, '${path} must be a percentage above 0')
+    .max(100, '${path} must be a percentage, at most 100')
+
 /** The ways to send email; providers/adapters.ts has one for each. */
 const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
 export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
@@ -31,13 +49,7 @@ const workerSettings = object({
   ...sharedSettings,
   EMAIL_PROVIDER: string().oneOf(EMAIL_PROVIDERS, '${path} must be smtp or ses').default('smtp'),
   SMTP_URL: string()
-    .test({
-      name: 'smtp url',
-      test: (url, { path, createError }) => {
-        const fault = url === undefined ? null : smtpUrlFault(url)
-        return fault === null || createError({ message: `${path} ${fault}` })
-      },
-    })
+    .test(relay)
     .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
       provider === 'smtp' && deliversEmail(queues)
         ? schema.required('${path} is missing: the smtp:// URL of the relay')
@@ -53,6 +65,13 @@ const workerSettings = object({
   /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
   SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
   SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
+  /** The relay that broadcasts go out through; what single emails go out through when absent. */
+  BULK_SMTP_URL: string().test(relay),
+  /** How many emails of broadcasts go out in a second, by all workers together. */
+  BULK_SENDS_PER_SECOND: wholeNumber(1, 10_000),
+  /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
+  BULK_MAX_BOUNCE_PERCENT: percent().default(5),
+  BULK_MAX_COMPLAINT_PERCENT: percent().default(0.1),
   /** Where bounces return to; the From domain of each email when absent. Its mail must reach POST /hooks/smtp. */
   RETURN_PATH_DOMAIN: string().test(
     'domain',

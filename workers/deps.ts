@@ -23,6 +23,8 @@ export type WorkerDeps = {
   versions: Versions
   /** null in a worker that delivers no email: it leaves that queue alone. */
   email: EmailProvider | null
+  /** What broadcasts go out through; null where `email` is. */
+  bulk: EmailProvider | null
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
   /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */

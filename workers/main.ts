@@ -18,7 +18,7 @@ import { domainToAscii } from '../db/text/address.ts'
 import { queuesOf, readWorkerSettings, retentionOf, settingsWarnings, type WorkerSettings } from './config.ts'
 import { createFigures } from './figures.ts'
 import { serveHealth } from './health.ts'
-import { emailProvider, whatsappDelivery } from './providers/adapters.ts'
+import { bulkProvider, emailProvider, whatsappDelivery } from './providers/adapters.ts'
 import { createReaders } from './providers/readers.ts'
 import { startWork } from './run.ts'
 
@@ -37,6 +37,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
   const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
+  const bulk = email && bulkProvider(settings, email)
   const whatsapp = whatsappDelivery(settings)
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
@@ -48,6 +49,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     secrets,
     versions: createVersions(),
     email,
+    bulk,
     whatsapp,
     concurrency,
     pauses: createQueuePauses(database),
@@ -71,7 +73,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     health?.drain()
     await Promise.all([hints.close(), work.drain(CUT)])
     await queue.stop(DRAIN - CUT)
-    await email?.close()
+    await Promise.all([email?.close(), bulk?.close()])
     await whatsapp?.provider.close()
     await member.leave()
     await health?.close()

@@ -119,3 +119,6 @@ export const refTuples = (refs: readonly DeliveryRef[]) =>
     refs.map(({ team_id, id }) => [team_id, id]),
     ['uuid', 'uuid'],
   )
+
+/** How the key of a sender of broadcasts ends: it begins as that of the single emails' sender beside it. */
+export const BULK = ':bulk'

@@ -15,6 +15,7 @@ import { JOBS, type JobName } from '../../db/queue/jobs.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { onWake } from '../../db/queue/wake.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
+import { beside } from '../../workers/providers/adapters.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
@@ -53,6 +54,7 @@ export async function startWorker(
     secrets,
     versions,
     email,
+    bulk: beside(changes.email ?? email),
     whatsapp,
     concurrency,
     pauses: createQueuePauses(database),

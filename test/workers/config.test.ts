@@ -2,9 +2,12 @@
 // is asked for.
 
 import t from 'tap'
+import type { Log } from '../../db/process/log.ts'
 import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'
+import { bulkProvider, emailProvider } from '../../workers/providers/adapters.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { testDatabase } from '../support/database.ts'
+import { startSesApi } from '../support/ses-api.ts'
 import { startProcess } from '../support/worker.ts'
 
 const BASE = {
@@ -161,3 +164,47 @@ t.test('a worker that delivers no email starts without a relay or a region', asy
   }
   t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report', SMTP_URL: 'smtp://' }), [/^SMTP_URL must be/])
 })
+
+t.test(
+  'broadcasts have a sender of their own: of the same relay, of an account at half its rate, or a relay of theirs',
+  async (t) => {
+    const senderOf = async (settings: Record<string, string>) => {
+      const read = readWorkerSettings({ ...BASE, ...settings })
+      const single = emailProvider(read, { warn() {} } as unknown as Log)
+      const bulk = bulkProvider(read, single)
+      t.teardown(() => Promise.all([single.close(), bulk.close()]))
+      return { single: await single.sender(), bulk: await bulk.sender() }
+    }
+    const relay = await senderOf({})
+    t.match(relay, {
+      single: { key: 'smtp:localhost' },
+      bulk: { key: 'smtp:localhost:bulk', on_demand: true },
+    })
+    const bounded = await senderOf({ BULK_SENDS_PER_SECOND: '7' })
+    t.match(bounded.single, { on_demand: true })
+    t.same(bounded.bulk, { key: 'smtp:localhost:bulk', ceiling: 7, saved_seconds: 0.1 })
+    const own = await senderOf({ BULK_SMTP_URL: 'smtp://bulk.test' })
+    t.match(own, { single: { key: 'smtp:localhost' }, bulk: { key: 'smtp:bulk.test:bulk', on_demand: true } })
+    const { url } = await startSesApi(t, { account: () => 50 })
+    const ses = await senderOf({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1', SES_ENDPOINT: url })
+    t.match(ses, { single: { ceiling: 45 }, bulk: { key: 'ses:eu-west-1:bulk', ceiling: 22.5 } })
+    t.throws(() => readWorkerSettings({ ...BASE, BULK_SMTP_URL: 'bulk.test' }), /BULK_SMTP_URL/)
+  },
+)
+
+t.test(
+  'a broadcast is paused above 5 % bounces or 0.1 % complaints unless settings say otherwise',
+  async (t) => {
+    const set = { BULK_MAX_BOUNCE_PERCENT: '2.5', BULK_MAX_COMPLAINT_PERCENT: '0.05' }
+    t.match(readWorkerSettings(BASE), { BULK_MAX_BOUNCE_PERCENT: 5, BULK_MAX_COMPLAINT_PERCENT: 0.1 })
+    t.match(readWorkerSettings({ ...BASE, ...set }), {
+      BULK_MAX_BOUNCE_PERCENT: 2.5,
+      BULK_MAX_COMPLAINT_PERCENT: 0.05,
+    })
+    for (const percent of ['0', '-1', '101', 'none'])
+      t.throws(
+        () => readWorkerSettings({ ...BASE, BULK_MAX_BOUNCE_PERCENT: percent }),
+        /BULK_MAX_BOUNCE_PERCENT must be a percentage/,
+      )
+  },
+)

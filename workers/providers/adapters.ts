@@ -1,11 +1,16 @@
 /** The adapters that the settings name: the only place that chooses among providers. */
+import { BULK } from '../../db/channels/channels.sql.ts'
 import type { Log } from '../../db/process/log.ts'
+import type { Sender } from '../../db/senders/pace.ts'
 import type { EmailProviderName, WorkerSettings } from '../config.ts'
 import type { EmailProvider } from './provider.ts'
 import { createSesProvider } from './ses.ts'
 import { createSmtpProvider } from './smtp.ts'
 import type { WhatsappDelivery } from './whatsapp.ts'
 import { createWhatsappProvider } from './whatsapp-cloud.ts'
+
+/** How much of a second's sends broadcasts may save up: a ceiling holds for each second. */
+const SAVED_SECONDS = 0.1
 
 /** The adapter behind each name that EMAIL_PROVIDER may have; config.ts sees to it that its settings are there. */
 const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log: Log) => EmailProvider> = {
@@ -24,6 +29,37 @@ const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log:
 /** What email goes out through. */
 export const emailProvider = (settings: WorkerSettings, log: Log): EmailProvider =>
   EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
+
+/** How many emails of broadcasts are with their provider at once: at most half of the slots. */
+const bulkSlots = (concurrency: number): number => Math.max(1, Math.floor(concurrency / 2))
+
+/** What broadcasts go out through: a relay of their own, or the single emails' one. */
+export function bulkProvider(settings: WorkerSettings, single: EmailProvider): EmailProvider {
+  const { BULK_SMTP_URL: url, BULK_SENDS_PER_SECOND: most, WORKER_CONCURRENCY } = settings
+  if (!url) return beside(single, most)
+  const own = createSmtpProvider({ url, max_connections: bulkSlots(WORKER_CONCURRENCY) })
+  return { ...beside(own, most), close: own.close }
+}
+
+/**
+ * The same way out under a sender of its own, so that what slows or pauses broadcasts leaves single emails alone. Of a
+ * rate that the provider sets for the whole account broadcasts get half.
+ * @param most emails a second, where there is a limit.
+ */
+export const beside = (single: EmailProvider, most?: number): EmailProvider => ({
+  ...single,
+  sender: async () => bulkSender(await single.sender(), most),
+  // Closed by whoever opened it.
+  close: async () => {},
+})
+
+/** The sender of broadcasts beside the one of single emails. Pure. */
+function bulkSender({ on_demand, ceiling, key, ...sender }: Sender, most: number | undefined): Sender {
+  const bulk = { ...sender, key: `${key}${BULK}` }
+  if (on_demand && most === undefined) return { ...bulk, ceiling, on_demand }
+  const share = on_demand ? Number.POSITIVE_INFINITY : ceiling / 2
+  return { ...bulk, ceiling: Math.min(share, most ?? share), saved_seconds: SAVED_SECONDS }
+}
 
 /** What WhatsApp messages go out through; null when it is not set up. */
 export function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | null {
