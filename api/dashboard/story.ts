@@ -83,7 +83,8 @@ export function messageMoments(
   const happened = events.map((event): Moment => {
     const { kind, time: at } = event
     const detail = wordsFor(reader, event)
-    const words = [meaningOf(detail), detail].filter((part) => part !== null && part !== '')
+    const meaning = detail === '' ? null : meaningOf(event.code ?? null)
+    const words = [meaning, detail].filter((part) => part !== null && part !== '')
     return {
       ...(MESSAGE_TOLD[kind] ?? told(kind)),
       at: time(at, now),

@@ -37,7 +37,7 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = {
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
-  /** Whether its events tell recipients apart. */
+  /** Whether its events tell recipients apart; else they keep the provider's fault code. */
   by_recipient: boolean
   /** Whether a row is the team's own, and no sign-in mail of ours. */
   customers: FragmentSqlToken

@@ -18,6 +18,8 @@ export type MessageEvent = DeliveryRef & {
   recipient?: string | null | undefined
   contact_id?: string | null | undefined
   effect?: string | null | undefined
+  /** The provider's fault code, where the channel keeps it. */
+  code?: string | null | undefined
 }
 
 const storedRow = object({
@@ -43,13 +45,15 @@ export async function insertEvents(
     event.kind,
     event.occurred_at.toISOString(),
     event.detail,
-    ...(by_recipient ? [event.recipient ?? null, event.contact_id ?? null, event.effect ?? null] : []),
+    ...(by_recipient
+      ? [event.recipient ?? null, event.contact_id ?? null, event.effect ?? null]
+      : [event.code ?? null]),
   ])
-  const further = by_recipient ? sql.fragment`, recipient, contact_id, effect` : sql.fragment``
+  const further = by_recipient ? sql.fragment`, recipient, contact_id, effect` : sql.fragment`, code`
   return tx.any(sql.prepared(`insert_events_${name}`, storedRow)`
     insert into ${table} as stored (team_id, ${message}, event_key, kind, occurred_at, detail${further})
     select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail${further}
-    from ${sql.unnest(tuples, by_recipient ? [...COLUMNS, ...BY_RECIPIENT] : COLUMNS)}
+    from ${sql.unnest(tuples, [...COLUMNS, ...(by_recipient ? BY_RECIPIENT : ['text'])])}
       as e (team_id, id, event_key, kind, occurred_at, detail${further})
     on conflict do nothing
     returning team_id, ${message} as id, encode(event_key, 'hex') as digest,

@@ -32,6 +32,8 @@ export type ReportedStatus = {
   occurred_at: Date
   /** The provider's words, storable. */
   detail: string
+  /** The provider's fault code; absent without one. */
+  code?: string
   /** Unique for this status of this message: a repeat of the report gives the same key. */
   event_key: string
   /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */

@@ -16,6 +16,8 @@ export type WhatsappEvent = MessageRef & {
   occurred_at: Date
   /** The provider's words. */
   detail: string
+  /** The provider's fault code beside its words; none without a fault. */
+  code?: string | null
 }
 
 /** Stores events of messages. @returns those that were not stored before. */
@@ -24,8 +26,8 @@ export async function storeWhatsappEvents<E extends WhatsappEvent>(
   events: readonly E[],
 ): Promise<E[]> {
   const given = events.map((event) => {
-    const { team_id, message_id: id, event_key, kind, occurred_at, detail } = event
-    return { team_id, id, event_key, kind, occurred_at, detail, event }
+    const { team_id, message_id: id, event_key, kind, occurred_at, detail, code } = event
+    return { team_id, id, event_key, kind, occurred_at, detail, code, event }
   })
   return (await storeEvents(tx, WHATSAPP, given)).map(({ event }) => event)
 }
@@ -34,6 +36,7 @@ const eventRow = object({
   kind: string().defined(),
   occurred_at: string().defined(),
   detail: string().defined(),
+  code: string().defined().nullable(),
 })
 export type WhatsappEventRow = InferType<typeof eventRow>
 
@@ -44,7 +47,7 @@ export async function eventsOfMessage(
   id: string,
 ): Promise<readonly WhatsappEventRow[]> {
   return tx.any(sql.type(eventRow)`
-    select kind, occurred_at, detail from whatsapp_events
+    select kind, occurred_at, detail, code from whatsapp_events
     where team_id = ${teamId} and message_id = ${id}
     order by date_trunc('second', occurred_at),
       coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, kind = 'gave_up',

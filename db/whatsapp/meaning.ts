@@ -7,7 +7,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   130497: 'The provider does not let this number send to that country.',
   131026: 'The number may not be on WhatsApp, or its app is too old. Ask the recipient another way.',
   131031: 'The provider has locked the account. Look into its business manager.',
-  131042: 'The provider’s account has a payment problem. Messages wait until it is mended.',
+  131042: 'The provider’s account has a payment problem. Messages wait until it is solved.',
   131047: 'The recipient has not written within 24 hours, so that only templates may be sent.',
   131048: 'Too many recipients have blocked or reported the number. Sending pauses.',
   131049: 'The provider limits marketing messages to each recipient. A later message may get through.',
@@ -22,8 +22,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   132016: 'The provider has disabled the template for good. Make a new one.',
 }
 
-/** What a provider's words mean, by the code in them; null when there is none, or it is not known. */
-export function meaningOf(words: string): string | null {
-  const codes = [...words.matchAll(/\b(\d{6})\b/g)].map(([, code = '']) => MEANINGS[code])
-  return codes.find((meaning) => meaning !== undefined) ?? null
-}
+/** What a fault code of the provider's means; null without one, or when it is not known. */
+export const meaningOf = (code: string | null): string | null =>
+  code !== null && Object.hasOwn(MEANINGS, code) ? (MEANINGS[code] ?? null) : null

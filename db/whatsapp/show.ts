@@ -14,7 +14,8 @@ import type { WhatsappStatus } from './status.ts'
 export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
 
 export type ShownMessage = WhatsappView & {
-  events: { time: string; kind: string; detail: string }[]
+  /** `code`: the provider's fault code; absent without one. */
+  events: { time: string; kind: string; detail: string; code?: string }[]
   /** Absent when nothing is left to deliver. */
   waiting?: Waiting
 }
@@ -32,7 +33,12 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
   const row = await messageById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
   const rows = await eventsOfMessage(tx, teamId, id)
-  const events = rows.map(({ occurred_at: time, kind, detail }) => ({ time, kind, detail }))
+  const events = rows.map(({ occurred_at: time, kind, detail, code }) => ({
+    time,
+    kind,
+    detail,
+    ...(code === null ? {} : { code }),
+  }))
   const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }
   const waiting = await waitingOf(tx, WHATSAPP, at, rows)
   return { ...view(row), events, ...(waiting === null ? {} : { waiting }) }

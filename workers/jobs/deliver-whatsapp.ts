@@ -135,6 +135,7 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<Attempt>): Applied
       kind,
       occurred_at: at,
       detail: outcome.detail,
+      code: outcome.code ?? null,
       provider_message_id: outcome.kind === 'accepted' ? outcome.provider_message_id : null,
     },
   ]

@@ -108,7 +108,9 @@ function judge(answer: Answer, describe: Describe): WhatsappOutcome {
   if (answer.ok) return takenAs(jsonOf(answer), describe)
   const error = errorOf(jsonOf(answer), describe)
   const judged = error && judgeError(error)
-  return judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
+  const outcome =
+    judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
+  return error ? { ...outcome, code: String(error.code) } : outcome
 }
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */

@@ -80,10 +80,12 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   const faults = status === 'failed' ? faultsOf(given.errors) : []
   const template = templateFinding(faults)
   const told = isOurSetUp(faults) ? 'held' : status
+  const coded = faults.find(({ code }) => !Number.isNaN(code))
   const event: ReportedEvent = {
     ...{ channel: 'whatsapp', ref, status: told, occurred_at, provider_message_id: id ?? null },
     detail: storableWords(faults.map(({ words }) => words).join('; ')),
     event_key: `${id ?? occurred_at.toISOString()}:${status}`,
+    ...(coded ? { code: String(coded.code) } : {}),
     ...(template ? { template } : {}),
   }
   return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]

@@ -1,6 +1,7 @@
 /** A team's WhatsApp pages: finding a message, why it stands as it does, and the templates. */
 import t from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { applyReportedWhatsapp } from '../../../db/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -81,4 +82,24 @@ t.test('templates show their state, slots and the provider’s object; one is ad
   const broken = await editor.post(list, { definition: '{' })
   t.equal(broken.status, 400)
   shows(t, broken, /not valid JSON/)
+})
+
+t.test('what a fault means is shown by the provider’s code, and not by a number in its words', async (t) => {
+  const event = (detail: string, code?: string) => ({
+    ref: { team_id: team.id, id: first?.id ?? '' },
+    status: 'sent' as const,
+    occurred_at: new Date(1_750_000_000_000),
+    event_key: detail,
+    provider_message_id: null,
+    detail,
+    ...(code === undefined ? {} : { code }),
+  })
+  const show = async (...given: Parameters<typeof event>) => {
+    await service.database.transaction((tx) => applyReportedWhatsapp(tx, [event(...given)], new Date()))
+    return viewer.get(`${path}/${first?.id}`)
+  }
+  const prose = await show('451 131042 is the number of this session')
+  shows(t, prose, /451 131042 is the number of this session/)
+  t.notMatch(prose.html, /payment problem/)
+  shows(t, await show('131026 No', '131026'), /The number may not be on WhatsApp.* · 131026 No/)
 })

@@ -123,7 +123,7 @@ t.test(
     await startWorker(t, service, { whatsapp: cloud.delivery })
     await until('it failed', async () => (await rowsOf(service, team.id))[0]?.status === 'failed')
     const shown = await show()
-    t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/ }])
+    t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/, code: '131026' }])
     t.notOk('waiting' in shown)
     await t.rejects(
       showMessage({ tx: service.database, now: new Date() }, team.id, UNKNOWN),

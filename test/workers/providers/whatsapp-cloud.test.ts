@@ -93,7 +93,11 @@ t.test('what cannot be delivered is refused for good, with code and words', asyn
   ]
   for (const code of codes) {
     const outcome = await outcomeOf(t, { status: 400, body: cloudError(code, 'Words', 'more words') })
-    t.strictSame(outcome, { kind: 'refused', detail: `${code} (#${code}) Words: more words` })
+    t.strictSame(outcome, {
+      kind: 'refused',
+      detail: `${code} (#${code}) Words: more words`,
+      code: String(code),
+    })
   }
 })
 
@@ -113,7 +117,8 @@ t.test('a fault of the template is refused and said to be the template’s', asy
 t.test('passing faults and codes that nobody told us of are tried again', async (t) => {
   for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
     const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
-    t.strictSame(outcome, { kind: 'deferred', detail: `${code} (#${code}) Words` }, String(code))
+    const detail = `${code} (#${code}) Words`
+    t.strictSame(outcome, { kind: 'deferred', detail, code: String(code) }, String(code))
   }
   for (const status of [500, 503, 404, 302]) {
     t.strictSame(await outcomeOf(t, { status, body: '<html>' }), {
@@ -125,7 +130,12 @@ t.test('passing faults and codes that nobody told us of are tried again', async 
 
 t.test('too many to one recipient is about that message alone: at least 6 s', async (t) => {
   const outcome = await outcomeOf(t, { status: 400, body: cloudError(131056, 'Pair rate') })
-  t.strictSame(outcome, { kind: 'deferred', detail: '131056 (#131056) Pair rate', wait_seconds: 6 })
+  t.strictSame(outcome, {
+    kind: 'deferred',
+    code: '131056',
+    detail: '131056 (#131056) Pair rate',
+    wait_seconds: 6,
+  })
 })
 
 t.test('too fast for the number slows the number', async (t) => {
@@ -139,14 +149,15 @@ t.test('too fast for the number slows the number', async (t) => {
 
 t.test('a code that nobody told us of leaves the status to decide, with the code’s words', async (t) => {
   const body = cloudError(999_999, 'New')
-  const detail = '999999 (#999999) New'
-  const wide = { kind: 'sender', detail, trouble: 'setup' }
+  const code = '999999'
+  const detail = `${code} (#${code}) New`
+  const wide = { kind: 'sender', detail, code, trouble: 'setup' }
   t.strictSame(await outcomeOf(t, { status: 429, body }), { ...wide, trouble: 'slow' })
   for (const status of [401, 403]) {
     t.strictSame(await outcomeOf(t, { status, body }), wide)
   }
   for (const status of [502, 504])
-    t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail })
+    t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail, code })
   t.match(await outcomeOf(t, { status: 429, body: cloudError(131026, 'Known') }), { kind: 'refused' })
 })
 
@@ -209,7 +220,11 @@ t.test('words are printable, short, and never hold the token', async (t) => {
   t.notMatch(detail, /\p{Cc}/u)
   t.ok(detail.length <= 500 && detail.isWellFormed())
   const odd = { error: { code: 131026, message: { a: 1 }, error_data: 'x' } }
-  t.strictSame(await outcomeOf(t, { status: 400, body: odd }), { kind: 'refused', detail: '131026' })
+  t.strictSame(await outcomeOf(t, { status: 400, body: odd }), {
+    kind: 'refused',
+    detail: '131026',
+    code: '131026',
+  })
 })
 
 t.test('templates are listed page by page, by cursor', async (t) => {

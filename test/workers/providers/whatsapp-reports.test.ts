@@ -61,6 +61,7 @@ t.test('a failure keeps code and details', async (t) => {
   t.match(event, {
     status: 'failed',
     detail: '131026 Message undeliverable: Not on WhatsApp; 131047 Re-engagement message',
+    code: '131026',
     event_key: 'wamid.HBgL:failed',
   })
 })
