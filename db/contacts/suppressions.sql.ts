@@ -97,7 +97,8 @@ export type SoftRule = { most: number; undisputed: Date; now: Date }
 /**
  * Settles contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
  * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
- * delivery: a report of one, or an email that is still `sent` after a day (decisions: delivery reports).
+ * delivery: a report of one, or an email that is still `sent` after a day (decisions: delivery reports). A contact's
+ * emails are found by their recipients alone: given the team too, the planner goes through all that a large team sent.
  * @returns those that changed; `over`: suppressed now, else brought back.
  */
 export async function settleSoftBounces(
@@ -110,14 +111,15 @@ export async function settleSoftBounces(
       select r.team_id, r.id, r.cause, greatest(
         (select max(d.occurred_at) from email_events d
           where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'),
-        (select max(v.occurred_at) from emails e
+        (select max(v.occurred_at) from (
+            select team_id, id, contact_id, status from emails
+            where recipient_identities(to_emails) && array[lower(c.email), c.identity] offset 0) e
           join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
             and (e.contact_id = r.id or lower(v.recipient) = c.identity)
-          where e.team_id = r.team_id and recipient_identities(e.to_emails) && array[lower(c.email), c.identity]
-            and e.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
+          where e.team_id = r.team_id and e.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
       from ${tuplesOf(refs)} as r (team_id, id, cause)
         join contacts c on c.team_id = r.team_id and c.id = r.id
-    ), judged as (
+    ), judged as materialized (
       select d.team_id, d.id, d.cause, (
         select count(*) from email_events s
         where s.team_id = d.team_id and s.contact_id = d.id and s.effect = 'soft'

@@ -23,6 +23,7 @@ import {
   type SharedJob,
 } from './jobs.ts'
 import { comebacks, createLines, type Lines, priorityOf } from './line.ts'
+import { indexJobs, isAnyDue, type Run, spreadCounts } from './upkeep.sql.ts'
 
 const SCHEMA = 'pgboss'
 
@@ -177,6 +178,12 @@ export function teller(onError: (error: Error) => void): (fault: unknown) => voi
 /** What pg-boss says of a schema that is missing or older than its code; it has no code for it. */
 const NOT_MIGRATED = /^pg-boss (is not installed|database requires migrations)/
 
+/** Statements on pg-boss's own connections. */
+const runOn =
+  (boss: PgBoss): Run =>
+  async (text, values) =>
+    (await boss.getDb().executeSql(text, values)) as Awaited<ReturnType<Run>>
+
 const createBoss = async (url: string, options: BossOptions): Promise<PgBoss> =>
   new PgBoss({ schema: SCHEMA, ...(await poolConfig(url)), ...options } as BossOptions)
 
@@ -224,6 +231,7 @@ function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
     busy = true
     try {
       await boss.supervise()
+      await spreadCounts(runOn(boss))
     } catch (error) {
       shaken()
       onError(error)
@@ -265,7 +273,7 @@ export async function openConsumer(
   return {
     ...createProducer({ boss, lines }),
     claims(job) {
-      const claims = openClaims(job, { boss, on, told, lines })
+      const claims = openClaims(job, { boss, on, told, lines, isAnyDue: () => isAnyDue(runOn(boss), job) })
       opened.set(job, claims as unknown as Claims<JobName>)
       return claims
     },
@@ -309,6 +317,7 @@ export async function migrateQueues(url: string): Promise<void> {
       // Without a heartbeat a killed worker's round would keep the next ones away until it expires.
       await boss.updateQueue(name, { retryLimit: 0, heartbeatSeconds: 10, expireInSeconds: 300 })
     }
+    await indexJobs(runOn(boss))
   } finally {
     await boss.stop({ graceful: false })
   }

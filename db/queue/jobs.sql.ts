@@ -66,21 +66,23 @@ const statusRow = object({
 const STATUS_TIMEOUT = 3_000
 
 /**
- * Every queue of jobs.ts. What waits is counted by the index that fetching uses; active and failed jobs, which no index
- * finds, are as pg-boss counted them a few seconds ago in whichever worker keeps its house.
+ * Every queue of jobs.ts. What waits is counted by the index that fetching uses, what is active by one of its own;
+ * failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
  */
 export async function queueStatus(database: Database): Promise<QueueStatus[]> {
   const rows = await database.transaction(async (tx) => {
     await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)
     return tx.any(sql.type(statusRow)`
-      select q.name, q.active_count as active, q.failed_count as failed, coalesce(w.ready, 0) as ready,
+      select q.name, coalesce(a.active, 0) as active, q.failed_count as failed, coalesce(w.ready, 0) as ready,
         coalesce(w.deferred, 0) as deferred, floor(extract(epoch from now() - w.oldest)) as oldest_ready_seconds
       from pgboss.queue q left join (
         select name, count(*) filter (where start_after <= now()) as ready,
           count(*) filter (where start_after > now()) as deferred,
           min(start_after) filter (where start_after <= now()) as oldest
         from pgboss.job where state < 'active' and not blocked group by name
-      ) w on w.name = q.name`)
+      ) w on w.name = q.name left join (
+        select name, count(*) as active from pgboss.job where state = 'active' group by name
+      ) a on a.name = q.name`)
   })
   const byName = new Map(rows.map((row) => [row.name, row]))
   const waiting = (name: string) => {

@@ -7,17 +7,21 @@ import type { SharedJob } from './jobs.ts'
 const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
 
 /**
- * The place of the job that goes next (null: none is due), and the highest place that was given; raises the latter to
- * `given`. It is a sequence, so that nobody waits for it; a place that is lost in a race costs nothing.
+ * The place of the job that goes next (null: none is due, which another index tells without reading all that is put
+ * off), and the highest place that was given; raises the latter to `given`. It is a sequence, so that nobody waits for
+ * it; a place that is lost in a race costs nothing.
  */
 export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
   const places = sql.identifier([`${job}-places`])
   return tx.one(sql.prepared(`look_at_line_${job}`, lineRow)`
-    select (
+    select case when (
+        select start_after from pgboss.job where name = ${job} and state < 'active' and not blocked
+        order by start_after limit 1
+      ) <= now() then (
         select -priority from pgboss.job
         where name = ${job} and state < 'active' and not blocked and start_after <= now()
         order by priority desc, created_on limit 1
-      ) as head,
+      ) end as head,
       setval(${`"${job}-places"`}, greatest(last_value, ${given}::bigint)) as top
     from ${places}`)
 }

@@ -1,0 +1,56 @@
+/**
+ * Statements that keep pg-boss's upkeep cheap when millions wait, as text for its own connections: indexes on its
+ * tables, made where its tables are made, and longer pauses between its counts of whole tables.
+ */
+
+/** Runs text, as pg-boss's own connections do. */
+export type Run = (text: string, values?: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>
+
+/** By the end of its name, which is short: pg-boss's tables have names of 57 characters, of 63 that a name may have. */
+const INDEXES = {
+  // Every two seconds pg-boss looks for active jobs that have expired or whose worker is silent.
+  busy: `(name) where state = 'active'`,
+  // Whether anything is due at all: pg-boss's own index would be walked to its end when all is put off.
+  due: `(name, start_after) where state < 'active' and not blocked`,
+}
+
+/** Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again. */
+export async function indexJobs(run: Run): Promise<void> {
+  const { rows: tables } = await run('select distinct table_name from pgboss.queue order by 1')
+  const { rows: built } = await run(`
+    select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
+    where c.relnamespace = 'pgboss'::regnamespace`)
+  const valid = new Map(built.map(({ relname, indisvalid }) => [String(relname), indisvalid === true]))
+  for (const { table_name } of tables) {
+    for (const [suffix, definition] of Object.entries(INDEXES)) {
+      const name = `${table_name}_${suffix}`
+      if (valid.get(name) === true) continue
+      await run(`drop index concurrently if exists pgboss.${name}`)
+      await run(`create index concurrently ${name} on pgboss.${table_name} ${definition}`)
+    }
+  }
+}
+
+/** From how many jobs on their counting is spread out, and how many are counted per second then, on average. */
+const MANY = 10_000
+const PER_SECOND = 5_000
+const LONGEST = 60
+
+/** Puts off pg-boss's next count by the time that the last one is worth: it reads every job that there is. */
+export const spreadCounts = async (run: Run): Promise<void> =>
+  void (await run(
+    `update pgboss.version set monitor_backoff_on =
+      now() + least(${LONGEST}, counted.jobs / ${PER_SECOND}) * interval '1 second'
+    from (select sum(total_count) as jobs from pgboss.queue) counted
+    where counted.jobs > ${MANY} and coalesce(monitor_backoff_on, '-infinity') < now()`,
+  ))
+
+/** Whether a job of the queue is due. */
+export async function isAnyDue(run: Run, job: string): Promise<boolean> {
+  const { rows } = await run(
+    `select start_after <= now() as due from pgboss.job
+    where name = $1 and state < 'active' and not blocked order by start_after limit 1`,
+    [job],
+  )
+  return rows[0]?.due === true
+}

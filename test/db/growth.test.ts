@@ -1,0 +1,114 @@
+/**
+ * What statements touch when there is much: buffers, not time, on tables that are large enough to tempt the planner.
+ * Each bound is far below what the same statement touched before it was made to follow an index.
+ */
+import { sql } from 'slonik'
+import t from 'tap'
+import { number, object } from 'yup'
+import { settleSoftBounces } from '../../db/contacts/suppressions.sql.ts'
+import { queuedByAge } from '../../db/fleet/fleet.sql.ts'
+import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import { lookAtLine } from '../../db/queue/line.sql.ts'
+import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
+import { testDatabase } from '../support/database.ts'
+import { touched } from '../support/touched.ts'
+
+const EMAILS = 40_000
+const JOBS = 20_000
+const TEAM = '0190a1b2-0000-7000-8000-000000000001'
+const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
+
+const { url } = await testDatabase(t)
+const database = await openDatabase(url, { size: 3, statementTimeout: 60_000 })
+t.teardown(() => database.end())
+
+/** One large team among small ones; nearly all of its mail is delivered, to a thousand people. */
+t.before(async () => {
+  await database.query(sql.unsafe`
+    insert into teams (id, name, created_at)
+    select ('0190a1b2-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Team ' || n, now() - interval '90 days'
+    from generate_series(1, 200) n`)
+  await database.query(sql.unsafe`
+    insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, size_kb, tags, status,
+      created_at, reply_to, http_request_id, provider_message_id)
+    select ('0190a1b2-0000-7000-8000-' || lpad((case when n % 10 < 8 then 1 else n % 200 + 1 end)::text, 12, '0'))::uuid,
+      (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+      ${TEAM}, 'a@demo.test', array['user' || n % 1000 || '@example.com'], 'Invoice ' || n, '<p>Hello</p>', 1, '[]',
+      case when n > ${EMAILS - 20} then 'queued' when n % 20 = 0 then 'sent' else 'delivered' end,
+      at, '', 'call-' || n, case when n > ${EMAILS - 20} then null else 'p-' || n end
+    from (
+      select n, now() - interval '60 days' + n * interval '60 days' / ${EMAILS} as at
+      from generate_series(1, ${EMAILS}::int) n) item`)
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
+    select team_id, id, decode(md5(id::text), 'hex'), case status when 'sent' then 'sent' else 'delivered' end,
+      to_emails[1], created_at, ''
+    from emails where status <> 'queued'`)
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, suppression, suppressed_softly, status_before,
+      properties, topic_ids, created_at, updated_at)
+    select ${TEAM}, ('0190a1b2-0001-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'user' || n || '@example.com',
+      'user' || n || '@example.com', 'bounced', 'bounced', true, 'subscribed', '{}', '{}', now(), now()
+    from generate_series(0, 999) n`)
+  await database.query(sql.unsafe`
+    insert into pgboss.job (id, name, data, priority, start_after)
+    select gen_random_uuid(), 'deliver-email', '{}', -n, now() + interval '1 hour'
+    from generate_series(1, ${JOBS}::int) n`)
+  await database.query(sql.unsafe`vacuum analyze`)
+})
+
+t.test(
+  'contacts that soft bounces suppress are judged by their own mail, not by all of their team',
+  async (t) => {
+    const now = new Date()
+    const refs = [1, 2, 3].map((n) => ({ team_id: TEAM, contact_id: uuid('0001', n), cause: null }))
+    const rule = { most: 5, undisputed: now, now }
+    const { buffers } = await touched(database, (tx) => settleSoftBounces(tx, refs, rule))
+    t.ok(buffers < 600, `${buffers} buffers for three`)
+  },
+)
+
+t.test('metrics read what is queued alone', async (t) => {
+  const { buffers } = await touched(database, (tx) => queuedByAge(tx, [0, 60, 600]))
+  t.ok(buffers < 60, `${buffers} buffers`)
+})
+
+/** Runs text as pg-boss's connections do. */
+const runOn =
+  (tx: Tx): Run =>
+  async (text, values = []) => {
+    const { rows } = await tx.query({ ...sql.unsafe`select`, sql: text, values: values as never })
+    return { rows: [...rows] as Record<string, unknown>[] }
+  }
+
+t.test('a queue whose jobs are all put off is found to have none due without reading them', async (t) => {
+  const line = await touched(database, (tx) => lookAtLine(tx, 'deliver-email', 0))
+  t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
+  const due = await touched(database, (tx) => isAnyDue(runOn(tx), 'deliver-email'))
+  t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
+})
+
+t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {
+  const { buffers } = await touched(database, (tx) =>
+    tx.any(sql.unsafe`
+      select from pgboss.job where state = 'active' and name = any(array['deliver-email', 'ingest-report'])
+        and heartbeat_on + heartbeat_seconds * interval '1 second' < now()`),
+  )
+  t.ok(buffers < 20, `${buffers} buffers`)
+})
+
+t.test('pg-boss counts many jobs less often, and few as often as ever', async (t) => {
+  const pause = async (jobs: number) => {
+    await database.query(sql.unsafe`update pgboss.version set monitor_backoff_on = null`)
+    await database.query(
+      sql.unsafe`update pgboss.queue set total_count = case name when 'deliver-email' then ${jobs} else 0 end`,
+    )
+    await spreadCounts(runOn(database))
+    const row = object({ seconds: number().defined().nullable() })
+    return database.oneFirst(sql.type(row)`
+      select extract(epoch from monitor_backoff_on - now())::int as seconds from pgboss.version`)
+  }
+  t.equal(await pause(9_000), null)
+  t.equal(await pause(100_000), 20)
+  t.equal(await pause(10_000_000), 60)
+})

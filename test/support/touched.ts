@@ -1,0 +1,79 @@
+/** What statements touch of the database: buffers, which depend on nothing but data and plan. */
+import { type QuerySqlToken, sql } from 'slonik'
+import { mixed, object } from 'yup'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+
+export type PlanNode = {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Shared Hit Blocks': number
+  'Shared Read Blocks': number
+  'Actual Rows': number
+  Plans?: PlanNode[]
+}
+
+const planRow = object({ 'QUERY PLAN': mixed<[{ Plan: PlanNode }]>().defined() })
+
+const QUERIES = new Set([
+  'any',
+  'anyFirst',
+  'exists',
+  'many',
+  'maybeOne',
+  'maybeOneFirst',
+  'one',
+  'oneFirst',
+  'query',
+])
+
+const nodesOf = (plan: PlanNode): PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/**
+ * Runs a work whose every statement is explained, too. It leaves nothing behind.
+ * @returns the buffers that its statements touched, all together, and the nodes of their plans.
+ */
+export async function touched(
+  database: Database,
+  work: (tx: Tx) => Promise<unknown>,
+): Promise<{ buffers: number; nodes: PlanNode[] }> {
+  const nodes: PlanNode[] = []
+  let buffers = 0
+  const undone = new Error('undone')
+  const undo = async (tx: Tx, run: (tx: Tx) => Promise<unknown>): Promise<void> => {
+    await tx
+      .transaction(async (inner) => {
+        await run(inner)
+        throw undone
+      })
+      .catch((error: unknown) => {
+        if (error !== undone) throw error
+      })
+  }
+  const explain = async (tx: Tx, query: QuerySqlToken): Promise<void> => {
+    const text = `explain (analyze, buffers, timing off, format json) ${query.sql}`
+    await undo(tx, async (inner) => {
+      const row = await inner.one({ ...sql.type(planRow)`select`, sql: text, values: query.values })
+      for (const { Plan: plan } of row['QUERY PLAN']) {
+        buffers += plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+        nodes.push(...nodesOf(plan))
+      }
+    })
+  }
+  const watched = (tx: Tx): Tx =>
+    new Proxy(tx, {
+      get(target, name, receiver) {
+        const method = Reflect.get(target, name, receiver)
+        if (name === 'transaction')
+          return (handler: (inner: Tx) => Promise<unknown>) =>
+            target.transaction((inner) => handler(watched(inner)))
+        if (!QUERIES.has(String(name))) return method
+        return async (query: QuerySqlToken) => {
+          await explain(target, query)
+          return method.call(target, query)
+        }
+      },
+    })
+  await undo(database, (tx) => work(watched(tx)))
+  return { buffers, nodes }
+}
