@@ -18,9 +18,12 @@ const GRAPH_API = 'https://graph.facebook.com/v23.0'
 /** Only a worker that is set up for WhatsApp works on these. */
 const WHATSAPP_QUEUES: readonly string[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
 
+/** A worker on one of these needs a provider of email. */
+const EMAIL_QUEUES: readonly string[] = ['deliver-email', 'deliver-broadcast']
+
 const deliversEmail = (setting: string | undefined): boolean => {
   const named = commaList(setting)
-  return named.length === 0 || named.includes('deliver-email')
+  return named.length === 0 || EMAIL_QUEUES.some((queue) => named.includes(queue))
 }
 
 /** The test of a setting that is a relay's URL. */

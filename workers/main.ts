@@ -36,7 +36,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
-  const email = jobs.includes('deliver-email') ? emailProvider(settings, log) : null
+  const email = jobs.includes('check-email') ? emailProvider(settings, log) : null
   const bulk = email && bulkProvider(settings, email)
   const whatsapp = whatsappDelivery(settings)
   for (const warning of settingsWarnings(settings)) log.warn(warning)

@@ -1,10 +1,12 @@
 /** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the pipeline of a channel. */
 
+import { EMAIL } from '../db/channels/channels.sql.ts'
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { Handler } from './batches.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
+import { broadcastChannel } from './jobs/deliver-broadcast.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
@@ -24,7 +26,8 @@ export type Registration<J extends JobName> =
   | { deliver: (deps: WorkerDeps) => Pipeline }
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
-  'deliver-email': { deliver: (deps) => startPipeline(emailChannel(deps), deps) },
+  'deliver-email': { deliver: (deps) => startPipeline(emailChannel(EMAIL, deps), deps) },
+  'deliver-broadcast': { deliver: (deps) => startPipeline(broadcastChannel(deps), deps) },
   'deliver-whatsapp': { deliver: (deps) => startPipeline(whatsappChannel(deps), deps) },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },

@@ -29,6 +29,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = {
   /** Where its pages are, below a team's. */
   path: string
   job: J
+  /** The queue that a row is delivered by. */
+  job_of: FragmentSqlToken
   /** What its messages are counted under in a team's allowance. */
   quota: 'emails' | 'whatsapp'
   /** Its statuses, lowest first. */
@@ -63,6 +65,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   noun: 'email',
   path: 'emails',
   job: 'deliver-email',
+  job_of: sql.fragment`case when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end`,
   quota: 'emails',
   ladder: EMAIL_LADDER,
   rows: sql.fragment`emails`,
@@ -79,12 +82,16 @@ export const EMAIL: Channel<'deliver-email'> = {
       or provider_message_id = ${anyText(texts)} or http_request_id = ${anyText(texts)})`,
 }
 
+/** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */
+export const BROADCAST: Channel<'deliver-broadcast'> = { ...EMAIL, job: 'deliver-broadcast' }
+
 export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   name: 'whatsapp',
   title: 'WhatsApp',
   noun: 'WhatsApp message',
   path: 'whatsapp',
   job: 'deliver-whatsapp',
+  job_of: sql.fragment`'deliver-whatsapp'`,
   quota: 'whatsapp',
   ladder: WHATSAPP_LADDER,
   rows: sql.fragment`whatsapp_messages`,
@@ -106,6 +113,9 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
 
 /** Every channel, in the order in which pages and sweeps take them. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
+
+/** Every queue that delivers, with the channel whose messages it has: for whatever walks over queues. */
+export const DELIVERIES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP]
 
 /** Whether a sender of this key sends for a channel: WhatsApp's begin with its name, email's with their provider's. */
 export const sendsFor = ({ name }: Channel, key: string): boolean => {

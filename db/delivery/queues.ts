@@ -3,7 +3,7 @@
  * Promises: what moves back is told in the timelines of its messages, in the same transaction.
  */
 
-import { CHANNELS, type DeliveryJob } from '../channels/channels.sql.ts'
+import { DELIVERIES, type DeliveryJob } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../fleet/fleet.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
@@ -47,7 +47,7 @@ export async function redriveQueue<J extends JobName>(
   job: J,
   reason: string | null = null,
 ): Promise<number> {
-  const channel = CHANNELS.find((each) => each.job === job)
+  const channel = DELIVERIES.find((each) => each.job === job)
   const moved = async (tx: Tx, payloads: Payload<J>[]) => {
     const now = await serviceTime(tx)
     if (channel) await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])

@@ -4,10 +4,10 @@
  */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
-import { type Channel, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
+import { type Channel, type DeliveryJob, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
-import { deadLetterOf } from '../queue/jobs.ts'
+import { deadLetterOf, SHARED_JOBS } from '../queue/jobs.ts'
 import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { firstIdAt } from '../text/ids.ts'
 
@@ -33,7 +33,7 @@ export async function lostMessages(
 ): Promise<readonly DeliveryRef[]> {
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows} m
-    where unfinished and not ${isSuspended(sql.fragment`m.team_id`)}
+    where unfinished and ${channel.job_of} = ${channel.job} and not ${isSuspended(sql.fragment`m.team_id`)}
       and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
         or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
       and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${gaveUp(channel)}
@@ -85,16 +85,20 @@ export async function requeueableMessages(
 /** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
 export type How = { by: 'person' | 'sweep'; force?: boolean }
 
-/** Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these. */
+const requeuedRow = refRow.shape({ job: string().oneOf(SHARED_JOBS).defined() })
+
+/**
+ * Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these, with their queues.
+ */
 export async function markRequeued(
   tx: Tx,
   channel: Channel,
   refs: readonly DeliveryRef[],
   { now, by, force = false }: How & { now: Date },
-): Promise<readonly DeliveryRef[]> {
+): Promise<readonly (DeliveryRef & { job: DeliveryJob })[]> {
   const time = sql.timestamp(now)
   const triesFrom = by === 'person' ? time : sql.fragment`m.tries_from`
-  return tx.any(sql.type(refRow)`
+  return tx.any(sql.type(requeuedRow)`
     with held as materialized (
       select team_id, id from ${channel.rows}
       where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
@@ -103,7 +107,7 @@ export async function markRequeued(
     update ${channel.rows} m set
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
     from held where m.team_id = held.team_id and m.id = held.id
-    returning m.team_id, m.id`)
+    returning m.team_id, m.id, ${channel.job_of} as job`)
 }
 
 /** A timeline entry of our own, not of a provider. */

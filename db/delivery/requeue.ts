@@ -34,6 +34,10 @@ const PAYLOADS: {
     of: ({ team_id, id }) => ({ team_id, email_id: id }),
     ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
   },
+  'deliver-broadcast': {
+    of: ({ team_id, id }) => ({ team_id, email_id: id }),
+    ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
+  },
   'deliver-whatsapp': {
     of: ({ team_id, id }) => ({ team_id, message_id: id }),
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
@@ -61,7 +65,7 @@ async function noteRequeued(
   channel: Channel,
   refs: readonly DeliveryRef[],
   how: How,
-): Promise<readonly DeliveryRef[]> {
+): Promise<readonly (DeliveryRef & { job: DeliveryJob })[]> {
   if (refs.length === 0) return []
   const requeued = await markRequeued(tx, channel, refs, { ...how, now })
   const note = {
@@ -74,7 +78,7 @@ async function noteRequeued(
     await storeEvents(
       tx,
       channel,
-      requeued.map((ref) => ({ ...ref, ...note })),
+      requeued.map(({ team_id, id }) => ({ team_id, id, ...note })),
     )
   }
   return requeued
@@ -89,16 +93,20 @@ export async function noteRedriven<J extends DeliveryJob>(
   await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref), { by: 'person' })
 }
 
-/** Requeues those of the messages that were not handed over. @returns these. */
-export async function requeueMessages<J extends DeliveryJob>(
+/** Requeues those of the messages that were not handed over, each in its own queue. @returns these. */
+export async function requeueMessages(
   { tx, queue, now }: Requeueing,
-  channel: Channel<J>,
+  channel: Channel,
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly DeliveryRef[]> {
   const requeued = await noteRequeued({ tx, now }, channel, refs, how)
-  await queue.reenqueue(tx, channel.job, requeued.map(PAYLOADS[channel.job].of))
-  return requeued
+  const reenqueue = async <J extends DeliveryJob>(job: J) => {
+    const own = requeued.filter((each) => each.job === job)
+    await queue.reenqueue(tx, job, own.map(PAYLOADS[job].of))
+  }
+  for (const job of new Set(requeued.map((each) => each.job))) await reenqueue(job)
+  return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 
 /** Requeues a team's messages that an operator has picked; `dryRun` only finds them. @returns their ids. */
@@ -116,9 +124,9 @@ export async function requeuePicked(
 }
 
 /** Requeues one message. @throws Refusal not_found, or bad_request when it was handed over. */
-export async function requeueOne<J extends DeliveryJob>(
+export async function requeueOne(
   at: Requeueing,
-  channel: Channel<J>,
+  channel: Channel,
   ref: DeliveryRef,
   force = false,
 ): Promise<void> {

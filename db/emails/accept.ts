@@ -87,8 +87,8 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     created_at: account.now.toISOString(),
     requeued_at: null,
     provider_message_id: null,
-    broadcast_id: null,
-    contact_id: references.contacts.get(soleRecipient(item) ?? '') ?? null,
+    broadcast_id: sender.broadcast_id ?? null,
+    contact_id: item.contact_id ?? references.contacts.get(soleRecipient(item) ?? '') ?? null,
     body_text: item.text,
     headers: item.headers,
     reply_to: item.reply_to,
@@ -148,10 +148,11 @@ function rowsWanted(items: readonly EmailItem[], refusals: readonly (Refusal | n
 /** Gives an item its row while tokens last. */
 function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
   const { account } = desk
-  if (account.bucket.tokens < 1) {
-    return refused(new RateLimited(account, secondsUntilToken(account)))
+  // The send rate is the API's door: broadcasts are paced where they are delivered.
+  if (sender.broadcast_id === undefined) {
+    if (account.bucket.tokens < 1) return refused(new RateLimited(account, secondsUntilToken(account)))
+    account.bucket.tokens -= 1
   }
-  account.bucket.tokens -= 1
   account.used.emails += 1
   const row = rowOf(item, sender, desk)
   if (item.idempotency_key !== null)
@@ -180,27 +181,46 @@ function take({ sender, items }: EmailCall, desk: Desk): EmailOutcome[] | Refusa
   })
 }
 
+/** A line that emails wait in: whose it is, and what remembers the place of a team's last one. */
+type Line = {
+  job: 'deliver-email' | 'deliver-broadcast'
+  place: 'email' | 'broadcast'
+  takes: (row: EmailRow) => boolean
+}
+
+const LINES: readonly Line[] = [
+  { job: 'deliver-email', place: 'email', takes: ({ broadcast_id }) => broadcast_id === null },
+  { job: 'deliver-broadcast', place: 'broadcast', takes: ({ broadcast_id }) => broadcast_id !== null },
+]
+
 /** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
 async function commit(
   { tx, queue }: AcceptDeps,
   rows: readonly EmailRow[],
   desks: ReadonlyMap<string, Desk>,
 ): Promise<void> {
-  const reached = await queue.reached(tx, 'deliver-email')
+  const lines = LINES.map((line) => ({ ...line, rows: rows.filter(line.takes) })).filter(
+    (line) => line.rows.length > 0,
+  )
   const charged = new Map<string, Account>()
-  const places: number[] = []
-  for (const { team_id } of rows) {
-    const account = desks.get(team_id)?.account
-    if (!account) throw new Error(`the account of ${team_id} is not locked`)
-    const [place = 0] = placesAfter(account.places.email, reached, 1)
-    account.places.email = place
-    places.push(place)
-    charged.set(team_id, account)
+  const jobs: { job: Line['job']; refs: { team_id: string; email_id: string }[]; places: number[] }[] = []
+  for (const { job, place: line, rows: own } of lines) {
+    const reached = await queue.reached(tx, job)
+    const places = own.map(({ team_id }) => {
+      const account = desks.get(team_id)?.account
+      if (!account) throw new Error(`the account of ${team_id} is not locked`)
+      const [place = 0] = placesAfter(account.places[line], reached, 1)
+      account.places[line] = place
+      charged.set(team_id, account)
+      return place
+    })
+    jobs.push({ job, refs: own.map(({ team_id, id }) => ({ team_id, email_id: id })), places })
   }
   await insertEmails(tx, rows, chargesOf(charged))
-  const refs = rows.map(({ team_id, id }) => ({ team_id, email_id: id }))
-  const jobs = await queue.enqueue(tx, 'deliver-email', refs, places)
-  if (jobs !== rows.length) throw new Error(`stored ${rows.length} emails but ${jobs} jobs`)
+  for (const { job, refs, places } of jobs) {
+    const stored = await queue.enqueue(tx, job, refs, places)
+    if (stored !== refs.length) throw new Error(`stored ${refs.length} emails but ${stored} jobs`)
+  }
 }
 
 /**

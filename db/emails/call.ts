@@ -5,7 +5,13 @@ import type { Mailbox } from '../text/address.ts'
  * Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if
  * any.
  */
-export type EmailSender = { team_id: string; domain: string | null; http_request_id?: string }
+export type EmailSender = {
+  team_id: string
+  domain: string | null
+  http_request_id?: string
+  /** Set when a broadcast sends: then the emails are its own, wait in its queue, and take nothing from the rate. */
+  broadcast_id?: string
+}
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
 export type EmailItem = {
@@ -22,6 +28,8 @@ export type EmailItem = {
   reply_to: string
   tags: readonly string[]
   idempotency_key: string | null
+  /** Of a broadcast: the stored contact that it is for, known beforehand. */
+  contact_id?: string
 }
 
 /** One call: a single send has one item, a batch up to a hundred. */

@@ -63,6 +63,7 @@ const NEW_COLUMNS = {
   idempotency_key: 'text',
   created_at: 'timestamptz',
   contact_id: 'uuid',
+  broadcast_id: 'uuid',
   body_text: 'text',
   headers: 'json',
   reply_to: 'text',

@@ -2,7 +2,7 @@
  * An email for an operator's eyes: with its timeline and, while it waits, its next attempt.
  * Must not change anything, nor need the queue itself.
  */
-import { EMAIL } from '../channels/channels.sql.ts'
+import { BROADCAST, EMAIL } from '../channels/channels.sql.ts'
 import { type Waiting, waitingOf } from '../delivery/waiting.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -67,7 +67,12 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
     })),
   }
   const ref = { team_id: teamId, id }
-  const waiting = await waitingOf(deps.tx, EMAIL, { ref, now: deps.now }, events)
+  const waiting = await waitingOf(
+    deps.tx,
+    row.broadcast_id === null ? EMAIL : BROADCAST,
+    { ref, now: deps.now },
+    events,
+  )
   if (waiting === null) return shown
   return { ...shown, waiting: { ...waiting, recipients: row.pending_recipients ?? row.to_emails } }
 }

@@ -66,6 +66,13 @@ export const JOBS = {
     options: delivery,
     shared: true,
   },
+  'deliver-broadcast': {
+    payload: emailRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof emailRef>) => payload.email_id,
+    options: delivery,
+    shared: true,
+  },
   'deliver-whatsapp': {
     payload: whatsappRef,
     /** The job's id is the row's: a row never has two jobs. */

@@ -37,7 +37,7 @@ export type Account = {
   used: Used
   bucket: Bucket
   /** Where the team's last jobs stand in line (db/queue/line.ts). */
-  places: { email: number; whatsapp: number }
+  places: { email: number; whatsapp: number; broadcast: number }
   /** The database's time, but never before the period: what is stored at this time counts in this period. */
   now: Date
 }
@@ -99,7 +99,7 @@ export function accountOf(row: AccountRow): Account {
       contacts: row.contacts_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
-    places: { email: row.email_place, whatsapp: row.whatsapp_place },
+    places: { email: row.email_place, whatsapp: row.whatsapp_place, broadcast: row.broadcast_place },
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -137,6 +137,7 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   refilled_at: account.bucket.refilled_at.toISOString(),
   email_place: account.places.email,
   whatsapp_place: account.places.whatsapp,
+  broadcast_place: account.places.broadcast,
 })
 
 /** Stores a locked account. */
@@ -170,5 +171,6 @@ export const firstAllowance = (
     refilled_at: now.toISOString(),
     email_place: 0,
     whatsapp_place: 0,
+    broadcast_place: 0,
   }
 }

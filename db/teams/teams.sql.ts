@@ -37,6 +37,7 @@ export const accountRow = object({
   refilled_at: string().defined(),
   email_place: number().defined(),
   whatsapp_place: number().defined(),
+  broadcast_place: number().defined(),
   /** The database's time: no process's clock counts for rate, quota or period. */
   now: string().defined(),
 })
@@ -52,7 +53,7 @@ export const accountColumns = sql.fragment`
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   s.period_start as subscription_start, s.period_end as subscription_end,
   a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
-  a.email_place, a.whatsapp_place, service_time() as now`
+  a.email_place, a.whatsapp_place, a.broadcast_place, service_time() as now`
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -101,6 +102,7 @@ const FIGURES = {
   refilled_at: 'timestamptz',
   email_place: 'int8',
   whatsapp_place: 'int8',
+  broadcast_place: 'int8',
 } as const
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>

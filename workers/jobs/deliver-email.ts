@@ -4,7 +4,7 @@
  * taken is not sent again; only recipients that were put off are tried again; one email that cannot be rendered holds
  * up no other. Must not know a provider's words.
  */
-import { EMAIL } from '../../db/channels/channels.sql.ts'
+import type { Channel } from '../../db/channels/channels.sql.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
 import { sizeKb } from '../../db/emails/content.ts'
@@ -22,7 +22,7 @@ import { recipientsOf, renderEmail } from '../render.ts'
 import { judgePolicy } from '../verdict.ts'
 
 /** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
-type Attempt = { row: OutgoingRow; html: string | null; delivery: EmailDelivery }
+export type EmailAttempt = { row: OutgoingRow; html: string | null; delivery: EmailDelivery }
 
 /** The timeline's event for an outcome; null when it is about the sender, whose own timeline has it. */
 const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
@@ -36,12 +36,17 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
 /** After a lost answer a report may still come: another try waits this long (decisions: lost answers), in seconds. */
 const UNKNOWN_WAIT = 600
 
-/** The channel of a worker that delivers email. */
-export function emailChannel(deps: WorkerDeps): DeliveryChannel<'deliver-email', Attempt> {
+type EmailJob = 'deliver-email' | 'deliver-broadcast'
+
+/** How a worker delivers email, from the queue of single ones or from that of broadcasts. */
+export function emailChannel<J extends EmailJob>(
+  channel: Channel<J>,
+  deps: WorkerDeps,
+): DeliveryChannel<J, EmailAttempt> {
   const { email: provider, database } = deps
   if (!provider) throw new Error('there is no email provider here')
   return {
-    channel: EMAIL,
+    channel,
     unknown_wait: UNKNOWN_WAIT,
     sender: () => provider.sender(),
     async read(jobs) {
@@ -50,7 +55,7 @@ export function emailChannel(deps: WorkerDeps): DeliveryChannel<'deliver-email',
         jobs.map(({ data }) => data),
       )
       const { key } = await provider.sender()
-      const since = await triedSince(database, { job: EMAIL.job, sender: key }, rows)
+      const since = await triedSince(database, { job: channel.job, sender: key }, rows)
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer(rows, provider.signs, deps)
       return new Map(
@@ -74,7 +79,7 @@ type Compose = (row: OutgoingRow) => OutgoingEmail
 function outgoingOf(
   row: OutgoingRow,
   { compose, provider, deps }: { compose: Compose; provider: EmailProvider; deps: WorkerDeps },
-): Outgoing<Attempt> {
+): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   return {
     ref: { team_id, id },
@@ -119,7 +124,7 @@ async function attempt(
     deps,
     cut,
   }: { compose: Compose; provider: EmailProvider; deps: WorkerDeps; cut: AbortSignal },
-): Promise<Attempt> {
+): Promise<EmailAttempt> {
   let email: OutgoingEmail
   try {
     email = compose(row)
@@ -143,14 +148,14 @@ const storable = ({ provider_message_id, outcomes }: EmailDelivery): EmailDelive
 })
 
 /** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
-async function record(tx: Tx, delivered: readonly Delivered<Attempt>[]): Promise<void> {
+async function record(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
   const told = delivered.filter((each) => eventsOf(each).length > 0)
   const newest = new Date(Math.max(...told.map(({ at }) => at.getTime())))
   const attempts = told.map(({ answer }) => recordOf(answer))
   await applyEmailEvents(tx, told.flatMap(eventsOf), newest, attempts)
 }
 
-function eventsOf({ answer: { row, delivery }, at }: Delivered<Attempt>): EmailEvent[] {
+function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): EmailEvent[] {
   return [...delivery.outcomes].flatMap(([recipient, outcome]): EmailEvent[] => {
     const kind = EVENT_OF[outcome.kind]
     if (kind === null) return []
@@ -173,7 +178,7 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<Attempt>): EmailE
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
 /** What a try leaves. Once the fate of some recipients is decided, the row stores who is still to be tried. */
-function recordOf({ row, html, delivery }: Attempt): AttemptRecord {
+function recordOf({ row, html, delivery }: EmailAttempt): AttemptRecord {
   const pending = [...delivery.outcomes].flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
   const isPartial = row.pending_recipients !== null || pending.length < delivery.outcomes.size
   return {
