@@ -90,7 +90,7 @@ const refuseUnmatched =
   (router: Router): Middleware =>
   async (ctx, next) => {
     const match = router.match(ctx.path, ctx.method)
-    // A literal path is known by itself: /v1/contacts/bulk is no contact's (decisions: /v1/contacts/bulk).
+    // A literal path is known by itself: /v1/contacts/bulk is no contact's (DECISIONS: Order of checks).
     const literal = match.path.filter((layer) => layer.paramNames.length === 0)
     const known = literal.length > 0 ? literal : match.path
     const allowed = [...new Set(known.flatMap((layer) => layer.methods))]

@@ -1,5 +1,5 @@
 /**
- * Who calls, and what they may do: an API key or a session token becomes a principal (contract §5).
+ * Who calls, and what they may do: an API key or a session token becomes a principal.
  * Promises: missing, malformed, unknown, revoked and expired credentials look alike, as do those of a suspended team.
  * Nothing is cached, so every process refuses a revoked key at the next request. A credential costs one query, a
  * mistyped one none; once an hour a second query notes the key's use.
@@ -95,7 +95,7 @@ export function authorize(principal: Principal, access: PrivateAccess): void {
   if (!access.kinds.includes(principal.kind)) {
     throw new Refusal('insufficient_scope', 'this endpoint takes API keys only')
   }
-  // A session token acts with every scope of its team (decisions: session scope).
+  // A session token acts with every scope of its team (DECISIONS: Session scope).
   if (access.scope === null || principal.kind === 'session' || principal.scopes.includes(access.scope)) return
   throw new Refusal('insufficient_scope', `this key lacks the scope ${access.scope}`)
 }

@@ -1,5 +1,5 @@
 /**
- * What the three batch endpoints share: an id or a refusal for each item (contract §2.4).
+ * What the three batch endpoints share: an id or a refusal for each item.
  * Promises: outcomes come in request order. A failing item leaves the others alone. An item that cannot be
  * stored never reaches the database. Must not know what an item is.
  */

@@ -1,6 +1,6 @@
 /**
  * From a route to its answer: authentication, scope, parameters, query, body, then the handler, within a deadline.
- * Promises: a caller without rights learns nothing about its body (decisions: order of checks); a team's transactions
+ * Promises: a caller without rights learns nothing about its body (DECISIONS: Order of checks); a team's transactions
  * take turns, so that it leaves connections to the others. Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
@@ -117,7 +117,7 @@ function inTurn({ database, turns }: Deps, teamId: string, { searches = false }:
   }
 }
 
-/** The rest of the way to an answer, in the order of decisions: authentication, scope, body. */
+/** The rest of the way to an answer: authentication, scope, body (DECISIONS: Order of checks). */
 async function answerOf(route: Route, deps: Deps, ctx: Context): Promise<Answer> {
   const now = deps.clock()
   const log = deps.log.child({ request_id: ctx.state.id })

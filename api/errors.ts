@@ -1,6 +1,6 @@
 /**
  * Turns whatever went wrong into an HTTP answer: the only place that knows both codes and statuses.
- * Promises: every failure is the envelope of contract §2.5 and nothing else; a fault of ours tells the caller
+ * Promises: every failure is the one envelope and nothing else; a fault of ours tells the caller
  * nothing but the request's id.
  */
 import { type Code, Refusal } from '../db/errors.ts'
@@ -9,7 +9,7 @@ import type { Log } from '../db/process/log.ts'
 import { RateLimited } from '../db/teams/limits.ts'
 import { rateHeaders } from './rate.ts'
 
-/** Contract §7 and decisions: Errors beyond contract §7. */
+/** The status of every code. */
 export const STATUS: Record<Code, number> = {
   bad_request: 400,
   batch_too_large: 400,
@@ -49,7 +49,7 @@ const IDS_TRACED = 3
 /** The first few of the ids that an answer is about. */
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, IDS_TRACED) })
 
-/** The envelope of contract §2.5; per item of a batch too. */
+/** The envelope of every failure; per item of a batch too. */
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
 
 /** The refusal that a caller gets for an error; our own faults go to the log. */

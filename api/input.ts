@@ -172,7 +172,7 @@ export const jsonAs = <T extends AnyObject, R>(
 ): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
 
 /**
- * A JSON object with a list of items, each with its own outcome (contract §2.4).
+ * A JSON object with a list of items, each with its own outcome.
  * @param make makes an item, or throws its refusal. @param path where the item lies, such as `emails[3]`.
  */
 export const batchOf = <T extends AnyObject, R>(

@@ -45,10 +45,10 @@ import { createRefusals } from './refusals.ts'
 import { FLUSH, serve } from './server.ts'
 import { V1_ROUTES } from './v1/routes.ts'
 
-// As decisions.md says; shorter than the deadline of any request, and no longer than the grace of a shutdown.
+// DECISIONS: Unavailable. Shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
 
-// How long a statement waits for a row that somebody else holds, in milliseconds; then 503 (reliability §5).
+// How long a statement waits for a row that somebody else holds, in milliseconds; then 503.
 const LOCK_WAIT = 3_000
 
 // The dashboard's own connections: its pages wait for each other, and never keep the API waiting.

@@ -35,9 +35,9 @@ export type Reply =
 const HEAP = 512
 
 /** In milliseconds: how long one body may take (10 MiB of the smallest values take about one second). */
-const TIME_LIMIT = 8_000
+const TIME_LIMIT = 15_000
 /** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
-const PATIENCE = 20_000
+const PATIENCE = 30_000
 const IDLE = 60_000
 
 /** How long the items of a batch are read before others have their turn, in milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * The catalog as a process keeps it: read at most once a minute, so that changes surface within about a minute
- * (contract §4.4). Promises: many callers at once cost one query; a failed read is not kept.
+ * The catalog as a process keeps it: read at most once a minute, so that changes surface within about a minute.
+ * Promises: many callers at once cost one query; a failed read is not kept.
  */
 
 import { allPlans, type PlanRow } from '../db/plans/plans.sql.ts'

@@ -1,5 +1,5 @@
 /**
- * How a team stands with its send rate, in the headers of IETF's draft 11 (decisions: RateLimit headers). Pure. A send
+ * How a team stands with its send rate, in the headers of IETF's draft 11 (DECISIONS: Bucket). Pure. A send
  * beyond the rate is refused in db/emails/accept.ts, by the bucket of db/teams/limits.ts.
  */
 import type { Standing } from '../db/teams/limits.ts'

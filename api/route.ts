@@ -58,7 +58,7 @@ export type Deps = {
   replies: Replies
   /** What custom headers may not begin with, besides what the contract reserves. */
   reservedPrefixes: readonly string[]
-  /** How long a bulk upsert may wait for its worker, in milliseconds (decisions: unavailable). */
+  /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: Unavailable). */
   upsertWait: number
   sns: Sns
   metrics: Metrics

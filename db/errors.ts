@@ -1,6 +1,6 @@
 /**
- * The refusals that the service knows, as one closed list of the contract's codes (contract §7) and those
- * that decisions.md adds. The domain throws or returns them. Must not know HTTP: api/errors.ts does, and the compiler
+ * The refusals that the service knows, as one closed list of the contract's codes and those
+ * that were added to them. The domain throws or returns them. Must not know HTTP: api/errors.ts does, and the compiler
  * demands a status there for each code here.
  */
 

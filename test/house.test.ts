@@ -217,6 +217,27 @@ t.test('process.env is read in the three config modules only', async (t) => {
   )
 })
 
+t.test('a comment cites headings of api/DECISIONS.md alone, and no document from elsewhere', async (t) => {
+  const page = await readFile(join(ROOT, 'api/DECISIONS.md'), 'utf8')
+  const headings = new Set([...page.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading))
+  const cited = all.flatMap(({ file, text }) =>
+    [...text.replace(/\n *(?:\*|\/\/) ?/g, ' ').matchAll(/DECISIONS: ([^.;)*]+)/g)].flatMap(([, list = '']) =>
+      list.split(',').map((heading) => ({ file, heading: heading.trim() })),
+    ),
+  )
+  t.ok(cited.length > 50)
+  t.strictSame(
+    cited.filter(({ heading }) => !headings.has(heading)),
+    [],
+  )
+  // A section sign is of an RFC, which it follows on its line.
+  const foreign = /^(?!.*RFC).*§|\b[Dd]ecisions: |decisions\.md|\b[Dd]esign §|providers\.md|reliability §/m
+  t.strictSame(
+    breaking(({ text }) => !foreign.test(text)),
+    [],
+  )
+})
+
 t.test('no comment is wider than 120 columns', async (t) => {
   const wide = all.flatMap(({ file, text }) =>
     text

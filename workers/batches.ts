@@ -1,8 +1,8 @@
 /**
  * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
  * Promises: a handler settles its jobs in the transactions of its own work. A job that it leaves unsettled is tried
- * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever, reliability
- * §2 D). A job that cannot be read goes to the dead letters at once. One that kills its workers takes no other of its
+ * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever).
+ * A job that cannot be read goes to the dead letters at once. One that kills its workers takes no other of its
  * batch with it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

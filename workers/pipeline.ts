@@ -4,7 +4,7 @@
  * only on a claim that is surely held, and only while earlier sends can be recorded. A slow message holds its own slot
  * and nothing else. A killed process repeats only what had no answer yet, or whose answer was not on record, and fewer
  * of these than twice its slots. A message that kills its workers takes no other with it. Times are the database's,
- * not the machine's. Design §7 (Deliver), §8; decisions: Email.
+ * not the machine's. DECISIONS: Order of refusals.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

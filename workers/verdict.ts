@@ -2,8 +2,8 @@
  * Decides how a delivery ends and when it is tried again, for every channel: outcomes of one try and the message's
  * past → the end of its job.
  * Pure. Promises: a sender's trouble never counts against a message, however long it lasts. A message is given up
- * after 24 h of tries, or after three lost answers, because each of those may have arrived (decisions: refused for
- * now, lost answers). Must not know a channel or a provider.
+ * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Refused for
+ * now, Lost answers). Must not know a channel or a provider.
  */
 import { DELIVERY_DEADLINE, type End } from '../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from './providers/provider.ts'

@@ -1,4 +1,4 @@
-/** What the API answers, as JSON schemas (contract §2, §4.4). The tests hold every answer against them. */
+/** What the API answers, as JSON schemas. The tests hold every answer against them. */
 
 import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
 import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'

@@ -1,5 +1,5 @@
 /**
- * POST /hooks/ses: what SES publishes through Amazon SNS (contract §6).
+ * POST /hooks/ses: what SES publishes through Amazon SNS.
  * Promises: proved genuine by topic and signature, or 401 (sns.ts); a subscription is confirmed only then; a
  * notification that is taken is committed, once for each SNS MessageId. Must not look into the report.
  */

@@ -1,5 +1,5 @@
 /**
- * POST /hooks/smtp: delivery status notifications and feedback reports, raw, from a mail server of ours (contract §6).
+ * POST /hooks/smtp: delivery status notifications and feedback reports, raw, from a mail server of ours.
  * Promises: proved genuine by the bearer SMTP_REPORT_TOKEN before the body is read, or 401; without that setting
  * nothing can be proved, so everything is 401. What is taken is committed before the answer. Mail without a return
  * address that we signed could never move anything. It is counted and dropped, so that nobody fills the database

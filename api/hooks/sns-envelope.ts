@@ -1,6 +1,6 @@
 /**
  * What Amazon SNS posts: its envelope, the string that it signs, and which URLs in it may be followed.
- * Promises: pure; a URL is SNS's own of the topic's region and partition, or null. providers.md §2.2.
+ * Promises: pure; a URL is SNS's own of the topic's region and partition, or null.
  */
 import { type InferType, object, string } from 'yup'
 

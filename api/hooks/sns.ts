@@ -3,7 +3,6 @@
  * Promises: nothing is fetched for a topic that is not on the list, nor from anywhere but SNS's own hosts, over TLS,
  * without redirects, within a time and a size; certificates are kept while they are valid, a bounded number of them.
  * A certificate that cannot be fetched is `unavailable`: then SNS repeats the post, as it would not after a refusal.
- * providers.md §2.2.
  */
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import { type Agent, get } from 'node:https'

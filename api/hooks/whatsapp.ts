@@ -1,5 +1,5 @@
 /**
- * GET and POST /hooks/whatsapp: the provider's handshake, and its reports (contract §6).
+ * GET and POST /hooks/whatsapp: the provider's handshake, and its reports.
  * Promises: a report is proved genuine by the HMAC-SHA256 of its raw bytes under WHATSAPP_APP_SECRET, compared in
  * constant time, or 401; without that setting nothing can be proved, so everything is 401. What is taken is committed
  * before the answer. Must not look into the report.

@@ -1,4 +1,4 @@
-/** What the API's description says of each endpoint in words (contract §4). What it takes is said by its schemas. */
+/** What the API's description says of each endpoint in words. What it takes is said by its schemas. */
 import type { About } from '../docs/about.ts'
 
 const EMAIL = { email: 'ana@example.org' }

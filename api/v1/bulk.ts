@@ -1,5 +1,5 @@
 /**
- * POST /v1/contacts/bulk (contract §4.1): checks the call's shape and size, stores it with its job in one
+ * POST /v1/contacts/bulk: checks the call's shape and size, stores it with its job in one
  * transaction, and waits for what a worker makes of it. The worker judges the items (db/contacts/upsert.ts).
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */

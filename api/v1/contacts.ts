@@ -1,5 +1,5 @@
 /**
- * Contacts: create, read, list, change, delete (contract §4.1). Bulk upsert is bulk.ts.
+ * Contacts: create, read, list, change, delete. Bulk upsert is bulk.ts.
  * Owns the shape of bodies and queries; the rules for changing a contact are in db/contacts/edit.ts.
  */
 import { object } from 'yup'

@@ -1,5 +1,5 @@
 /**
- * POST /v1/emails and /v1/emails/batch: transactional email (contract §4.2). Owns the shape of a send and the
+ * POST /v1/emails and /v1/emails/batch: transactional email. Owns the shape of a send and the
  * refusals that need nothing but the body; the rest is db/emails/accept.ts, for one item and for a hundred alike.
  */
 import { array, type InferType, object } from 'yup'

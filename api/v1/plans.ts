@@ -1,4 +1,4 @@
-/** GET /v1/plans: the subscription catalog, without credentials (contract §4.4). */
+/** GET /v1/plans: the subscription catalog, without credentials. */
 import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/plans/plans.sql.ts'
@@ -11,7 +11,7 @@ import { presentCatalog } from './present.ts'
 /** Caches may keep an answer for what is left of our own reading: a change surfaces within a minute in all. */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
-/** The locale asked for, or English for any other (contract §4.4). */
+/** The locale asked for, or English for any other. */
 const localeOf = (asked: string | undefined): Locale => LOCALES.find((locale) => locale === asked) ?? 'en'
 
 const catalogSchema = object({ locale: text() })

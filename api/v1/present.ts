@@ -10,14 +10,14 @@ import type { Locale, PlanRow } from '../../db/plans/plans.sql.ts'
 import type { SentRow } from '../../db/whatsapp/messages.sql.ts'
 import type { Deps } from '../route.ts'
 
-/** The Email row of contract §2.2, its html rendered. */
+/** The Email row of the API, its html rendered. */
 export async function presentEmail({ database, versions, secrets }: Deps, row: EmailRow): Promise<EmailView> {
   const version = row.template_version_id
   const known = version === null ? null : await versions(database, [{ team_id: row.team_id, id: version }])
   return emailView(row, version === null ? undefined : known?.get(version), secrets)
 }
 
-/** The Contact of contract §2.1. */
+/** The Contact of the API. */
 export const presentContact = (row: ContactRow) => ({
   id: row.id,
   email: row.email,
@@ -28,7 +28,7 @@ export const presentContact = (row: ContactRow) => ({
   updated_at: row.updated_at,
 })
 
-/** The WhatsApp message rows of contract §2.3. */
+/** The WhatsApp message rows of the API. */
 export const presentMessages = (rows: readonly SentRow[]) => ({
   data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
 })
@@ -41,7 +41,7 @@ function freeLimits(plan: PlanRow) {
   return { email_limit: emails, contact_limit: contacts }
 }
 
-/** A plan of contract §4.4 in one language; figures that are not set are left out. */
+/** A plan of the catalog in one language; figures that are not set are left out. */
 const presentPlan = (plan: PlanRow, locale: Locale) => ({
   key: plan.key,
   kind: plan.kind,

@@ -1,5 +1,5 @@
 /**
- * Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe (contract §4.1).
+ * Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe.
  * Owns the shape of the calls; the rules for states are in db/contacts/subscription.ts.
  */
 import { object } from 'yup'

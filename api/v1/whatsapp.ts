@@ -1,5 +1,5 @@
 /**
- * POST /v1/whatsapp/messages and /batch: template messages (contract §4.3). Owns the shape of a send and the
+ * POST /v1/whatsapp/messages and /batch: template messages. Owns the shape of a send and the
  * refusals that need nothing but the body; the rest is db/whatsapp/accept.ts, for one item and for a hundred alike.
  */
 import { array, type InferType, object } from 'yup'

@@ -1,6 +1,6 @@
 /**
  * What the CLI's verbs work with: database, queue and secrets, each opened when a verb first asks for it.
- * Owns where they are found: the environment, else what `npm start` keeps in .data/ (design §4, §5).
+ * Owns where they are found: the environment, else what `npm start` keeps in .data/.
  * Must not be imported by anything but the CLI.
  */
 import { readFileSync } from 'node:fs'

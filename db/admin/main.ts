@@ -1,5 +1,5 @@
 /**
- * The CLI: `npm run -s admin -- NOUN VERB …` (design §4).
+ * The CLI: `npm run -s admin -- NOUN VERB …`.
  * Promises: one JSON value on stdout, or one line on stderr and exit code 1; a verb that asks whether something is so
  * prints its value and exits with 1 when it is not; a noun's code is loaded only when it is named, so that a call
  * stays well under a second.

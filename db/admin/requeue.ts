@@ -1,7 +1,7 @@
 /**
  * The verb `requeue` of both channels: one message, or all of a team's that match a filter. A channel may bring
  * filters of its own.
- * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (decisions: requeue).
+ * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
 import type { Command } from 'commander'
 import type { Channel } from '../channels/channels.sql.ts'

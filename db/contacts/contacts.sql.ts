@@ -12,7 +12,7 @@ export const contactRow = object({
   id: string().defined(),
   email: string().defined(),
   status: string().oneOf(CONTACT_STATUSES).defined(),
-  /** What a delivery report once found; outlives an unsubscribe (decisions: unsubscribe). */
+  /** What a delivery report once found; outlives an unsubscribe (DECISIONS: Unsubscribe). */
   suppression: string().oneOf(['bounced', 'complained']).defined().nullable(),
   properties: mixed<Record<string, string>>().defined(),
   topic_ids: array(string().defined()).defined(),

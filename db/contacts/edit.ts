@@ -1,7 +1,7 @@
 /**
  * Creates, changes and deletes one contact, in the caller's transaction.
  * Promises: an identity exists once per team. The contact allowance is exact, because adding or removing a contact
- * locks the team's account first. A contact has only topics that exist. Contract §4.1, §8; decisions: Contacts.
+ * locks the team's account first. A contact has only topics that exist. DECISIONS: Bulk upsert.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** What a contact's fields may hold, for one contact and for the items of a bulk call alike. Decisions: sizes. */
+/** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
 import { type AnyObject, mixed, type TestContext, ValidationError } from 'yup'
 import { type Described, stringMap } from '../text/fields.ts'
 import { codePoints, memberPath } from '../text/strings.ts'

@@ -2,7 +2,7 @@
  * Imports contacts from a CSV file: its records become bulk upserts of a thousand each, which workers carry out.
  * Promises: the file is read in slices, so that nobody waits for it; it is stored with all its parts and jobs, or not
  * at all; a bad record costs no other; what was
- * refused can be had as a file again, with the reason beside each record. Contract §4.1.
+ * refused can be had as a file again, with the reason beside each record.
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'

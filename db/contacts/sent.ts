@@ -1,5 +1,5 @@
 /**
- * What was sent to a contact, over both channels, for people: design §3 (`contact show`), dashboard (one contact).
+ * What was sent to a contact, over both channels, for people: `contact show` and the contact's page.
  * A contact is known by its address alone; the numbers among its properties are where WhatsApp reaches it.
  */
 import type { Tx } from '../postgres/pool.ts'

@@ -1,7 +1,7 @@
 /**
  * Unsubscribes and resubscribes contacts, in the caller's transaction.
  * Promises: what a delivery report found outlives an unsubscribe, and no API call lifts it; a repeated call changes
- * nothing. Contract §3.1; decisions: unsubscribe. What reports do to a contact is in apply-events.ts.
+ * nothing. DECISIONS: Unsubscribe. What reports do to a contact is in apply-events.ts.
  */
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'

@@ -1,5 +1,5 @@
 /**
- * What reports mean for contacts: bounces and complaints suppress them (contract §3.1, decisions: delivery reports).
+ * What reports mean for contacts: bounces and complaints suppress them (DECISIONS: Delivery reports).
  * Promises: a contact's state depends on the set of events alone, not on their order, repeats or split over
  * transactions. So soft bounces are counted over stored events, never by a running counter. Set-based. Contacts must be
  * locked before the events are stored: else two transactions could each miss the other's events.
@@ -22,7 +22,7 @@ import {
 
 /** The fifth soft bounce in a row without a delivery between is a bounce. */
 const SOFT_BOUNCES = 5
-/** An email that stayed `sent` for so long without a bounce has arrived (decisions: delivery reports). */
+/** An email that stayed `sent` for so long without a bounce has arrived (DECISIONS: Delivery reports). */
 const UNDISPUTED = 86_400_000
 /** Contacts that are judged anew in one transaction. */
 const LOT = 500

@@ -97,7 +97,7 @@ export type SoftRule = { most: number; undisputed: Date; now: Date }
 /**
  * Settles contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
  * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
- * delivery: a report of one, or an email that is still `sent` after a day (decisions: delivery reports). A contact's
+ * delivery: a report of one, or an email that is still `sent` after a day (DECISIONS: Delivery reports). A contact's
  * emails are found by their recipients alone: given the team too, the planner goes through all that a large team sent.
  * @returns those that changed; `over`: suppressed now, else brought back.
  */

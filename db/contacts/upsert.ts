@@ -2,7 +2,7 @@
  * Bulk upsert: judges the items of a call and stores them, set-based, in the caller's transaction.
  * Promises: a handful of statements whatever the number of items; items are admitted in request order until the
  * allowance is full; an existing contact's status never changes. Parallel bulks of a team queue up at its account,
- * and contacts are locked in one order, so that overlapping ones cannot deadlock. Contract §4.1; decisions: Contacts.
+ * and contacts are locked in one order, so that overlapping ones cannot deadlock. DECISIONS: Bulk upsert.
  *
  * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
  * surrogate in one item, which no JSON column would take, is refused for that item alone.

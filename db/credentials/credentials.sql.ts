@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
-/** The scopes an API key may carry (contract §5). */
+/** The scopes an API key may carry. */
 export const SCOPES = ['contacts:read', 'contacts:write', 'emails:send', 'whatsapp:send'] as const
 export type Scope = (typeof SCOPES)[number]
 
@@ -34,7 +34,7 @@ export async function principalsByKeys(tx: Tx, hashes: readonly string[], now: D
       and (k.expires_at is null or k.expires_at > ${sql.timestamp(now)})`)
 }
 
-/** Whom session tokens speak for, likewise: every scope of their team (decisions: session scope). */
+/** Whom session tokens speak for, likewise: every scope of their team (DECISIONS: Session scope). */
 export async function principalsBySessions(tx: Tx, hashes: readonly string[], now: Date) {
   return tx.any(sql.prepared('principals_by_sessions', principalRow)`
     select encode(s.hash, 'hex') as hash, s.id, s.team_id, '{}'::text[] as scopes, null::text as domain,

@@ -1,6 +1,6 @@
 /**
  * Issues API keys and session tokens.
- * Promises: the credential itself is in the answer and nowhere else; its digest is stored (decisions: key format).
+ * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format).
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../audit/record.ts'

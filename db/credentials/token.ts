@@ -1,6 +1,6 @@
 /**
  * The form of API keys (`hg_…`) and session tokens (`hgs_…`): 32 random bytes in base62 and a checksum tail,
- * so that a mistyped one is refused without a query (decisions: key format). Pure, but for the random bytes.
+ * so that a mistyped one is refused without a query (DECISIONS: Key format). Pure, but for the random bytes.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'

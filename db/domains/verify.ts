@@ -2,7 +2,7 @@
  * Verifies a domain by the records its owner has published.
  * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
  * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
- * for a while. The audit trail tells when that changes something. Decisions: from domain.
+ * for a while. The audit trail tells when that changes something. DECISIONS: From domain.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'

@@ -3,8 +3,8 @@
  * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
  * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
  * more for a template version that is new here, or a look at the line), whatever the number of items; neither quota
- * nor rate is exceeded, and a key never gets a second row. Never talks to a provider. Contract §4.2, §8; decisions:
- * Email, Plans.
+ * nor rate is exceeded, and a key never gets a second row. Never talks to a provider. DECISIONS:
+ * Order of refusals, Quota.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'

@@ -3,7 +3,7 @@
  * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
  * same few statements for one event or a thousand; only recipients that are on the row count; a provider's id, once
  * stored, stays. Rows are locked in one order, emails before contacts. Given a transaction; must not know a provider's
- * words. Contract §6.
+ * words.
  */
 
 import type { ContactEffect } from '../contacts/effect.ts'
@@ -96,7 +96,7 @@ export async function applyEmailEvents(
   return fates
 }
 
-/** Mail about an email with several recipients moves no contact (decisions: delivery reports). */
+/** Mail about an email with several recipients moves no contact (DECISIONS: Delivery reports). */
 const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string> | undefined): ContactEffect =>
   event.by_mail && own !== undefined && own.size > 1 ? 'none' : (event.effect ?? 'none')
 
@@ -128,7 +128,7 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
     }
     change.status = higherStatus(change.status, statusOfEvent(event.kind))
     if (provider_message_id) {
-      // Contract §2.2: set once the email is handed over, also when only a report tells so. Each attempt is for
+      // Set once the email is handed over, also when only a report tells so. Each attempt is for
       // everyone who is still pending, so a message that was taken whole leaves nobody to try again.
       change.provider_message_id = provider_message_id
       change.pending = 'none left'

@@ -1,6 +1,6 @@
 /**
  * What an email says: its html and text, from the row and its template version. Pure.
- * Promises: same row, same version, same bytes, wherever it is shown or sent (decisions: html of a template send).
+ * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: Html of a template send).
  */
 import type { CompiledVersion } from '../templates/versions.ts'
 import { filledBytes, fillSlots } from '../text/slots.ts'
@@ -44,5 +44,5 @@ export function previewOf(
   return { html: fillSlots(version.html, variables, 'html'), text }
 }
 
-/** Kilobytes of the html, to two decimals (decisions: size_kb). */
+/** Kilobytes of the html, to two decimals (DECISIONS: Size kb). */
 export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100

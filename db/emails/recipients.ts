@@ -1,6 +1,6 @@
 /**
  * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
- * Pure. Decisions: email addresses, recipients that differ only in case.
+ * Pure. DECISIONS: Email addresses, Recipients that differ only in case.
  */
 import { parseMailbox } from '../text/address.ts'
 

@@ -1,6 +1,6 @@
 /**
  * What emails refer to (domains, templates, contacts), found for many teams at once, and the refusals that follow.
- * Must not know what an account is. Contract §4.2; decisions: order of refusals.
+ * Must not know what an account is. DECISIONS: Order of refusals.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -93,7 +93,7 @@ const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
 
 /**
  * Those of a send's variables that its template takes, with the unsubscribe link of an email to one stored contact,
- * where we can make one (decisions: unsubscribe link).
+ * where we can make one (DECISIONS: Unsubscribe link).
  */
 export function variablesOf(
   item: EmailItem,
@@ -124,7 +124,7 @@ function variablesFault(
   return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
 }
 
-/** Why the item can't be sent, in the order that decisions.md gives; null when it can. */
+/** Why the item can't be sent (DECISIONS: Order of refusals); null when it can. */
 export function refusalOf(item: EmailItem, sender: EmailSender, references: References): Refusal | null {
   const { domains, pending, templates } = references
   const { path } = item

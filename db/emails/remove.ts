@@ -1,7 +1,7 @@
 /**
  * Deletes emails with their events and frees their places in the allowance, in the caller's transaction.
  * Promises: the counter still equals a recount afterwards. Its job is left to the worker, which finds no row.
- * Contract §8, send quota 5; decisions: quota counts stored emails.
+ * DECISIONS: Quota.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'

@@ -1,4 +1,4 @@
-/** The ladder of email statuses (contract §3.2, decisions: statuses) and what can happen to an email. Pure. */
+/** The ladder of email statuses (DECISIONS: Statuses) and what can happen to an email. Pure. */
 import { createLadder, EMAIL_LADDER } from '../channels/ladder.ts'
 
 export type EmailStatus = (typeof EMAIL_LADDER)[number]

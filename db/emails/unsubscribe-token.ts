@@ -1,7 +1,7 @@
 /**
  * Unsubscribe tokens: team id, email id and a signature in base64url, so that a link finds its row by itself.
  * Promises: it cannot be guessed, and is the same at each call; nothing is stored. Must not look anything up: the
- * row may be gone. Contract §2.2, design §6.
+ * row may be gone.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../process/secrets.ts'

@@ -1,5 +1,5 @@
 /**
- * An email as it is shown: the fields of contract §2.2 in the contract's order, and nothing internal. Pure.
+ * An email as it is shown: the fields of the Email row in the API's order, and nothing internal. Pure.
  * Promises: the API, the CLI and a replay show the same row alike. Must not look anything up.
  */
 import type { Secrets } from '../process/secrets.ts'

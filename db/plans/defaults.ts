@@ -1,5 +1,5 @@
 /**
- * What a plan allows where its catalog sets no figure (contract §4.4, §8; decisions: allowance). Pure.
+ * What a plan allows where its catalog sets no figure (DECISIONS: Allowance). Pure.
  * Promises: the limits that are enforced and the catalog that is shown say the same, since both ask here.
  */
 import type { PlanRow } from './plans.sql.ts'

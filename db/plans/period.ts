@@ -1,5 +1,5 @@
 /**
- * The period that a monthly allowance counts for (contract §8, decisions: periods). Pure: time arrives as `now`.
+ * The period that a monthly allowance counts for (DECISIONS: Periods). Pure: time arrives as `now`.
  * All in UTC.
  */
 

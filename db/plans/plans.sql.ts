@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
-/** Languages of the catalog; the first is the fallback (contract §4.4). */
+/** Languages of the catalog; the first is the fallback. */
 export const LOCALES = ['en', 'fr'] as const
 export type Locale = (typeof LOCALES)[number]
 

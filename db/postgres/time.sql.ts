@@ -1,4 +1,4 @@
-/** The database's time: the one clock for rate, quota, period and pauses (decisions: bucket). */
+/** The database's time: the one clock for rate, quota, period and pauses (DECISIONS: Bucket). */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from './pool.ts'

@@ -9,7 +9,7 @@ import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
 import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
 
-/** How long a process may take to end, in milliseconds (design §8). */
+/** How long a process may take to end, in milliseconds. */
 const GRACE = 25_000
 /** How much of the grace work in flight may take; the rest is for recording it and closing connections. */
 export const DRAIN = 23_500

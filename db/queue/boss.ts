@@ -189,7 +189,7 @@ const createBoss = async (url: string, options: BossOptions): Promise<PgBoss> =>
 
 async function start(url: string, options: BossOptions, onError: (error: Error) => void) {
   const boss = await createBoss(url, { migrate: false, createSchema: false, ...CONNECTION, ...options })
-  // Without a listener a lost connection would end the process (reliability §1, #381).
+  // Without a listener a lost connection would end the process.
   boss.on('error', teller(onError))
   try {
     await boss.start()
@@ -295,7 +295,7 @@ export async function openConsumer(
 
 /**
  * Creates pg-boss's schema and every queue with its dead letter queue, and brings their options up to date.
- * Serial, and before traffic: attaching a queue's own table waits for open inserts (reliability §4).
+ * Serial, and before traffic: attaching a queue's own table waits for open inserts.
  */
 export async function migrateQueues(url: string): Promise<void> {
   const boss = await createBoss(url, { max: 2, supervise: false, schedule: false })

@@ -109,7 +109,7 @@ export const JOBS = {
   'upsert-contacts': {
     payload: upsertRef,
     id: (payload: InferType<typeof upsertRef>) => payload.upsert_id,
-    // A client is waiting: tried again soon at first, then for some days, since the work is promised (design §7).
+    // A client is waiting: tried again soon at first, then for some days, since the work is promised.
     options: {
       retryLimit: 300,
       retryDelay: 1,
@@ -176,7 +176,7 @@ export const SCHEDULES = {
   'review-suppressions': { cron: '23 * * * *' },
 } as const
 
-/** How long a message is tried before it is given up: 24 h (decisions: refused for now), in milliseconds. */
+/** How long a message is tried before it is given up: 24 h (DECISIONS: Refused for now), in milliseconds. */
 export const DELIVERY_DEADLINE = DAY * 1_000
 /** Jobs are kept for a month at most, dead letters too; in seconds. */
 export const RETENTION = 30 * DAY

@@ -2,7 +2,7 @@
  * How fast a sender (a number, an account, a relay) may send, shared by all workers through one row.
  * Promises: tokens are taken in blocks, so pacing costs a few statements a batch; a slowed sender recovers by a
  * tenth of its ceiling every minute; a paused one grants nothing until its pause ends. The time is the database's, read
- * with the locked row: no worker's clock counts. reliability §2 C.
+ * with the locked row: no worker's clock counts.
  */
 
 import { refill, untilToken } from '../bucket.ts'

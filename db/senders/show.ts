@@ -1,5 +1,5 @@
 /**
- * Senders for an operator's eyes, and the end of a pause at an operator's wish (decisions: requeue).
+ * Senders for an operator's eyes, and the end of a pause at an operator's wish (DECISIONS: Requeue).
  * Promises: a list tells what stops each sender and what happened to it lately; after resuming, sends begin at once,
  * whatever the provider said before.
  */

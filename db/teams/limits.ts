@@ -44,7 +44,7 @@ export type Account = {
 
 const BURST = 5
 
-/** How many sends a team's bucket holds at most, for a rate in sends per second (contract §8). */
+/** How many sends a team's bucket holds at most, for a rate in sends per second. */
 export const burstOf = (rate: number): number => BURST * rate
 
 /** How a team stands with its send rate: sends per second, the most that its bucket holds, what it holds now. */
@@ -70,7 +70,7 @@ export class RateLimited extends Refusal {
 export const secondsUntilToken = ({ bucket, limits }: Account): number =>
   Math.max(1, Math.ceil(untilToken(bucket.tokens, limits.rate)))
 
-/** The period that counts at `now`: the subscription's, or the calendar month (decisions: periods). */
+/** The period that counts at `now`: the subscription's, or the calendar month (DECISIONS: Periods). */
 export function currentPeriod(
   row: Pick<AccountRow, 'plan_kind' | 'subscription_start' | 'subscription_end'>,
   now: Date,

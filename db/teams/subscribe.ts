@@ -2,7 +2,7 @@
  * Changes what a team is subscribed to: plan, figures of its own, billing period.
  * Promises: what was used stays counted; a period that moves is counted afresh from the stored rows; the bucket
  * never holds more than its new capacity; another plan brings its own figures; all under the account's lock.
- * Contract §8; decisions: team plan, limits of a team, periods.
+ * DECISIONS: Limits of a team, Periods.
  */
 
 import { Refusal } from '../errors.ts'

@@ -200,7 +200,7 @@ const overridesRow = object({
 })
 export type OverridesRow = InferType<typeof overridesRow>
 
-/** The figures that the team has of its own; null where the plan's count (decisions: limits of a team). */
+/** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
 export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
   return tx.one(sql.type(overridesRow)`
     select email_limit, contact_limit, whatsapp_limit, send_rate_per_second

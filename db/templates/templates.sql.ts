@@ -10,7 +10,7 @@ const versionRow = object({
   html: string().defined(),
   body_text: string().defined(),
   slots: array(string().defined()).defined(),
-  /** Whether its emails carry List-Unsubscribe headers (decisions: unsubscribe link). */
+  /** Whether its emails carry List-Unsubscribe headers (DECISIONS: Unsubscribe link). */
   list_unsubscribe: boolean().defined(),
 })
 export type VersionRow = InferType<typeof versionRow>

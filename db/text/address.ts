@@ -1,5 +1,5 @@
 /**
- * Parses email addresses: one bare address or one mailbox per string, never a list (decisions: email addresses).
+ * Parses email addresses: one bare address or one mailbox per string, never a list (DECISIONS: Email addresses).
  * Promises: linear time, and nothing that parses can break out of an SMTP command or a header: no CR, LF, NUL,
  * comma, colon, semicolon or angle in an address, no control character in a name.
  * Must not look anything up: a valid domain here may not exist.
@@ -9,7 +9,7 @@ import { codePoints } from './strings.ts'
 
 /**
  * `address` as given, trimmed; `domain` in lower-case ASCII (punycode) form; `identity` is what two spellings of one
- * address share: lower case, domain in ASCII form (decisions: identity, IDN emails).
+ * address share: lower case, domain in ASCII form (DECISIONS: Identity).
  */
 export type Address = { address: string; domain: string; identity: string }
 
@@ -25,7 +25,7 @@ const LONGEST_DOMAIN = 253
 /**
  * Lower-case ASCII form of a DNS name of two labels or more, or null. Strict: no trailing dot, underscore,
  * IP address or port, and no spelling that IDNA would silently map to another (fullwidth, soft hyphen, %).
- * Source: decisions: email addresses, from domain.
+ * DECISIONS: Email addresses, From domain.
  */
 export function domainToAscii(name: string): string | null {
   if (codePoints(name) > LONGEST_DOMAIN) return null
@@ -38,7 +38,7 @@ export function domainToAscii(name: string): string | null {
 /**
  * Exactly one bare address, outer spaces and tabs trimmed, or null: an ASCII dot-atom of at most 64
  * characters (RFC 5321), then a domain; at most 254 characters as given and in ASCII form.
- * No quoted local parts, comments or literals. Source: decisions: email addresses, sizes.
+ * No quoted local parts, comments or literals. DECISIONS: Email addresses, Sizes.
  */
 export function parseAddress(text: string): Address | null {
   const address = trimBlanks(text)
@@ -60,7 +60,7 @@ const LONGEST_PARSED = 400
 /**
  * One mailbox: `a@b.c`, `<a@b.c>`, `Name <a@b.c>` or `"Quoted \"Name" <a@b.c>`, or null. Unquoted names may
  * hold dots and anything beyond ASCII; runs of spaces in them are one space, as RFC 5322 reads them.
- * Groups, lists, routes, comments and trailing text are refused. Source: contract §4.2 (from, reply_to).
+ * Groups, lists, routes, comments and trailing text are refused.
  */
 export function parseMailbox(text: string): Mailbox | null {
   const known = lately.get(text)
@@ -89,7 +89,7 @@ const mailboxOf = (name: string | null, parsed: Address | null): Mailbox | null 
 
 /**
  * The normalised From: `a@b.c`, or `Name <a@b.c>` with the name quoted only where RFC 5322 asks for it
- * (specials, and spaces that would be lost). parseMailbox reads it back. Source: decisions: from_address.
+ * (specials, and spaces that would be lost). parseMailbox reads it back. DECISIONS: From address.
  */
 export function formatMailbox({ name, address }: Mailbox): string {
   if (name === null) return address
@@ -152,7 +152,7 @@ function isHostname(ascii: string): boolean {
   )
 }
 
-/** Whatever the phrase says, but for what marks an address or a quoted name (decisions: from with an unquoted name). */
+/** Whatever the phrase says, but for what marks an address or a quoted name (DECISIONS: From address). */
 const unquotedName = (phrase: string): string | null =>
   /[<>"@]/.test(phrase) ? null : phrase.replace(/ +/g, ' ')
 

@@ -1,7 +1,7 @@
 /**
  * Validates JSON objects from outside, field by field, by yup schema, or `bad_request`.
  * Promises: types are never coerced, null means absent, unknown fields are left alone, and the message names the
- * field with its path (decisions: Input). It is here and not in api/ because workers validate items of bulk calls.
+ * field with its path (DECISIONS: Input). It is here and not in api/ because workers validate items of bulk calls.
  * Must not know any resource.
  */
 import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } from 'yup'
@@ -135,13 +135,13 @@ export const uuid = () =>
     .typeError('${path} must be a UUID')
     .test('uuid', '${path} must be a UUID', (value) => value === undefined || isUuid(value))
 
-/** A client's own key for a send (decisions: sizes). */
+/** A client's own key for a send (DECISIONS: Sizes). */
 export const idempotencyKey = () =>
   text({ min: 1, max: 255 })
     .meta(described({ type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]*$' }))
     .matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
 
-/** What a peer takes and we do not: refused, for a send without it would be another one (decisions: unknown fields). */
+/** What a peer takes and we do not: refused, for a send without it would be another one (DECISIONS: Unknown fields). */
 export const unsupported = (words = 'is not supported') =>
   mixed()
     .meta(described({ not: {} }))

@@ -1,5 +1,5 @@
 /**
- * Owns the custom header rules of contract §4.2 (1-5) and decisions: reserved headers, header values.
+ * Owns the rules of custom headers. DECISIONS: Reserved headers, Header values.
  * Promises: reports the first breach in request order and names the header. Headers that pass can go on the wire.
  * Must not change, reorder or fold anything: the map is stored and sent exactly as given.
  */
@@ -29,7 +29,7 @@ const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
 
 /**
  * The first breach, as a message that names the header (`headers.X-Foo must be ...`); null when all are
- * fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (§4.2 rule 5).
+ * fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (RFC 8058).
  */
 export function headersFault(headers: Readonly<Record<string, string>>): string | null {
   const entries = Object.entries(headers)

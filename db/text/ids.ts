@@ -1,6 +1,6 @@
 /**
  * Ids of rows: UUIDv7 whose time is the row's `created_at`, so that a stretch of time is a stretch of the primary key.
- * Promises: ids of one maker ascend in the order they are made. Design §6.
+ * Promises: ids of one maker ascend in the order they are made.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { isUuid } from './strings.ts'

@@ -6,7 +6,7 @@ import { codePoints, textFault } from './strings.ts'
 
 const LONGEST_NAME = 200
 
-/** What is wrong with a name, after a "name"; null when it can be stored and printed. Source: decisions: text. */
+/** What is wrong with a name, after a "name"; null when it can be stored and printed. DECISIONS: Text. */
 export function nameProblem(name: string): string | null {
   const fault = textFault(name)
   if (fault) return fault.problem

@@ -1,5 +1,5 @@
 /**
- * Reads a phone number: strips separators, then applies the contract's pattern (§4.3).
+ * Reads a phone number: strips separators, then applies the pattern of E.164.
  * Promises: libphonenumber only names the country and never refuses a number.
  * Must not know what a number is for, nor which error code a bad one earns.
  */
@@ -10,7 +10,7 @@ export type Phone = { e164: string; country: string | null }
 
 /**
  * The number in E.164 form, or null if it is not one: spaces and - . ( ) / are stripped, then
- * ^\+[1-9]\d{7,14}$ decides, nothing stricter. Source: contract §4.3, decisions: numbers.
+ * ^\+[1-9]\d{7,14}$ decides, nothing stricter. DECISIONS: Numbers.
  */
 export function normalisePhone(text: string): Phone | null {
   const e164 = text.replace(/[ \-.()/]/g, '')

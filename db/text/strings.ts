@@ -1,10 +1,10 @@
 /**
  * What every string from outside must satisfy before anything reads it: no NUL, no lone surrogate, and no nesting
  * without end. PostgreSQL could not store such text, and JSON.stringify would overflow on it.
- * Promises: linear time and a bounded stack for any input; lengths count as decisions: lengths asks.
+ * Promises: linear time and a bounded stack for any input; lengths count as DECISIONS: Lengths.
  * Must not know fields, endpoints or error codes: callers word the refusal.
  */
-/** The most that an html or text part may have, in bytes of UTF-8 (decisions: sizes). */
+/** The most that an html or text part may have, in bytes of UTF-8 (DECISIONS: Sizes). */
 export const LARGEST_PART = 1024 * 1024
 
 /**
@@ -29,7 +29,7 @@ type Frame = {
 
 /**
  * The first string in parsed JSON, keys included, that cannot be stored, or the first container nested
- * deeper than 32 levels. Source: decisions: text.
+ * deeper than 32 levels. DECISIONS: Text.
  */
 export function textFault(value: unknown): TextFault | null {
   const open: Frame[] = []

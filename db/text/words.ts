@@ -1,7 +1,7 @@
 /**
  * Makes text from outside (a provider, a server, an error) safe to store, log and show. Pure.
  * Promises: PostgreSQL takes the result in text and in jsonb (no NUL, no lone surrogate, no pair cut in two). It is
- * one line of at most 500 code units, and holds none of the given secrets. reliability §2 D.
+ * one line of at most 500 code units, and holds none of the given secrets.
  */
 
 const LONGEST = 500

@@ -3,7 +3,7 @@
  * delivery, all or nothing. Promises: one path for a single send, a batch, and single sends of many teams that are
  * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges, jobs,
  * commit), whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an
- * item is taken whole or not at all. Never talks to a provider. Contract §4.3, §8; decisions: WhatsApp.
+ * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of refusals.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -54,7 +54,7 @@ export type WhatsappCall = {
 /** What accepting works with. */
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reached'> }
 
-/** Why the template can't be sent with these parameters, in the order that decisions.md gives; null when it can. */
+/** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
 function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
   const template = templates.get(item.template_id)
   if (!template)

@@ -1,7 +1,7 @@
 /**
  * Applies the provider's news of templates. They name no team, so they concern every team's template of that name.
  * Promises: any order and any number of repeats end in the same state. The latest news count; of those with the same
- * second, the most restrictive. Given a transaction; must not know a provider's words. Contract §6.
+ * second, the most restrictive. Given a transaction; must not know a provider's words.
  */
 import type { Tx } from '../postgres/pool.ts'
 import { APPLIED, type Fate, ignored } from '../reports/fate.ts'

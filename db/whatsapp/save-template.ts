@@ -1,7 +1,6 @@
 /**
  * WhatsApp templates as the provider's own object: reads it, keeps it, and says what it takes.
  * Promises: a stored template's slots are those of its object; a shape we cannot send is kept too, marked so.
- * Design §4 (whatsapp-template).
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../errors.ts'

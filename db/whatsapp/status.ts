@@ -1,4 +1,4 @@
-/** The ladder of WhatsApp statuses (contract §3.3, decisions: statuses) and the states of a template. Pure. */
+/** The ladder of WhatsApp statuses (DECISIONS: Statuses) and the states of a template. Pure. */
 import { createLadder, WHATSAPP_LADDER } from '../channels/ladder.ts'
 
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
@@ -27,7 +27,7 @@ export const statusOfEvent = (kind: WhatsappEventKind): WhatsappStatus => ladder
 export const higherStatus = ladder.higher
 
 /**
- * What a template can be, the least restrictive first; only an approved one is sendable (decisions: template
+ * What a template can be, the least restrictive first; only an approved one is sendable (DECISIONS: Template
  * states).
  */
 export const TEMPLATE_STATES = ['approved', 'pending', 'paused', 'rejected', 'disabled'] as const

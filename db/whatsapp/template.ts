@@ -1,7 +1,7 @@
 /**
  * What a WhatsApp template takes: its slots, derived from the provider's own object. Pure.
  * Promises: `header:1`, `body:1…n`, `url:1…n`, each URL button with its true place among the buttons. A template that
- * cannot be sent says why in words; nothing is guessed. Contract §4.3; decisions: template states, parameters.
+ * cannot be sent says why in words; nothing is guessed. DECISIONS: Template states, Parameters.
  */
 import { isObject } from '../text/fields.ts'
 import { codePoints } from '../text/strings.ts'
@@ -113,7 +113,7 @@ function valueProblem(value: string): string | null {
   return null
 }
 
-/** What is wrong with the parameters for these slots; null when they fit. Decisions: parameters. */
+/** What is wrong with the parameters for these slots; null when they fit. DECISIONS: Parameters. */
 export function parametersProblem(
   slots: readonly string[],
   parameters: Readonly<Record<string, string>>,

@@ -33,7 +33,7 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   sender: null,
   unknown: 'unknown',
 }
-/** After a lost answer a report may still come: another try waits this long (decisions: lost answers), in seconds. */
+/** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
 const UNKNOWN_WAIT = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast'

@@ -2,7 +2,7 @@
  * WhatsApp messages on their way out: how they are read, sent and recorded; the pipeline does the rest.
  * Promises: reads many rows in a few statements and holds no connection while it sends; a message that the provider
  * has taken is not sent again; what waits for its recipient's pace loses no try. The provider's answer only stores its
- * id: the status moves by reports (contract §3.3). Must not know a provider's words.
+ * id: the status moves by reports. Must not know a provider's words.
  */
 
 import { WHATSAPP } from '../../db/channels/channels.sql.ts'

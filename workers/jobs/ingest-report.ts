@@ -2,7 +2,7 @@
  * Turns raw reports into events of messages. Reads a batch one by one, and applies it in one transaction.
  * Promises: the same few statements for one report or a hundred. A report that cannot be read is parked with the
  * reason and holds up no other. One whose message is not there yet is tried again for an hour, then parked. Nothing is
- * lost when the process dies. Must not know a provider's words. Design §7; decisions: delivery reports.
+ * lost when the process dies. Must not know a provider's words. DECISIONS: Delivery reports.
  */
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'

@@ -2,7 +2,7 @@
 import { reviewSoftSuppressions } from '../../db/contacts/suppress.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** Judges them all once more (decisions: delivery reports, suppression). */
+/** Judges them all once more (DECISIONS: Delivery reports, Suppression). */
 export async function reviewSuppressions({ database, clock, log }: WorkerDeps): Promise<void> {
   const back = await reviewSoftSuppressions(database, clock())
   if (back > 0) log.info({ back }, 'contacts are no longer suppressed by soft bounces')

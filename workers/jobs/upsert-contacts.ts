@@ -1,5 +1,5 @@
 /**
- * Carries out contact bulk upserts (design §7).
+ * Carries out contact bulk upserts.
  * Promises: contacts, allowance, result and job are settled in one transaction, once, whoever else was given the
  * job; whoever waits for the result is told after the commit. One call's fault fails that call alone.
  */

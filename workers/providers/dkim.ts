@@ -40,11 +40,11 @@ const NAMES_A_LINE = 4
 
 const oneBlank = (text: string): string => text.replace(/[ \t]+/g, ' ')
 
-/** §3.4.2, without the name. */
+/** RFC 6376 §3.4.2, without the name. */
 const relaxedValue = (field: string): string =>
   oneBlank(field.slice(field.indexOf(':') + 1).replaceAll('\r\n', '')).trim()
 
-/** §3.4.4: blanks at the ends of lines and empty lines at the end are nothing; an empty body is empty. */
+/** RFC 6376 §3.4.4: blanks at the ends of lines and empty lines at the end are nothing; an empty body is empty. */
 function relaxedBody(body: string): string {
   const lines = oneBlank(body).replaceAll(' \r\n', '\r\n')
   let end = lines.endsWith(' ') ? lines.length - 1 : lines.length
@@ -62,7 +62,7 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
 export async function signMessage(text: string, key: DkimKey): Promise<string> {
   const cut = text.indexOf('\r\n\r\n')
   const fields = new Map<string, string>()
-  // Of several fields of one name the last one is signed (§5.4.2).
+  // Of several fields of one name the last one is signed (RFC 6376 §5.4.2).
   for (const field of text.slice(0, cut).split(/\r\n(?![ \t])/)) {
     fields.set(field.slice(0, field.indexOf(':')).trim().toLowerCase(), field)
   }

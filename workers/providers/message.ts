@@ -2,7 +2,7 @@
  * Composes the bytes of an RFC 5322 message from a neutral email, signed when it carries a DKIM key.
  * Promises: the same headers whatever provider carries it; custom headers travel byte for byte, name and value;
  * no line passes 998 octets and every octet is 7-bit. Nothing a customer wrote can start a header of its own.
- * Must not know a provider or an envelope. decisions: header values, from_address; contract §4.2.
+ * Must not know a provider or an envelope. DECISIONS: Header values, From address.
  */
 import * as base64 from 'nodemailer/lib/base64'
 import MailComposer, { type MailComposerOptions } from 'nodemailer/lib/mail-composer'
@@ -117,7 +117,7 @@ function customLines({ headers, reply_to }: MessageParts): string[] {
     .map(([name, value]) => headerLine(name, value))
 }
 
-/** decisions: unsubscribe link; RFC 8058 wants both. */
+/** DECISIONS: Unsubscribe link; RFC 8058 wants both. */
 const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
   list_unsubscribe === null
     ? []
@@ -126,7 +126,7 @@ const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
         headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
       ]
 
-/** decisions: header values. A blank value is cut instead: a line of blanks alone can end a header section. */
+/** DECISIONS: Header values. A blank value is cut instead: a line of blanks alone can end a header section. */
 function headerLine(name: string, value: string): string {
   const line = `${name}: ${value}`
   if (line.length <= LONGEST_LINE) return line

@@ -48,7 +48,7 @@ export type OutgoingEmail = {
  * control characters and of secrets.
  * - accepted: the provider has taken it.
  * - refused: for good. `effect` is what that means for the contact: `hard` when the address is dead, `soft` when it
- *   only counts, `none` when the refusal is not about the address (decisions: delivery reports).
+ *   only counts, `none` when the refusal is not about the address (DECISIONS: Delivery reports).
  * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
  *   The pipeline decides, by whether the provider takes other mail of ours. If so, it is the `recipient`'s and ends
  *   the message, or the `identity`'s (the From address or domain), whose mail waits.

@@ -1,6 +1,6 @@
 /**
  * Recipients as a server may see them. Pure.
- * Promises: a string stands for one address or for none, however a provider might read it (reliability §2 D).
+ * Promises: a string stands for one address or for none, however a provider might read it.
  */
 import { parseAddress, toWireAddress } from '../../db/text/address.ts'
 import type { Outcome } from './provider.ts'

@@ -1,7 +1,7 @@
 /**
  * Judges why SES did not take a message: SDK errors → outcomes.
  * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
- * printable, short and free of secrets. providers.md §2.1; decisions: our own set-up refused.
+ * printable, short and free of secrets. DECISIONS: Our own set-up refused.
  */
 import { storableWords } from '../../db/text/words.ts'
 import { NOT_CONNECTED } from './connection.ts'

@@ -3,7 +3,7 @@
  * recipient that the event is about.
  * Promises: only addresses in bouncedRecipients, complainedRecipients and their like are named, never all of the
  * message's; the same report gives the same keys. Both forms are read: event publishing (`eventType`) and the older
- * feedback notifications (`notificationType`). providers.md §2.3; decisions: delivery reports.
+ * feedback notifications (`notificationType`). DECISIONS: Delivery reports.
  */
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object, string } from 'yup'

@@ -1,5 +1,5 @@
 /**
- * Sends email through the Amazon SES API v2, as raw messages: our own headers travel whole (contract §4.2 allows
+ * Sends email through the Amazon SES API v2, as raw messages: our own headers travel whole (the API allows
  * more than SES's own header list takes).
  * Promises: never throws; one outcome for all recipients, since SES takes or refuses a message as a whole; every
  * send ends within its own time limit and is tried once: the queue repeats it. Must not judge faults (ses-faults.ts).

@@ -1,7 +1,7 @@
 /**
  * What a mail server's refusal means for the contact: hard ends it at once, soft counts, none says nothing of it.
  * One page for both ways in which a server tells: its reply in the dialogue, and a delivery status notification later.
- * Promises: pure; by enhanced status code (RFC 3463) alone. Decisions: delivery reports, DSN classes.
+ * Promises: pure; by enhanced status code (RFC 3463) alone. DECISIONS: Delivery reports, DSN classes.
  */
 import type { ContactEffect } from '../../db/contacts/effect.ts'
 

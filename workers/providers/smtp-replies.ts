@@ -2,7 +2,7 @@
  * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
  * Promises: pure; by code (RFC 5321, RFC 3463), and by wording only where two well-known servers give no code of
  * their own; `detail` is printable, short and free of secrets. An operator's fault (login, relay access, TLS) never
- * ends a message. decisions: our own set-up refused, delivery reports.
+ * ends a message. DECISIONS: Our own set-up refused, Delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
 import type { Describe, Outcome } from './provider.ts'

@@ -2,7 +2,7 @@
  * Reads what mail servers report: delivery status notifications (RFC 3464) and feedback reports (RFC 5965).
  * Promises: only a report that carries our signed return address gives events. Other mail to such an address, such as
  * an out-of-office answer, gives none. Anything else is an error with a clear reason. Hostile input costs bounded time
- * and memory. Must not look anything up. decisions: DSN classes.
+ * and memory. Must not look anything up. DECISIONS: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
 import type { ContactEffect } from '../../db/contacts/effect.ts'

@@ -1,7 +1,7 @@
 /**
  * Judges what the WhatsApp Cloud API answered instead of taking a message: error codes → outcomes.
  * Promises: pure; by code, never by wording; an operator's fault (token, permission, payment, number) never ends a
- * message. Codes: providers.md §1.2, from Meta's error reference of May 2026.
+ * message. Codes are those of Meta's error reference of May 2026.
  */
 import { faultCodes, faultWords } from '../../db/process/bounded-answer.ts'
 import { NOT_CONNECTED } from './connection.ts'

@@ -1,7 +1,7 @@
 /**
  * Lists the templates of a WhatsApp Business Account, page by page.
  * Promises: follows the API's cursors, never a URL that an answer names; a template that cannot be read holds up no
- * other; the whole list comes within its time limit, or not at all. providers.md §1.5.
+ * other; the whole list comes within its time limit, or not at all.
  */
 import { Refusal } from '../../db/errors.ts'
 import { type Answer, ask, faultWords } from '../../db/process/bounded-answer.ts'

@@ -1,7 +1,7 @@
 /**
  * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral events.
  * Promises: pure. An entry that cannot be read holds up no other of its body. Entries about neither our messages nor
- * our templates are left out. A fault code means the same as in the answer to a send. providers.md §1.2, §1.3, §1.5.
+ * our templates are left out. A fault code means the same as in the answer to a send.
  */
 
 import type { MessageRef } from '../../db/reports/ref.ts'
@@ -91,7 +91,7 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
 }
 
-/** Whether the account or the number alone is at fault, not the message (decisions: our own set-up refused). */
+/** Whether the account or the number alone is at fault, not the message (DECISIONS: Our own set-up refused). */
 const isOurSetUp = (faults: readonly CloudError[]): boolean =>
   faults.length > 0 &&
   faults.map(judgeError).every((outcome) => outcome?.kind === 'sender' && outcome.trouble === 'setup')
