@@ -11,8 +11,8 @@ import type { Claims, Ends, FetchedJob } from '../db/queue/claims.ts'
 import { type End, JOBS, type JobName } from '../db/queue/jobs.ts'
 import { storableWords } from '../db/text/words.ts'
 import type { WorkerDeps } from './deps.ts'
-import { insist } from './insist.ts'
-import { suspectsAmong } from './suspects.ts'
+import { apart, lotsOf } from './poison-jobs.ts'
+import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
 /** The jobs of one call of a handler. */
 export type Batch<J extends JobName> = {
@@ -42,21 +42,10 @@ export async function runBatches<J extends JobName>(
     const paused = await deps.pauses(job).catch(() => true)
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
-    for (const lot of await lotsOf(job, jobs, deps)) await runBatch(job, handle, { jobs: lot, claims, deps })
+    // While the database cannot say which are suspect, none is worked on beside another.
+    const lots = await lotsOf(deps.database, job, jobs).catch(() => apart(jobs))
+    for (const lot of lots) await runBatch(job, handle, { jobs: lot.jobs, claims, deps })
   }
-}
-
-/** Those that nothing speaks against, together; then each suspect alone, in any order. */
-async function lotsOf<J extends JobName>(
-  job: J,
-  jobs: readonly FetchedJob<J>[],
-  { database }: WorkerDeps,
-): Promise<FetchedJob<J>[][]> {
-  // While the database cannot say which they are, none is taken beside another.
-  const suspects = await suspectsAmong(database, job, jobs).catch(() => [...jobs])
-  const others = jobs.filter((each) => !suspects.includes(each))
-  const alone = suspects.map((each) => [each]).sort(() => Math.random() - 0.5)
-  return others.length === 0 ? alone : [others, ...alone]
 }
 
 async function runBatch<J extends JobName>(
@@ -87,8 +76,8 @@ async function runBatch<J extends JobName>(
       .map((each): [FetchedJob<J>, End] => [each, endOf(readable.includes(each), reason)]),
   )
   if (left.size > 0) {
-    await insist(() => deps.database.transaction((tx) => claims.settle(tx, left)), log).catch((error) =>
-      log.error({ err: error }, 'cannot settle what is left of a batch'),
+    await retryWhileUnavailable(() => deps.database.transaction((tx) => claims.settle(tx, left)), log).catch(
+      (error) => log.error({ err: error }, 'cannot settle what is left of a batch'),
     )
   }
   claims.release(jobs)

@@ -8,12 +8,14 @@ import type { Role } from '../db/fleet/fleet.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import type { End, JobName } from '../db/queue/jobs.ts'
 import type { Fate } from '../db/reports/fate.ts'
+import type { Judged } from './delivery/verdict.ts'
 import type { ReportedEvent } from './providers/report.ts'
-import type { Judged } from './verdict.ts'
 
 /** A try to deliver that is over. */
 export type Try = {
   job: DeliveryJob
+  /** The key of what it went out through. */
+  sender: string
   outcomes: readonly Judged['kind'][]
   /** From the provider's being asked to its answer. */
   seconds: number
@@ -23,7 +25,7 @@ export type Try = {
 }
 
 export type Figures = {
-  /** What a queue delivers through. */
+  /** What a queue delivers all its messages through. */
   sendsThrough(job: DeliveryJob, sender: string): void
   tried(one: Try): void
   ended(job: JobName, end: End['end'], count?: number): void
@@ -51,10 +53,10 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
   let counted = performance.now()
   return {
     sendsThrough: (job, sender) => void senders.set(job, sender),
-    tried({ job, outcomes, seconds, since, at }) {
+    tried({ job, sender, outcomes, seconds, since, at }) {
       const channel = channelOf(job)
       // The kind alone: the rest of a sender's key may name a host.
-      const provider = senders.get(job)?.split(':')[0] ?? ''
+      const [provider = ''] = sender.split(':')
       calling += seconds
       // A message to several recipients counts once for each outcome that it had.
       for (const outcome of new Set(outcomes)) {

@@ -1,8 +1,10 @@
-/** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the pipeline of a channel. */
+/** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the delivery of a channel. */
 
 import { EMAIL } from '../db/channels/channels.sql.ts'
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { Handler } from './batches.ts'
+import { type Delivery, startDelivery } from './delivery/engine.ts'
+import { createSlots, type Slots } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
@@ -18,17 +20,32 @@ import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
-import { type Pipeline, startPipeline } from './pipeline.ts'
 
-/** How a process works on a queue: batches of `batchSize` in so many loops, or a pipeline of its own. */
+/** How a process works on a queue: batches of `batchSize` in so many loops, or a delivery of its own. */
 export type Registration<J extends JobName> =
   | { handle: Handler<J>; batchSize: number; loops: number }
-  | { deliver: (deps: WorkerDeps) => Pipeline }
+  | { deliver: (deps: WorkerDeps, slots: SlotGroups) => Delivery }
+
+/** The slots that queues share: what goes out by one channel has slots of its own. */
+export type SlotGroups = { email: Slots; whatsapp: Slots }
+
+/** The slots of a process. */
+export const openSlots = ({ concurrency }: WorkerDeps): SlotGroups => ({
+  email: createSlots(concurrency),
+  whatsapp: createSlots(concurrency),
+})
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
-  'deliver-email': { deliver: (deps) => startPipeline(emailChannel(EMAIL, deps), deps) },
-  'deliver-broadcast': { deliver: (deps) => startPipeline(broadcastChannel(deps), deps) },
-  'deliver-whatsapp': { deliver: (deps) => startPipeline(whatsappChannel(deps), deps) },
+  'deliver-email': {
+    deliver: (deps, { email }) => startDelivery(emailChannel(EMAIL, deps), deps, email.share()),
+  },
+  // Single emails go first: broadcasts have at most half of the slots.
+  'deliver-broadcast': {
+    deliver: (deps, { email }) => startDelivery(broadcastChannel(deps), deps, email.share({ most: 0.5 })),
+  },
+  'deliver-whatsapp': {
+    deliver: (deps, { whatsapp }) => startDelivery(whatsappChannel(deps), deps, whatsapp.share()),
+  },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },

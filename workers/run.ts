@@ -1,14 +1,14 @@
 /**
- * Starts what a worker process does, and ends it: pipelines, loops over batches, and what runs by the clock.
+ * Starts what a worker process does, and ends it: delivery, loops over batches, and what runs by the clock.
  * Promises: nothing is claimed once a drain has begun; what is in flight ends and is recorded first. One scheduled
  * job's fault ends no other.
  */
 
 import type { JobName } from '../db/queue/jobs.ts'
 import { runBatches } from './batches.ts'
+import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
-import type { Pipeline } from './pipeline.ts'
-import { HANDLERS, type Registration, SCHEDULED } from './registry.ts'
+import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotGroups } from './registry.ts'
 
 export type Work = {
   /** Begins nothing more and waits for what is in flight; sends are cut off after so many milliseconds. */
@@ -17,7 +17,8 @@ export type Work = {
 
 /** Starts working on these queues, and on what runs by the clock. */
 export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Work> {
-  const works = jobs.map((job) => startQueue(job, deps))
+  const slots = openSlots(deps)
+  const works = jobs.map((job) => startQueue(job, deps, slots))
   for (const [name, run] of Object.entries(SCHEDULED)) {
     await deps.queue.schedule(name as keyof typeof SCHEDULED, async () => {
       try {
@@ -35,9 +36,9 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
   }
 }
 
-function startQueue<J extends JobName>(job: J, deps: WorkerDeps): Pipeline {
+function startQueue<J extends JobName>(job: J, deps: WorkerDeps, slots: SlotGroups): Delivery {
   const registration: Registration<J> = HANDLERS[job]
-  if ('deliver' in registration) return registration.deliver(deps)
+  if ('deliver' in registration) return registration.deliver(deps, slots)
   const claims = deps.queue.claims(job)
   const loops = Array.from({ length: registration.loops }, () => runBatches(job, registration, claims, deps))
   return { drain: async () => void (await Promise.all(loops)) }

@@ -86,6 +86,12 @@ const on = (tx: Tx) => ({
 const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
   (JOBS[job].id as (payload: Payload<J>) => string)(payload)
 
+/** The group of a job, where the queue's jobs have groups: workers may leave all jobs of a group alone. */
+const groupOf = <J extends JobName>(job: J, payload: Payload<J>): { group?: { id: string } } => {
+  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string }
+  return group ? { group: { id: group(payload) } } : {}
+}
+
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
   payloads.map((payload) => jobId(job, payload))
 
@@ -105,6 +111,7 @@ async function insertJobs<J extends JobName>(
     id: jobId(job, data),
     data,
     priority: priorities[index] ?? 0,
+    ...groupOf(job, data),
   }))
   const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
   return ids?.length ?? 0

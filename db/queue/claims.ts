@@ -12,11 +12,19 @@ import { comebacks, type Lines, priorityOf } from './line.ts'
 /** A claimed job. `retryCount` is the number of its attempt. */
 export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
 
+/** Which jobs of a queue whose jobs have groups (jobs.ts) are wanted. */
+export type Among = {
+  /** None of these groups. */
+  except?: readonly string[]
+  /** Of one group so many at most, those counted that are active in the whole fleet already. */
+  ofEach?: number
+}
+
 export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
 
 export type Claims<J extends JobName> = {
   /** Claims up to `limit` jobs that are due, the most urgent first; none while the database is away. */
-  fetch(limit: number): Promise<FetchedJob<J>[]>
+  fetch(limit: number, among?: Among): Promise<FetchedJob<J>[]>
   /** Whether a job is surely still ours: confirmed within the last seconds, by a clock that never jumps. */
   isHeld(job: FetchedJob<J>): boolean
   /** Ends jobs in the caller's transaction: those whose attempt is still ours. */
@@ -37,7 +45,10 @@ type Attempt = { id: string; retryCount: number }
 
 /** What is needed of pg-boss, on a pool of its own or in a transaction. */
 type Boss = {
-  fetch(name: string, options: { batchSize: number }): Promise<unknown[]>
+  fetch(
+    name: string,
+    options: { batchSize: number; ignoreGroups?: string[]; groupConcurrency?: number },
+  ): Promise<unknown[]>
   touch(name: string, jobs: Attempt[]): Promise<unknown>
   complete(name: string, jobs: Attempt[], output: object | null, options: object): Promise<unknown>
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
@@ -100,12 +111,16 @@ export function openClaims<J extends JobName>(
   }
 
   return {
-    async fetch(limit) {
+    async fetch(limit, { except = [], ofEach } = {}) {
       if (closed) return []
       const started = performance.now()
       try {
         if (foundNone && !(await isAnyDue())) return []
-        const jobs = (await boss.fetch(job, { batchSize: limit })) as Job[]
+        const jobs = (await boss.fetch(job, {
+          batchSize: limit,
+          ...(except.length > 0 ? { ignoreGroups: [...except] } : {}),
+          ...(ofEach === undefined ? {} : { groupConcurrency: ofEach }),
+        })) as Job[]
         foundNone = jobs.length === 0
         for (const each of jobs) confirmed.set(each, started)
         return jobs

@@ -133,7 +133,14 @@ export const JOBS = {
   },
 } as const satisfies Record<
   string,
-  { payload: unknown; id: (payload: never) => string; options: QueueOptions; shared?: true }
+  {
+    payload: unknown
+    id: (payload: never) => string
+    options: QueueOptions
+    shared?: true
+    /** The key of the sender of a message, where a queue's messages have many: those of a paused one stay unclaimed. */
+    group?: (payload: never) => string
+  }
 >
 
 export type JobName = keyof typeof JOBS

@@ -1,6 +1,6 @@
 /** Rows of senders, and the queries over them, which know no clock but the database's. */
 import { sql } from 'slonik'
-import { boolean, type InferType, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
 const senderRow = object({
@@ -24,21 +24,34 @@ export type TimedSender = InferType<typeof timedRow>
 const senderColumns = sql.fragment`
   key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at`
 
-/** The sender's row, locked until the transaction ends, and the time since; made at full pace if there is none. */
-export async function lockSender(tx: Tx, key: string, ceiling: number): Promise<TimedSender> {
+/**
+ * The rows of senders by their keys, locked in the order of the keys until the transaction ends, each with the time
+ * since it was; those that have none are made, at full pace.
+ */
+export async function lockSenders(
+  tx: Tx,
+  senders: readonly { key: string; ceiling: number }[],
+): Promise<Map<string, TimedSender>> {
+  const keys = senders.map(({ key }) => key)
   const held = async () =>
-    await tx.maybeOne(sql.prepared('lock_sender', timedRow)`
-      with held as (select ${senderColumns} from senders where key = ${key} for no key update)
+    await tx.any(sql.prepared('lock_senders', timedRow)`
+      with held as (
+        select ${senderColumns} from senders where key = any(${sql.array(keys, 'text')})
+        order by key for no key update)
       select *, service_time() as now from held`)
-  const found = await held()
-  if (found) return found
-  await tx.query(sql.type(object())`
-    insert into senders (key, rate, tokens, refilled_at)
-    values (${key}, ${ceiling}, ${Math.max(1, ceiling)}, service_time())
-    on conflict do nothing`)
-  const made = await held()
-  if (made) return made
-  throw new Error(`the row of sender ${key} was deleted just now`)
+  let rows = await held()
+  if (rows.length < senders.length) {
+    const known = new Set(rows.map(({ key }) => key))
+    const missing = senders.filter(({ key }) => !known.has(key))
+    const tuples = missing.map(({ key, ceiling }) => [key, ceiling, Math.max(1, ceiling)])
+    await tx.query(sql.type(object())`
+      insert into senders (key, rate, tokens, refilled_at)
+      select key, rate, tokens, service_time()
+      from ${sql.unnest(tuples, ['text', 'float8', 'float8'])} as s (key, rate, tokens) order by key
+      on conflict do nothing`)
+    rows = await held()
+  }
+  return new Map(rows.map((row) => [row.key, row]))
 }
 
 /** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
@@ -51,49 +64,68 @@ export async function endPause(tx: Tx, key: string): Promise<TimedSender | null>
 // As text: a timestamp's fragment and a null would make two statements under one name.
 const at = (time: Date | null): string | null => time?.toISOString() ?? null
 
-/** Writes a locked sender's row whole. */
-export async function saveSender(
-  tx: Tx,
-  key: string,
-  sender: {
-    rate: number
-    slowed_at: Date | null
-    tokens: number
-    refilled_at: Date
-    paused_until: Date | null
-    pause_reason: string | null
-    troubles: number
-    troubled_at: Date | null
-    accepted_at: Date | null
-  },
-): Promise<void> {
-  await tx.query(sql.prepared('save_sender', object())`
-    update senders set rate = ${sender.rate}, slowed_at = ${at(sender.slowed_at)}::timestamptz, tokens = ${sender.tokens},
-      refilled_at = ${sql.timestamp(sender.refilled_at)}, paused_until = ${at(sender.paused_until)}::timestamptz,
-      pause_reason = ${sender.pause_reason}, troubles = ${sender.troubles},
-      troubled_at = ${at(sender.troubled_at)}::timestamptz, accepted_at = ${at(sender.accepted_at)}::timestamptz
-    where key = ${key}`)
+/** A sender's row, as its pace is kept in memory. */
+type KeptSender = {
+  key: string
+  rate: number
+  slowed_at: Date | null
+  tokens: number
+  refilled_at: Date
+  paused_until: Date | null
+  pause_reason: string | null
+  troubles: number
+  troubled_at: Date | null
+  accepted_at: Date | null
 }
 
-/** The sender's row as it is; null when it has none yet. */
-export async function senderByKey(tx: Tx, key: string): Promise<TimedSender | null> {
-  return tx.maybeOne(sql.prepared('sender_by_key', timedRow)`
-    select ${senderColumns}, service_time() as now from senders where key = ${key}`)
+/** Writes the rows of locked senders whole, in one statement. */
+export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promise<void> {
+  const tuples = senders.map((sender) => [
+    ...[sender.key, sender.rate, at(sender.slowed_at), sender.tokens, at(sender.refilled_at)],
+    ...[at(sender.paused_until), sender.pause_reason, sender.troubles],
+    ...[at(sender.troubled_at), at(sender.accepted_at)],
+  ])
+  const types = [
+    ...['text', 'float8', 'timestamptz', 'float8', 'timestamptz'],
+    ...['timestamptz', 'text', 'int4', 'timestamptz', 'timestamptz'],
+  ]
+  await tx.query(sql.prepared('save_senders', object())`
+    update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
+      paused_until = k.paused_until, pause_reason = k.pause_reason, troubles = k.troubles,
+      troubled_at = k.troubled_at, accepted_at = k.accepted_at
+    from ${sql.unnest(tuples, types)} as k (
+      key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at)
+    where s.key = k.key`)
 }
 
-const standingRow = object({
-  now: string().defined(),
-  wait_seconds: number().defined(),
-  troubles: number().defined(),
-  accepted_at: string().defined().nullable(),
-})
+const readRow = object({ now: string().defined(), row: mixed<SenderRow>().defined().nullable() })
 
-/** How a sender stands, with the time: one that has no row is well. */
-export async function senderStanding(tx: Tx, key: string): Promise<InferType<typeof standingRow>> {
-  return tx.one(sql.prepared('sender_standing', standingRow)`
-    select t.now, greatest(0, coalesce(extract(epoch from s.paused_until - t.now), 0)) as wait_seconds,
-      coalesce(s.troubles, 0) as troubles, s.accepted_at
-    from (select service_time() as now offset 0) t left join senders s on s.key = ${key}`)
+/** Rows of senders as they were read, by key, and when that was. */
+export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
+
+function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
+  const rows = found.flatMap(({ row }) => row ?? [])
+  return { now: new Date(found[0]?.now ?? Number.NaN), rows: new Map(rows.map((row) => [row.key, row])) }
+}
+
+/** The rows that these senders have. */
+export async function sendersByKeys(tx: Tx, keys: readonly string[]): Promise<ReadSenders> {
+  return asRead(
+    await tx.any(sql.prepared('senders_by_keys', readRow)`
+      select t.now, to_jsonb(s) as row
+      from (select service_time() as now offset 0) t
+        left join senders s on s.key = any(${sql.array(keys, 'text')})`),
+  )
+}
+
+/** The rows of senders that are paused or probed, of those whose keys begin so. */
+export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSenders> {
+  return asRead(
+    await tx.any(sql.prepared('senders_in_trouble', readRow)`
+      select t.now, to_jsonb(s) as row
+      from (select service_time() as now offset 0) t
+        left join senders s on starts_with(s.key, ${prefix}) and (s.troubles > 0 or s.paused_until > t.now)`),
+  )
 }
 
 const pausedRow = object({

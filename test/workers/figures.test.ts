@@ -4,8 +4,8 @@ import { v7 as uuidv7 } from 'uuid'
 import { emailById } from '../../db/emails/emails.sql.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import { GAUGES, type Gauges, storeSignOfLife } from '../../db/fleet/fleet.sql.ts'
-import { pauseSender } from '../../db/senders/pace.ts'
 import { createFigures } from '../../workers/figures.ts'
+import { pauseSender } from '../support/senders.ts'
 import {
   anEmail,
   METRICS_TOKEN,

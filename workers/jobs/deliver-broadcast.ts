@@ -3,7 +3,7 @@
  * own, so that single emails go first.
  */
 import { BROADCAST } from '../../db/channels/channels.sql.ts'
-import type { DeliveryChannel } from '../delivery-channel.ts'
+import type { DeliveryChannel } from '../delivery/channel.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { type EmailAttempt, emailChannel } from './deliver-email.ts'
 

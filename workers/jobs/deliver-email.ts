@@ -1,5 +1,5 @@
 /**
- * Emails on their way out: how they are read, sent and recorded; the pipeline does the rest.
+ * Emails on their way out: how they are read, sent and recorded; the delivery engine does the rest.
  * Promises: reads many rows in a few statements and holds no connection while it sends; a row that the provider has
  * taken is not sent again; only recipients that were put off are tried again; one email that cannot be rendered holds
  * up no other. Must not know a provider's words.
@@ -13,13 +13,14 @@ import type { EmailEvent } from '../../db/emails/events.sql.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import type { Sender } from '../../db/senders/pace.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
-import type { Delivered, DeliveryChannel, Outgoing } from '../delivery-channel.ts'
+import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import { judgePolicy } from '../delivery/verdict.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../providers/provider.ts'
 import { recipientsOf, renderEmail } from '../render.ts'
-import { judgePolicy } from '../verdict.ts'
 
 /** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
 export type EmailAttempt = { row: OutgoingRow; html: string | null; delivery: EmailDelivery }
@@ -48,20 +49,20 @@ export function emailChannel<J extends EmailJob>(
   return {
     channel,
     unknown_wait: UNKNOWN_WAIT,
-    sender: () => provider.sender(),
+    senders: { one: () => provider.sender() },
     async read(jobs) {
       const rows = await emailsToDeliver(
         database,
         jobs.map(({ data }) => data),
       )
-      const { key } = await provider.sender()
-      const since = await triedSince(database, { job: channel.job, sender: key }, rows)
+      const sender = await provider.sender()
+      const since = await triedSince(database, { job: channel.job, sender: sender.key }, rows)
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer(rows, provider.signs, deps)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.email_id)
-          return row ? [[job, outgoingOf(row, { compose, provider, deps })]] : []
+          return row ? [[job, outgoingOf(row, { compose, provider, sender, deps })]] : []
         }),
       )
     },
@@ -78,7 +79,12 @@ type Compose = (row: OutgoingRow) => OutgoingEmail
 
 function outgoingOf(
   row: OutgoingRow,
-  { compose, provider, deps }: { compose: Compose; provider: EmailProvider; deps: WorkerDeps },
+  {
+    compose,
+    provider,
+    sender,
+    deps,
+  }: { compose: Compose; provider: EmailProvider; sender: Sender; deps: WorkerDeps },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   return {
@@ -87,6 +93,7 @@ function outgoingOf(
     since: row.since,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: held_at === null ? null : new Date(held_at),
+    sender,
     cost: recipientsOf(row).length,
     resting_seconds: 0,
     send: (cut) => attempt(row, { compose, provider, deps, cut }),

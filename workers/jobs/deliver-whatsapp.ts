@@ -1,5 +1,5 @@
 /**
- * WhatsApp messages on their way out: how they are read, sent and recorded; the pipeline does the rest.
+ * WhatsApp messages on their way out: how they are read, sent and recorded; the delivery engine does the rest.
  * Promises: reads many rows in a few statements and holds no connection while it sends; a message that the provider
  * has taken is not sent again; what waits for its recipient's pace loses no try. The provider's answer only stores its
  * id: the status moves by reports. Must not know a provider's words.
@@ -14,7 +14,7 @@ import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-
 import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates.sql.ts'
-import type { Delivered, DeliveryChannel, Outgoing } from '../delivery-channel.ts'
+import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { OutgoingWhatsapp, WhatsappOutcome, WhatsappProvider } from '../providers/whatsapp.ts'
 
@@ -40,7 +40,7 @@ export function whatsappChannel(deps: WorkerDeps): DeliveryChannel<'deliver-what
   return {
     channel: WHATSAPP,
     unknown_wait,
-    sender: async () => provider.sender,
+    senders: { one: async () => provider.sender },
     async read(jobs) {
       const rows = await messagesToDeliver(
         database,
@@ -76,6 +76,7 @@ function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number):
     since: row.since,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: null,
+    sender: provider.sender,
     cost: 1,
     resting_seconds: Math.min(rest, LONGEST_REST),
     send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),

@@ -1,9 +1,9 @@
 /** The CLI's verbs about senders, paused queues and requeueing by filter: design §4; decisions: requeue. */
 import { sql } from 'slonik'
 import t from 'tap'
-import { noteRecovery, noteTrouble } from '../../../db/senders/trouble.ts'
 import { adminCli } from '../../support/admin.ts'
 import { stopClock } from '../../support/clock.ts'
+import { noteRecovery, noteTrouble } from '../../support/senders.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
 const store = await openStore(t)

@@ -4,10 +4,10 @@ import t, { type Test } from 'tap'
 import { array, number, object, string } from 'yup'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { forgetMessages, type Retention } from '../../../db/retention/forget.ts'
-import { pauseSender } from '../../../db/senders/pace.ts'
 import { listSenders } from '../../../db/senders/show.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { firstIdAt } from '../../../db/text/ids.ts'
+import { pauseSender } from '../../support/senders.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
 const DAY = 86_400_000

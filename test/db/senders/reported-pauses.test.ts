@@ -1,11 +1,10 @@
 /** Pauses that reports tell of: they begin when the provider began them, whenever the report comes. */
 import t from 'tap'
-import { bookSends } from '../../../db/senders/pace.ts'
 import { applyReportedPauses } from '../../../db/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { listSenders } from '../../../db/senders/show.ts'
-import { noteTrouble } from '../../../db/senders/trouble.ts'
 import { stopClock } from '../../support/clock.ts'
+import { noteTrouble, reserveOne } from '../../support/senders.ts'
 import { startService } from '../../support/service.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
@@ -27,7 +26,7 @@ const paused = async () =>
   )
 /** A sender that has sent something. */
 const sender = async (key: string): Promise<void> =>
-  void (await bookSends(database, { key, ceiling: 10 }, [1], 1))
+  void (await reserveOne(database, { key, ceiling: 10 }, [1], 1))
 
 t.test(
   'a sender pauses from when it happened on; the longest pause stands, however often it is told',
@@ -45,7 +44,7 @@ t.test(
     t.same(await paused(), both)
     await apply(pause('a', -10), pause('a', -100), pause('b', -30, 60))
     t.same(await paused(), both, 'repeats and earlier ones change nothing')
-    t.match(await bookSends(database, { key: 'a', ceiling: 10 }, [1], 1), {
+    t.match(await reserveOne(database, { key: 'a', ceiling: 10 }, [1], 1), {
       delays: [],
       wait_seconds: 290,
     })

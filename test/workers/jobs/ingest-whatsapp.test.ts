@@ -1,12 +1,12 @@
 /** Faults that the provider tells by webhook only: providers.md §1.2. Real hook, real queue, real workers. */
 import t from 'tap'
-import { bookSends } from '../../../db/senders/pace.ts'
 import { pausedSenders } from '../../../db/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/whatsapp/apply-events.ts'
 import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
 import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
+import { reserveOne } from '../../support/senders.ts'
 import { makeTeam, type Service, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
 import {
   aMessage,
@@ -29,7 +29,7 @@ t.test(
     const send = async () =>
       (await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })).body
     const { data } = await send()
-    await bookSends(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
+    await reserveOne(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
     await startWorker(t, service)
     const fail = async (id: string, code: number, seconds_ago: number): Promise<void> => {
       const told = statusWebhook('100', [

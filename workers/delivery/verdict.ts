@@ -5,8 +5,8 @@
  * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Refused for
  * now, Lost answers). Must not know a channel or a provider.
  */
-import { DELIVERY_DEADLINE, type End } from '../db/queue/jobs.ts'
-import type { Outcome, SenderTrouble } from './providers/provider.ts'
+import { DELIVERY_DEADLINE, type End } from '../../db/queue/jobs.ts'
+import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
 /** An outcome, as far as it decides how the delivery ends. */
 export type Judged = {

@@ -1,10 +1,10 @@
 /**
- * Gathers the results of many sends, so that one transaction records them all.
+ * A write buffer: collects the results of many sends, so that one transaction records them all.
  * Promises: everything added is written soon, in order, by one writer at a time. Nothing added is lost while the
- * process lives, and whoever waits for room bounds what a killed one loses. Must not know what it gathers.
+ * process lives, and senders that wait for room bound what a killed one loses. Must not know what it buffers.
  */
 
-export type Gatherer<T> = {
+export type WriteBuffer<T> = {
   add(item: T): void
   /** Resolves when fewer than `room` items are unwritten. */
   room(): Promise<void>
@@ -12,18 +12,18 @@ export type Gatherer<T> = {
   flush(): Promise<void>
 }
 
-/** Milliseconds: what a lone send waits for company. When they come faster, the room decides (below). */
-const GATHER = 20
+/** Milliseconds: what a lone item waits for company. When they come faster, the room decides (below). */
+const LINGER = 20
 const MOST = 200
 
 /**
  * @param write must not throw.
  * @param room how many items may be unwritten; with half as many, writing begins at once.
  */
-export function createGatherer<T>(
+export function createWriteBuffer<T>(
   write: (items: readonly T[]) => Promise<void>,
   { room }: { room: number },
-): Gatherer<T> {
+): WriteBuffer<T> {
   let pending: T[] = []
   let unwritten = 0
   let written = Promise.withResolvers<void>()
@@ -53,7 +53,7 @@ export function createGatherer<T>(
   const plan = (): void => {
     if (writing !== null) return
     if (pending.length * 2 >= room) void start()
-    else timer ??= setTimeout(start, GATHER)
+    else timer ??= setTimeout(start, LINGER)
   }
 
   return {

@@ -1,5 +1,5 @@
 /**
- * Keeps trying to record what a provider has done, for as long as the database is away.
+ * Repeats work while the database is unavailable, for what must not be lost: the record of what a provider has done.
  * Promises: while this process lives, a message is not sent again because the database was away, however long. The
  * work must be safe to repeat: after a lost connection nobody knows whether the commit arrived.
  */
@@ -13,18 +13,22 @@ const QUIET = 10_000
 
 /**
  * Does the work, and repeats it while the database cannot be reached. @throws the work's other errors.
- * @param onFault is told of each time that it could not be reached.
+ * @param onFault is called each time that it could not be reached.
  */
-export async function insist<T>(work: () => Promise<T>, log: Log, onFault = () => {}): Promise<T> {
-  let told = Number.NEGATIVE_INFINITY
+export async function retryWhileUnavailable<T>(
+  work: () => Promise<T>,
+  log: Log,
+  onFault = () => {},
+): Promise<T> {
+  let logged = Number.NEGATIVE_INFINITY
   for (let pause = 100; ; pause = Math.min(LONGEST_PAUSE, pause * 2)) {
     try {
       return await work()
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error
       onFault()
-      if (performance.now() - told > QUIET) {
-        told = performance.now()
+      if (performance.now() - logged > QUIET) {
+        logged = performance.now()
         log.warn({ err: error }, 'the database is away: what was sent is recorded when it is back')
       }
       await sleep(pause)

@@ -1,9 +1,15 @@
 /** How deliveries end: decisions: refused for now, lost answers, our own set-up refused. Pure rules. */
 import t from 'tap'
-import { createGatherer } from '../../workers/gatherer.ts'
-import type { Outcome } from '../../workers/providers/provider.ts'
-import { createSenderWatch } from '../../workers/sender-watch.ts'
-import { type Judged, judgePolicy, pauseBefore, type Tried, verdictOf } from '../../workers/verdict.ts'
+import { createBreaker } from '../../../workers/delivery/breaker.ts'
+import {
+  type Judged,
+  judgePolicy,
+  pauseBefore,
+  type Tried,
+  verdictOf,
+} from '../../../workers/delivery/verdict.ts'
+import { createWriteBuffer } from '../../../workers/delivery/write-buffer.ts'
+import type { Outcome } from '../../../workers/providers/provider.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const ago = (hours: number): Date => new Date(NOW.getTime() - hours * 3_600_000)
@@ -85,29 +91,29 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
 })
 
 t.test('three refusals by policy in a row, with nothing taken between, stop the sender', async (t) => {
-  const watch = createSenderWatch()
-  const note = (kind: Judged['kind'], began = NOW) => watch.note([outcome(kind)], began)?.kind ?? null
+  const breaker = createBreaker()
+  const note = (kind: Judged['kind'], began = NOW) => breaker.note([outcome(kind)], began, 0.1)?.kind ?? null
   t.strictSame([note('policy'), note('policy'), note('accepted')], [null, null, 'accepted'])
   t.strictSame([note('policy'), note('policy')], [null, null])
-  const booked = performance.now()
-  t.notOk(watch.isHalted(booked))
+  const released = performance.now()
+  t.notOk(breaker.isHalted(released))
   t.equal(note('policy'), 'setup')
-  t.ok(watch.isHalted(booked), 'what was let go before does not begin any more')
+  t.ok(breaker.isHalted(released), 'what was let go before does not begin any more')
 })
 
 const ROOMY = { room: 1_000 }
 
-t.test('what is gathered is written in order, by one writer at a time, and nothing is lost', async (t) => {
+t.test('what is buffered is written in order, by one writer at a time, and nothing is lost', async (t) => {
   const written: number[][] = []
   let writing = 0
-  const gatherer = createGatherer<number>(async (items) => {
+  const buffer = createWriteBuffer<number>(async (items) => {
     t.equal(++writing, 1)
     await new Promise((resolve) => setImmediate(resolve))
     written.push([...items])
     writing -= 1
   }, ROOMY)
-  for (let item = 0; item < 450; item++) gatherer.add(item)
-  await gatherer.flush()
+  for (let item = 0; item < 450; item++) buffer.add(item)
+  await buffer.flush()
   t.strictSame(
     written.flat(),
     Array.from({ length: 450 }, (_, item) => item),
@@ -120,22 +126,22 @@ t.test(
   async (t) => {
     const writes = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const written: number[][] = []
-    const gatherer = createGatherer<number>(
+    const buffer = createWriteBuffer<number>(
       async (items) => {
         written.push([...items])
         await writes[written.length - 1]?.promise
       },
       { room: 4 },
     )
-    gatherer.add(1)
+    buffer.add(1)
     t.strictSame(written, [], 'one waits for company')
-    gatherer.add(2)
+    buffer.add(2)
     t.strictSame(written, [[1, 2]])
-    gatherer.add(3)
-    await gatherer.room()
-    gatherer.add(4)
+    buffer.add(3)
+    await buffer.room()
+    buffer.add(4)
     let room = false
-    const waiting = gatherer.room().then(() => {
+    const waiting = buffer.room().then(() => {
       room = true
     })
     await new Promise((resolve) => setImmediate(resolve))
@@ -147,6 +153,6 @@ t.test(
       [3, 4],
     ])
     writes[1]?.resolve()
-    await gatherer.flush()
+    await buffer.flush()
   },
 )

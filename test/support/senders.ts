@@ -1,0 +1,41 @@
+/** What sends may tell of a sender, told in tests: through the same door as the delivery engine. */
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+import { applySignals, type Change, type Signal } from '../../db/senders/circuit-breaker.ts'
+import { type Reservation, reserveSends, type Sender } from '../../db/senders/pace.ts'
+
+const tell = (tx: Tx, sender: Sender, signal: Signal): Promise<Change[]> =>
+  applySignals(tx, [{ sender, signals: [signal] }])
+
+/** The provider said that nothing goes for so many seconds. */
+export const pauseSender = (tx: Tx, sender: Sender, wait_seconds: number, words: string): Promise<Change[]> =>
+  tell(tx, sender, { kind: 'slow', words, wait_seconds, began_at: new Date(0) })
+
+/** The provider said that a send was too fast, which began then. */
+export const slowSender = (tx: Tx, sender: Sender, began_at: Date, words: string): Promise<Change[]> =>
+  tell(tx, sender, { kind: 'slow', words, began_at })
+
+/** Nothing could be sent. @returns for how many seconds it is paused; null when that was known already. */
+export async function noteTrouble(
+  tx: Tx,
+  sender: Sender,
+  trouble: Extract<Signal, { words: string }>,
+): Promise<number | null> {
+  const [change] = await tell(tx, sender, trouble)
+  return change?.seconds ?? null
+}
+
+/** A send that began then was taken. @returns whether that ended any trouble. */
+export const noteRecovery = async (tx: Tx, sender: Sender, began_at: Date): Promise<boolean> =>
+  (await tell(tx, sender, { kind: 'accepted', began_at })).length > 0
+
+/** Reserves sends through one sender, as workers do. */
+export async function reserveOne(
+  database: Database,
+  sender: Sender,
+  costs: readonly number[],
+  horizon: number,
+): Promise<Reservation> {
+  const [reservation] = await reserveSends(database, [{ sender, costs }], horizon)
+  if (!reservation) throw new Error('there must be a reservation')
+  return reservation
+}

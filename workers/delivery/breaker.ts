@@ -1,0 +1,105 @@
+/**
+ * What this process sees of senders between two looks at their rows: what each took last, what it refused in a row.
+ * Promises: when trouble shows, sends through that sender that were released but have not begun are stopped at once.
+ * Local to this process: what other workers must know is in the sender's row (db/senders/circuit-breaker.ts).
+ */
+import { pauseAfter, type Signal } from '../../db/senders/circuit-breaker.ts'
+import type { Sender, Standing } from '../../db/senders/pace.ts'
+import type { Judged } from './verdict.ts'
+
+export type Breaker = {
+  /** Takes note of how its row stands. */
+  see(standing: Standing): void
+  /** Takes note of one send, which took so many seconds. @returns what it tells of the sender; null when nothing. */
+  note(outcomes: readonly Judged[], began_at: Date, seconds: number): Signal | null
+  /** Takes note of what has become of the sender's row. */
+  changed(kind: 'slowed' | 'paused' | 'recovered'): void
+  /** Whether what was released at that moment, by `performance.now()`, shall not begin any more. */
+  isHalted(released_at: number): boolean
+  /** Whether only one message at a time is sent to find out: what it takes is news. */
+  isProbing(): boolean
+  /** When the latest send was begun that was taken, as far as is known. */
+  acceptedAt(): Date | null
+  /** Whether its last send was taken, and in good time. */
+  isProven(): boolean
+  /** For how many seconds it is no use to look at a message again that tells this of its sender. */
+  restAfter(signal: Signal | null): number
+}
+
+export type Breakers = { of(sender: Pick<Sender, 'key' | 'longest_pause'>): Breaker }
+
+/** So many refusals by policy in a row, with nothing taken between, are our own set-up's. */
+const STRIKES = 3
+/** A send that takes longer is slow, in seconds. */
+const SLOW = 2
+/** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */
+const LONGEST_REST = 31
+/** Senders that are remembered; of a forgotten one, little is lost but that it is proven. */
+const REMEMBERED = 10_000
+
+export function createBreakers(): Breakers {
+  const known = new Map<string, Breaker>()
+  return {
+    of({ key, longest_pause }) {
+      const breaker = known.get(key) ?? createBreaker(longest_pause)
+      known.delete(key)
+      known.set(key, breaker)
+      const [oldest] = known.keys()
+      if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest)
+      return breaker
+    },
+  }
+}
+
+const latest = (one: Date | null, other: Date | null): Date | null =>
+  one !== null && (other === null || one > other) ? one : other
+
+/** @param longest how long its pauses may become, in seconds. */
+export function createBreaker(longest?: number): Breaker {
+  let standing: Standing | null = null
+  let acceptedAt: Date | null = null
+  let haltedAt = Number.NEGATIVE_INFINITY
+  let strikes = 0
+  let troubles = 0
+  let proven = false
+  const troubleOf = (outcomes: readonly Judged[], began_at: Date): Signal | null => {
+    for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
+      if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
+      if (kind === 'policy' && strikes >= STRIKES) return { kind: 'setup', words, began_at }
+    }
+    return null
+  }
+  return {
+    see(seen) {
+      standing = seen
+    },
+    note(outcomes, began_at, seconds) {
+      const isTaken = outcomes.some(({ kind }) => kind === 'accepted')
+      proven = isTaken && seconds <= SLOW
+      if (isTaken) {
+        strikes = 0
+        acceptedAt = latest(began_at, acceptedAt)
+        const slow = outcomes.find(({ trouble }) => trouble === 'slow')
+        return slow ? { kind: 'slow', words: slow.detail, began_at } : { kind: 'accepted', began_at }
+      }
+      if (outcomes.some(({ kind }) => kind === 'policy')) strikes += 1
+      const trouble = troubleOf(outcomes, began_at)
+      if (trouble !== null) haltedAt = performance.now()
+      return trouble
+    },
+    changed(kind) {
+      if (kind === 'paused') troubles += 1
+      if (kind === 'recovered') troubles = 0
+    },
+    isHalted: (released_at) => released_at <= haltedAt,
+    isProbing: () => standing?.probing ?? false,
+    acceptedAt: () => latest(acceptedAt, standing?.accepted_at ?? null),
+    isProven: () => proven,
+    restAfter(signal) {
+      if (signal === null || signal.kind === 'accepted' || signal.kind === 'slow') return 1
+      // A little longer than the pause, so that another message is the next probe.
+      const pause = signal.wait_seconds ?? pauseAfter(signal.kind, troubles + 1, longest)
+      return Math.min(LONGEST_REST, pause + 1)
+    },
+  }
+}

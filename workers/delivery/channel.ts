@@ -1,0 +1,71 @@
+/**
+ * What a channel brings to the delivery engine (engine.ts): how its messages are read, sent, judged and recorded.
+ * Owns the types that both sides share. Must not know a channel.
+ */
+import type { Channel, DeliveryJob, DeliveryRef } from '../../db/channels/channels.sql.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import type { Sender } from '../../db/senders/pace.ts'
+import type { Circumstances, Evidence, Judged, Tried } from './verdict.ts'
+
+/** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */
+export type Outgoing<A> = {
+  ref: DeliveryRef
+  /** The X-Request-Id of the call that sent it, if any. */
+  http_request_id: string | null
+  /** From when its tries count: it was accepted, or requeued by a person. */
+  since: string
+  tried: Tried
+  /** When it was held back last because its sender may be at fault. */
+  held_at: Date | null
+  /** What it goes out through: messages of one key share a pace and a circuit breaker. */
+  sender: Sender
+  /** Tokens of its sender's pace. */
+  cost: number
+  /** How many seconds its own recipient stays paused; 0 when it may go. */
+  resting_seconds: number
+  /**
+   * Reads what is not read ahead, such as a large body, and looks once more whether it may go: once its slot is free.
+   * When it throws, the message is let go without a try. Absent: all is read.
+   * @returns false when it needs no delivery any more.
+   */
+  load?: (() => Promise<boolean>) | undefined
+  /** Hands it to the provider. Never throws. @param cut ends the wait for an answer: the process has to end. */
+  send(cut: AbortSignal): Promise<A>
+}
+
+/** A try that is over, and how its job ends. */
+export type Delivered<A> = { answer: A; end: End; at: Date }
+
+/**
+ * What a channel's messages go out through.
+ * - one: the same sender for all; nothing is claimed while it is paused.
+ * - many: each message names its own (Outgoing.sender), whose key begins with `prefix` and is its job's group
+ *   (db/queue/jobs.ts). Messages of paused senders are not claimed; of one sender, at most `in_hand` are claimed in
+ *   the whole fleet.
+ */
+export type Senders = { one(): Promise<Sender> } | { prefix: string; in_hand: number }
+
+export type DeliveryChannel<J extends DeliveryJob, A> = {
+  channel: Channel<J>
+  /** After a lost answer: how long to wait for a report before another try, in seconds. */
+  unknown_wait: number
+  senders: Senders
+  /**
+   * For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and lots stay large. 2
+   * when absent; with 0, a message is claimed and read only when a slot may take it at once.
+   */
+  ahead?: number
+  /** How far ahead sends are reserved, in seconds: what is reserved goes at that pace. 5 when absent. */
+  horizon?: number
+  /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
+  read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
+  /** The answer, after deciding whose fault each refusal by policy is. */
+  judge(answer: A, evidence: Evidence): A
+  outcomesOf(answer: A): readonly Judged[]
+  /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
+  verdict?(answer: A, tried: Tried, circumstances: Circumstances): End
+  /** Stores the results of tries, in the caller's transaction. Safe to repeat. */
+  record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
+}

@@ -1,0 +1,261 @@
+/**
+ * The delivery of one queue's messages in this process, by what their channel brings (channel.ts).
+ *
+ * A loop claims, and is in one of these states:
+ * - full: enough is in hand. Ends when there is room for a lot.
+ * - barred: nothing may be claimed, because the queue or its one sender is paused, or records cannot be stored. Looks
+ *   again in half a second: a pause may be lifted early.
+ * - idle: nothing was due. Ends with a wake-up, or when the next poll is due.
+ * - claiming: a lot is claimed, poison jobs apart (poison-jobs.ts), read, and passed through the gate of its senders
+ *   (gate.ts), which releases messages, each after a delay, or holds them.
+ * - isolating: a poison job is in hand alone, once all else has ended.
+ * - waiting: the sender's pace is used up; ends when its next send is due.
+ * - closed: the process ends. What is in hand is sent or let go.
+ *
+ * A message in hand is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, recorded (recorder.ts).
+ * Until it is sending it can be let go: put back for some seconds, without a try.
+ *
+ * Promises: what waits for a paused sender is neither tried nor given up. A slow message holds its own slot and nothing
+ * else. A killed process repeats only what had no answer yet, or whose answer was not on record, and fewer of these
+ * than twice its slots. A message that kills its workers takes no other with it. Times are the database's, not the
+ * machine's.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import { isReadable, UNREADABLE } from '../batches.ts'
+import type { WorkerDeps } from '../deps.ts'
+import { type Lot, lotsOf } from '../poison-jobs.ts'
+import { createBreakers } from './breaker.ts'
+import type { DeliveryChannel } from './channel.ts'
+import { type Admission, createGate, type Gate } from './gate.ts'
+import { createRecorder, type Recording } from './recorder.ts'
+import { deliver, endUnsent, letGo, type Parts } from './sending.ts'
+import { createServiceClock } from './service-clock.ts'
+import type { SlotShare } from './slots.ts'
+import { createWriteBuffer } from './write-buffer.ts'
+
+export type Delivery = {
+  /** Ends it: begins nothing more, waits for what is in flight, and cuts it off after so many milliseconds. */
+  drain(patience: number): Promise<void>
+}
+
+/** How often a loop that is barred looks again, in milliseconds. */
+const LOOK = 500
+/** For each slot, the messages in hand beyond the one being sent, where the channel does not say. */
+const AHEAD = 2
+/** For how long a worker keeps everything else from a poison job, in milliseconds. */
+const ALONE = 5_000
+
+/** Starts delivering in a share of the process's slots. */
+export function startDelivery<J extends DeliveryJob, A>(
+  delivery: DeliveryChannel<J, A>,
+  deps: WorkerDeps,
+  slots: SlotShare,
+): Delivery {
+  const closing = new AbortController()
+  const cut = new AbortController()
+  const parts = assemble(delivery, deps, { slots, closing: closing.signal, cut: cut.signal })
+  const hands = createHands(slots.size, delivery.ahead ?? AHEAD)
+  const gate = createGate(delivery, deps, parts)
+  const pumping = pump(parts, gate, hands)
+  return {
+    async drain(patience) {
+      parts.claims.close()
+      closing.abort()
+      hands.close()
+      slots.close()
+      const late = setTimeout(() => cut.abort(), patience)
+      await pumping
+      await hands.empty()
+      clearTimeout(late)
+      await parts.buffer.flush()
+    },
+  }
+}
+
+function assemble<J extends DeliveryJob, A>(
+  delivery: DeliveryChannel<J, A>,
+  given: WorkerDeps,
+  { slots, closing, cut }: Pick<Parts<J, A>, 'slots' | 'closing' | 'cut'>,
+): Parts<J, A> {
+  const { job } = delivery.channel
+  const deps = { ...given, log: given.log.child({ job }) }
+  const claims = deps.queue.claims(job)
+  const breakers = createBreakers()
+  const recorder = createRecorder(delivery, claims, { ...deps, breakers })
+  const buffer = createWriteBuffer<Recording<J, A>>(recorder.write, { room: slots.size })
+  const clock = createServiceClock()
+  const pause = (ms: number) => sleep(ms, undefined, { signal: closing }).catch(() => {})
+  return { delivery, deps, claims, slots, clock, breakers, recorder, buffer, closing, cut, pause }
+}
+
+/** The messages in hand: released, and not yet sent or let go. */
+type Hands = {
+  add(sending: Promise<void>): void
+  /** For how many more there is room. */
+  room(): number
+  /** Resolves when there is room for a lot, or when closed. */
+  roomForLot(): Promise<void>
+  /** Resolves when all that is in hand now has ended. */
+  empty(): Promise<unknown>
+  close(): void
+}
+
+function createHands(slots: number, ahead: number): Hands {
+  const inHand = new Set<Promise<void>>()
+  const most = slots * (1 + ahead)
+  // With nothing ahead of the slots, to wait for a lot as large as all of them would empty them first.
+  const lot = ahead > 0 ? slots : Math.ceil(slots / 4)
+  let freed = Promise.withResolvers<void>()
+  let closed = false
+  return {
+    add(sending) {
+      inHand.add(sending)
+      sending.finally(() => {
+        inHand.delete(sending)
+        freed.resolve()
+        freed = Promise.withResolvers()
+      })
+    },
+    room: () => most - inHand.size,
+    async roomForLot() {
+      while (!closed && most - inHand.size < lot) await freed.promise
+    },
+    empty: () => Promise.all(inHand),
+    close() {
+      closed = true
+      freed.resolve()
+    },
+  }
+}
+
+/** The loop: claims while there is room, until the claims are closed. */
+async function pump<J extends DeliveryJob, A>(
+  parts: Parts<J, A>,
+  gate: Gate<J, A>,
+  hands: Hands,
+): Promise<void> {
+  const { claims, deps, pause } = parts
+  while (!claims.isClosed()) {
+    try {
+      await hands.roomForLot()
+      if (claims.isClosed()) return
+      const admission = await admit(parts, gate, hands)
+      await pause(admission.limit > 0 ? await claim({ parts, gate, hands }, admission) : LOOK)
+    } catch (error) {
+      // The queue logs that the database is away, for all its loops together.
+      if (!isDatabaseUnavailable(error))
+        deps.log.error({ err: error }, 'cannot claim or read what is to be sent')
+      await pause(LOOK)
+    }
+  }
+}
+
+const BARRED: Admission = { limit: 0, except: [] }
+
+/** What may be claimed now. */
+async function admit<J extends DeliveryJob, A>(
+  { recorder, deps, delivery }: Parts<J, A>,
+  gate: Gate<J, A>,
+  hands: Hands,
+): Promise<Admission> {
+  if (recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
+  return gate.admit(hands.room())
+}
+
+type Loop<J extends DeliveryJob, A> = { parts: Parts<J, A>; gate: Gate<J, A>; hands: Hands }
+
+/** Claims a lot and takes it in hand. @returns for how many milliseconds there is nothing more to claim. */
+async function claim<J extends DeliveryJob, A>(
+  loop: Loop<J, A>,
+  { limit, except }: Admission,
+): Promise<number> {
+  const { delivery, deps, claims } = loop.parts
+  const { senders, channel } = delivery
+  const ofEach = 'one' in senders ? {} : { ofEach: senders.in_hand }
+  const claimed = await claims.fetch(limit, { except, ...ofEach })
+  if (claimed.length === 0) {
+    await claims.idle()
+    return 0
+  }
+  // One payload that cannot be read must not hold up the others of its lot.
+  const jobs = claimed.filter(({ data }) => isReadable(channel.job, data))
+  endUnsent(
+    loop.parts,
+    claimed.filter((each) => !jobs.includes(each)),
+    UNREADABLE,
+  )
+  const lots = await orLetGo(loop.parts, jobs, () => lotsOf(deps.database, channel.job, jobs))
+  return takeLots(loop, lots)
+}
+
+/** Takes what goes together, and one poison job after it; the other poison jobs wait for their turns. */
+async function takeLots<J extends DeliveryJob, A>(
+  loop: Loop<J, A>,
+  lots: readonly Lot<J>[],
+): Promise<number> {
+  const poison = lots.filter(({ alone }) => alone).flatMap(({ jobs }) => jobs)
+  const others = lots.filter(({ alone }) => !alone).flatMap(({ jobs }) => jobs)
+  const wait = await orLetGo(loop.parts, poison, () => take(loop, others))
+  const [chosen, ...left] = poison
+  letGo(loop.parts, left, 1)
+  if (chosen) {
+    await quiet(loop)
+    await take(loop, [chosen])
+    await quiet(loop)
+  }
+  return wait
+}
+
+/** Until all that is in hand has ended and is recorded, or the others have waited for long enough. */
+const quiet = <J extends DeliveryJob, A>({ parts, hands }: Loop<J, A>): Promise<unknown> =>
+  Promise.race([hands.empty().then(() => parts.buffer.flush()), parts.pause(ALONE)])
+
+/** Does the work; when it fails, lets these jobs go. @throws what the work throws. */
+async function orLetGo<J extends DeliveryJob, A, T>(
+  parts: Parts<J, A>,
+  jobs: readonly FetchedJob<J>[],
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    letGo(parts, jobs, 1)
+    throw error
+  }
+}
+
+/** Reads claimed jobs, passes them through the gate, and takes in hand what that releases. */
+async function take<J extends DeliveryJob, A>(
+  { parts, gate, hands }: Loop<J, A>,
+  jobs: readonly FetchedJob<J>[],
+): Promise<number> {
+  if (jobs.length === 0) return 0
+  const lot = await orLetGo(parts, jobs, () => parts.delivery.read(jobs))
+  endUnsent(
+    parts,
+    jobs.filter((each) => !lot.has(each)),
+    { end: 'completed' },
+  )
+  const messages = [...lot].map(([job, outgoing]) => ({ job, outgoing }))
+  for (const { job, outgoing } of messages.filter(({ outgoing: { resting_seconds } }) => resting_seconds > 0))
+    letGo(parts, [job], outgoing.resting_seconds)
+  const ready = messages.filter(({ outgoing }) => outgoing.resting_seconds <= 0)
+  if (ready.length === 0) return 0
+  const passed = await orLetGo(
+    parts,
+    ready.map(({ job }) => job),
+    () => gate.pass(ready),
+  )
+  for (const each of passed.released) hands.add(deliver(parts, each).finally(() => gate.done(each)))
+  for (const { messages: held, seconds } of passed.held)
+    letGo(
+      parts,
+      held.map(({ job }) => job),
+      seconds,
+    )
+  return passed.wait
+}

@@ -1,0 +1,144 @@
+/**
+ * The gate of senders: what may be claimed at all, and when each claimed message may go out through its sender.
+ * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole fleet.
+ * Any number of senders in a lot costs the statements of one. Knows what a sender's row says and what this process has
+ * seen of it; sends nothing.
+ */
+import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import { standingOf, troubledSenders } from '../../db/senders/circuit-breaker.ts'
+import { reserveSends, type Sender } from '../../db/senders/pace.ts'
+import type { WorkerDeps } from '../deps.ts'
+import type { Breakers } from './breaker.ts'
+import type { DeliveryChannel, Outgoing } from './channel.ts'
+import type { ServiceClock } from './service-clock.ts'
+
+/** A claimed job and the message that it is about. */
+export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }
+
+/** A message that may go after `delay` milliseconds, counted from `at` by `performance.now()`. */
+export type Released<J extends DeliveryJob, A> = Message<J, A> & { delay: number; at: number }
+
+/** How many messages may be claimed, and of which senders none. */
+export type Admission = { limit: number; except: readonly string[] }
+
+export type Passed<J extends DeliveryJob, A> = {
+  released: Released<J, A>[]
+  /** Messages that must wait for their sender, and for how many seconds. */
+  held: { messages: Message<J, A>[]; seconds: number }[]
+  /** For how many milliseconds there is nothing more to claim. */
+  wait: number
+}
+
+export type Gate<J extends DeliveryJob, A> = {
+  /** What may be claimed into so much room. */
+  admit(room: number): Promise<Admission>
+  /** Reserves the messages' sends, in one go for all their senders. */
+  pass(messages: readonly Message<J, A>[]): Promise<Passed<J, A>>
+  /** One message is no longer in hand. */
+  done(message: Message<J, A>): void
+}
+
+/** How far ahead sends are reserved, in seconds, where the channel does not say. */
+const HORIZON = 5
+/** A message of a paused sender that was claimed all the same looks again after this, in seconds. */
+const LONGEST_HOLD = 60
+
+export function createGate<J extends DeliveryJob, A>(
+  { channel: { job }, senders, horizon = HORIZON }: DeliveryChannel<J, A>,
+  { database, figures }: Pick<WorkerDeps, 'database' | 'figures'>,
+  { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
+): Gate<J, A> {
+  const queued = createInHandBySender(breakers)
+
+  async function admitOne(sender: Sender, room: number): Promise<Admission> {
+    figures?.sendsThrough(job, sender.key)
+    const standing = await standingOf(database, sender.key)
+    clock.set(standing.now)
+    breakers.of(sender).see(standing)
+    if (standing.wait_seconds > 0) return { limit: 0, except: [] }
+    return { limit: standing.probing ? Math.min(1, room) : room, except: [] }
+  }
+
+  async function admitMany(prefix: string, room: number): Promise<Admission> {
+    const { now, standings } = await troubledSenders(database, prefix)
+    clock.set(now)
+    const paused = [...standings].filter(([, { wait_seconds }]) => wait_seconds > 0).map(([key]) => key)
+    return { limit: room, except: [...new Set([...paused, ...queued.full()])] }
+  }
+
+  return {
+    admit: async (room) =>
+      'one' in senders ? admitOne(await senders.one(), room) : admitMany(senders.prefix, room),
+    async pass(messages) {
+      const { taken, over } = queued.take(messages)
+      const groups = [...Map.groupBy(taken, ({ outgoing }) => outgoing.sender.key).values()]
+      const wanted = groups.flatMap((own) => wantedOf(own))
+      const at = performance.now()
+      const reservations = await reserveSends(database, wanted, horizon).catch((error: unknown) => {
+        for (const each of taken) queued.leave(each)
+        throw error
+      })
+      const passed: Passed<J, A> = { released: [], held: [], wait: 0 }
+      if (over.length > 0) passed.held.push({ messages: over, seconds: HORIZON })
+      for (const [index, own] of groups.entries()) {
+        const [first] = own
+        const { delays = [], wait_seconds = 1, standing } = reservations[index] ?? {}
+        if (first && standing) breakers.of(first.outgoing.sender).see(standing)
+        for (const [place, each] of own.slice(0, delays.length).entries())
+          passed.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at })
+        const left = own.slice(delays.length)
+        if (left.length === 0) continue
+        for (const each of left) queued.leave(each)
+        // A pause may end early, another worker's probe within a moment: what is let go looks again soon.
+        const seconds = Math.min(wait_seconds, 'one' in senders ? HORIZON : LONGEST_HOLD)
+        passed.held.push({ messages: left, seconds })
+        if ('one' in senders) passed.wait = seconds * 1_000
+      }
+      return passed
+    },
+    done: (message) => queued.leave(message),
+  }
+}
+
+const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
+  const [first] = own
+  return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
+}
+
+/** For each slot that a sender may hold, its messages in hand: one that hangs must not fill the hands of a worker. */
+const IN_HAND = 2
+
+/** Counts the messages in hand of each sender that has a bound of its own. */
+function createInHandBySender(breakers: Breakers) {
+  const counts = new Map<string, { sender: Sender; count: number }>()
+  const isFull = ({ sender, count }: { sender: Sender; count: number }): boolean =>
+    count >= IN_HAND * (breakers.of(sender).isProven() ? (sender.at_once ?? 1) : 1)
+  return {
+    full: (): string[] => [...counts.values()].filter(isFull).map(({ sender }) => sender.key),
+    take<M extends { outgoing: { sender: Sender } }>(messages: readonly M[]): { taken: M[]; over: M[] } {
+      const [taken, over]: [M[], M[]] = [[], []]
+      for (const each of messages) {
+        const { sender } = each.outgoing
+        if (sender.at_once === undefined) {
+          taken.push(each)
+          continue
+        }
+        const known = counts.get(sender.key) ?? { sender, count: 0 }
+        if (isFull(known)) {
+          over.push(each)
+          continue
+        }
+        counts.set(sender.key, { sender, count: known.count + 1 })
+        taken.push(each)
+      }
+      return { taken, over }
+    },
+    leave({ outgoing: { sender } }: { outgoing: { sender: Sender } }): void {
+      const known = counts.get(sender.key)
+      if (!known) return
+      if (known.count > 1) counts.set(sender.key, { ...known, count: known.count - 1 })
+      else counts.delete(sender.key)
+    },
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Records what a channel's sends have brought: rows, timelines, jobs and senders, in one transaction for many sends.
+ * Promises: keeps trying for as long as the database is away, with short waits for locks. A record that cannot be
+ * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
+ */
+import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import { gaveUpNote } from '../../db/delivery/requeue.ts'
+import { storeEvents } from '../../db/happenings/store-events.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+import { limitWaits } from '../../db/postgres/waits.sql.ts'
+import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import { applySignals, type Change, type Signal } from '../../db/senders/circuit-breaker.ts'
+import type { Sender } from '../../db/senders/pace.ts'
+import { storableWords } from '../../db/text/words.ts'
+import type { WorkerDeps } from '../deps.ts'
+import { retryWhileUnavailable } from '../retry-while-unavailable.ts'
+import type { Breakers } from './breaker.ts'
+import type { DeliveryChannel, Outgoing } from './channel.ts'
+import type { Judged } from './verdict.ts'
+
+/** A job and its end; `sent` when the provider was asked. */
+export type Recording<J extends DeliveryJob, A> = {
+  job: FetchedJob<J>
+  end: End
+  sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: Signal | null }
+}
+
+export type Recorder<J extends DeliveryJob, A> = {
+  /** Stores recordings together, or one by one. Never throws. */
+  write(recordings: readonly Recording<J, A>[]): Promise<void>
+  isStuck(): boolean
+}
+
+/** Milliseconds. A lock that is held for longer is tried again: the wait must not use up the connection. */
+const WAITS = { lock: 2_000, statement: 10_000 }
+
+/** How many ids a line names. */
+const NAMED = 5
+
+const few = (values: readonly (string | null)[]): string[] =>
+  [...new Set(values.filter((value) => value !== null))].slice(0, NAMED)
+
+const withoutPerson = (word: string): string =>
+  word.includes('@') ? '…' : word.replaceAll(/\+?\d{8,}/g, '…')
+
+/** What was said most often, without the addresses and numbers in it; undefined when nothing was refused or put off. */
+function commonReason(judged: readonly Judged[]): string | undefined {
+  const words = judged
+    .filter(({ kind }) => kind !== 'accepted')
+    .map(({ detail }) => detail.replaceAll(/[^\s<>]+/g, withoutPerson))
+  const counts = [...Map.groupBy(words, (each) => each)].sort((one, other) => other[1].length - one[1].length)
+  return counts[0]?.[0]
+}
+
+/** One line for what was recorded together: what became of how many, and the first ids to trace it by. */
+function logSent<J extends DeliveryJob, A>(
+  recordings: readonly Recording<J, A>[],
+  { outcomesOf }: DeliveryChannel<J, A>,
+  log: WorkerDeps['log'],
+): void {
+  const sent = recordings.flatMap((recording) => recording.sent ?? [])
+  if (sent.length === 0) return
+  const judged = sent.flatMap(({ answer }) => outcomesOf(answer))
+  const kinds = Map.groupBy(judged, ({ kind }) => kind)
+  log.info(
+    {
+      messages: sent.length,
+      ...Object.fromEntries([...kinds].map(([kind, own]) => [kind, own.length])),
+      reason: commonReason(judged),
+      ids: few(sent.map(({ outgoing }) => outgoing.ref.id)),
+      request_ids: few(sent.map(({ outgoing }) => outgoing.http_request_id)),
+    },
+    'sent',
+  )
+}
+
+/** What happened to senders, for the log. */
+function logChange({ sender, kind, seconds, words }: Change, log: WorkerDeps['log']): void {
+  if (kind === 'paused') log.error({ sender, seconds, words }, 'nothing can be sent for now')
+  else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asks to slow down')
+  else log.warn({ sender }, words)
+}
+
+/** The signals of each sender, each named once. */
+function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: Signal | null }[]) {
+  const senders = new Map<string, { sender: Sender; signals: Signal[] }>()
+  for (const { outgoing, signal } of sent) {
+    if (signal === null) continue
+    const { sender } = outgoing
+    const { signals } = senders.get(sender.key) ?? { signals: [] }
+    senders.set(sender.key, { sender, signals: [...signals, signal] })
+  }
+  return [...senders.values()]
+}
+
+/** Stores recordings in one transaction. @returns what has become of their senders. */
+async function store<J extends DeliveryJob, A>(
+  tx: Tx,
+  recordings: readonly Recording<J, A>[],
+  { delivery, claims }: { delivery: DeliveryChannel<J, A>; claims: Claims<J> },
+): Promise<Change[]> {
+  await limitWaits(tx, WAITS)
+  const sent = recordings.flatMap(({ end, sent: one }) => (one ? [{ ...one, end }] : []))
+  if (sent.length > 0) await delivery.record(tx, sent)
+  const given_up = sent.flatMap(({ end, outgoing, at }) =>
+    end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
+  )
+  if (given_up.length > 0) await storeEvents(tx, delivery.channel, given_up)
+  await claims.settle(tx, new Map(recordings.map(({ job, end }) => [job, end])))
+  // Last in its transaction: sends wait for the senders' rows.
+  const signals = signalsBySender(sent)
+  return signals.length === 0 ? [] : await applySignals(tx, signals)
+}
+
+export function createRecorder<J extends DeliveryJob, A>(
+  delivery: DeliveryChannel<J, A>,
+  claims: Claims<J>,
+  { database, log, breakers }: Pick<WorkerDeps, 'database' | 'log'> & { breakers: Breakers },
+): Recorder<J, A> {
+  let stuck = false
+
+  async function commit(recordings: readonly Recording<J, A>[]): Promise<void> {
+    const work = () => database.transaction((tx) => store(tx, recordings, { delivery, claims }))
+    const changes = await retryWhileUnavailable(work, log, () => {
+      stuck = true
+    })
+    for (const change of changes) {
+      breakers.of({ key: change.sender }).changed(change.kind)
+      logChange(change, log)
+    }
+  }
+
+  /** What cannot be stored must not be sent again either: its job is given up. */
+  async function abandon({ job }: Recording<J, A>, error: unknown): Promise<void> {
+    log.error({ err: error, id: job.id }, 'what became of this message cannot be recorded')
+    const said = error instanceof Error ? error.message : String(error)
+    const end: End = {
+      end: 'given_up',
+      reason: storableWords(`it was tried, but what became of it cannot be recorded: ${said}`),
+    }
+    await commit([{ job, end }]).catch((fault: unknown) => {
+      log.error({ err: fault, id: job.id }, 'nor can its job be given up')
+    })
+  }
+
+  return {
+    async write(recordings) {
+      try {
+        await commit(recordings)
+        logSent(recordings, delivery, log)
+      } catch (error) {
+        const [only, ...others] = recordings
+        if (only && others.length === 0) await abandon(only, error)
+        else for (const each of recordings) await commit([each]).catch((fault) => abandon(each, fault))
+      } finally {
+        stuck = false
+        claims.release(recordings.map(({ job }) => job))
+      }
+    },
+    isStuck: () => stuck,
+  }
+}

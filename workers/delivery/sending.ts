@@ -1,0 +1,128 @@
+/**
+ * One message, from its release to its record: a slot, the last look, the provider, the verdict.
+ * Promises: a send begins only on a claim that is surely held, while earlier sends can be recorded, and while nothing
+ * has shown since its release that its sender is in trouble. What does not begin is let go: put back without a try.
+ */
+import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import type { WorkerDeps } from '../deps.ts'
+import type { Breakers } from './breaker.ts'
+import type { DeliveryChannel } from './channel.ts'
+import type { Message, Released } from './gate.ts'
+import type { Recorder, Recording } from './recorder.ts'
+import type { ServiceClock } from './service-clock.ts'
+import type { SlotShare } from './slots.ts'
+import { verdictOf } from './verdict.ts'
+import type { WriteBuffer } from './write-buffer.ts'
+
+/** What a queue's delivery in one process is made of. */
+export type Parts<J extends DeliveryJob, A> = {
+  delivery: DeliveryChannel<J, A>
+  deps: WorkerDeps
+  claims: Claims<J>
+  slots: SlotShare
+  clock: ServiceClock
+  breakers: Breakers
+  recorder: Recorder<J, A>
+  buffer: WriteBuffer<Recording<J, A>>
+  /** Aborted when the process begins to end: nothing new begins. */
+  closing: AbortSignal
+  /** Aborted when its time is over: sends are cut off. */
+  cut: AbortSignal
+  pause(ms: number): Promise<void>
+}
+
+/** How long a released message waits for a slot before another worker may have it, in milliseconds. */
+const PATIENCE = 15_000
+
+/** Ends jobs whose messages were not sent. */
+export function endUnsent<J extends DeliveryJob, A>(
+  { delivery, deps, buffer }: Parts<J, A>,
+  jobs: readonly FetchedJob<J>[],
+  end: End,
+): void {
+  for (const job of jobs) {
+    deps.figures?.ended(delivery.channel.job, end.end)
+    buffer.add({ job, end })
+  }
+}
+
+/** Puts jobs back for so many seconds, without a try. */
+export const letGo = <J extends DeliveryJob, A>(
+  parts: Parts<J, A>,
+  jobs: readonly FetchedJob<J>[],
+  seconds: number,
+): void => endUnsent(parts, jobs, { end: 'snoozed', seconds })
+
+/** Waits for the message's turn and a slot, and sends it, or lets it go. Never throws. */
+export async function deliver<J extends DeliveryJob, A>(
+  parts: Parts<J, A>,
+  message: Released<J, A>,
+): Promise<void> {
+  const { slots, breakers, closing, pause, deps } = parts
+  const { sender } = message.outgoing
+  if (message.delay > 0) await pause(message.delay)
+  const isProven = () => breakers.of(sender).isProven()
+  const begun = await slots
+    .run({ sender, isProven }, () => attempt(parts, message), PATIENCE)
+    .catch((error: unknown) => {
+      deps.log.warn({ err: error, id: message.job.id }, 'this message cannot be read for now')
+      return null
+    })
+  if (begun === null) letGo(parts, [message.job], closing.aborted ? 0 : 1)
+}
+
+/** Sends the message, unless it must not begin any more. @returns null when it has not begun. */
+async function attempt<J extends DeliveryJob, A>(
+  parts: Parts<J, A>,
+  message: Released<J, A>,
+): Promise<true | null> {
+  const { job, outgoing, at } = message
+  const { claims, recorder, breakers, closing, buffer } = parts
+  if (outgoing.load && !(await outgoing.load())) {
+    endUnsent(parts, [job], { end: 'completed' })
+    return true
+  }
+  const stopped = closing.aborted || recorder.isStuck() || breakers.of(outgoing.sender).isHalted(at)
+  if (stopped || !claims.isHeld(job)) return null
+  buffer.add(await send(parts, message))
+  // A provider that answers faster than the database records would leave ever more to repeat after a kill.
+  await buffer.room()
+  return true
+}
+
+/** Asks the provider, and decides what its answer means for the message and for its sender. */
+async function send<J extends DeliveryJob, A>(
+  { delivery, deps, clock, breakers, cut }: Parts<J, A>,
+  { job, outgoing }: Message<J, A>,
+): Promise<Recording<J, A>> {
+  const { sender, tried, held_at, since } = outgoing
+  const breaker = breakers.of(sender)
+  const began_at = clock.now()
+  const started = performance.now()
+  const given = await outgoing.send(cut)
+  const seconds = (performance.now() - started) / 1_000
+  const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt() })
+  const outcomes = delivery.outcomesOf(answer)
+  const signal = breaker.note(outcomes, began_at, seconds)
+  const at = clock.now()
+  const circumstances = {
+    now: at,
+    unknown_wait: delivery.unknown_wait,
+    rest: breaker.restAfter(signal),
+    spread: Math.random(),
+  }
+  const end = delivery.verdict?.(answer, tried, circumstances) ?? verdictOf(outcomes, tried, circumstances)
+  deps.figures?.ended(delivery.channel.job, end.end)
+  deps.figures?.tried({
+    job: delivery.channel.job,
+    sender: sender.key,
+    outcomes: outcomes.map(({ kind }) => kind),
+    seconds,
+    since,
+    at,
+  })
+  const isNews = signal?.kind !== 'accepted' || breaker.isProbing()
+  return { job, end, sent: { outgoing, answer, at, signal: isNews ? signal : null } }
+}

@@ -1,0 +1,153 @@
+/**
+ * The slots of a process: how many messages are with their providers at once. Queues share them by weight, senders by
+ * how they answer.
+ * Promises: a queue never holds more than its share at once, nor a sender more than it may. A slot that comes free goes
+ * to the queue that has least for its weight, in it to the message that has waited longest and may go. What gets no
+ * slot within its patience, or after the queue was closed, never begins.
+ */
+import type { Sender } from '../../db/senders/pace.ts'
+
+/** What is asked for a slot: its sender, and whether that answers well. */
+export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean }
+
+/** A queue's part of the slots. */
+export type SlotShare = {
+  /** How many slots it may hold at once. */
+  size: number
+  /**
+   * Does work in a slot.
+   * @param patience milliseconds to wait for one.
+   * @returns null when none came free in time.
+   */
+  run<T>(applicant: Applicant, work: () => Promise<T>, patience: number): Promise<T | null>
+  /** From now on nothing begins any more. */
+  close(): void
+}
+
+export type Slots = {
+  /**
+   * Opens a queue's part.
+   * @param weight its part beside the others' while they want slots too; 1 when absent.
+   * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.
+   */
+  share(part?: { weight?: number; most?: number }): SlotShare
+}
+
+type Waiting = { applicant: Applicant; answer: (given: boolean) => void }
+type Queue = { weight: number; size: number; busy: number; waiting: Set<Waiting>; closed: boolean }
+
+/** The slots that senders hold which have a bound of their own, and how many of them are held by unproven ones. */
+function createHeld(limit: number) {
+  const bySender = new Map<string, number>()
+  let unproven = 0
+  const most = Math.max(1, Math.floor(limit / 2))
+  return {
+    mayTake({ sender: { key, at_once }, isProven }: Applicant): boolean {
+      if (at_once === undefined) return true
+      const held = bySender.get(key) ?? 0
+      return isProven() ? held < at_once : held < 1 && unproven < most
+    },
+    /** @returns how to give it back. */
+    take({ sender: { key, at_once }, isProven }: Applicant): () => void {
+      if (at_once === undefined) return () => {}
+      const counts = isProven() ? 0 : 1
+      bySender.set(key, (bySender.get(key) ?? 0) + 1)
+      unproven += counts
+      return () => {
+        unproven -= counts
+        const left = (bySender.get(key) ?? 1) - 1
+        if (left > 0) bySender.set(key, left)
+        else bySender.delete(key)
+      }
+    },
+  }
+}
+
+/** @param limit how many there are. */
+export function createSlots(limit: number): Slots {
+  const queues: Queue[] = []
+  const held = createHeld(limit)
+  let busy = 0
+
+  const firstOf = ({ waiting }: Queue): Waiting | undefined => {
+    for (const each of waiting) if (held.mayTake(each.applicant)) return each
+    return undefined
+  }
+  /** Hands out what is free. */
+  const grant = (): void => {
+    const tried = new Set<Queue>()
+    while (busy < limit) {
+      const [queue] = queues
+        .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)
+        .sort((one, other) => one.busy / one.weight - other.busy / other.weight)
+      if (!queue) return
+      const next = firstOf(queue)
+      if (next) begin(queue, next)
+      else tried.add(queue)
+    }
+  }
+  const begin = (queue: Queue, next: Waiting): void => {
+    queue.waiting.delete(next)
+    queue.busy += 1
+    busy += 1
+    next.answer(true)
+  }
+  /** @returns how to give the slot back; null when none came free in time. */
+  const enter = async (
+    queue: Queue,
+    applicant: Applicant,
+    patience: number,
+  ): Promise<(() => void) | null> => {
+    if (queue.closed) return null
+    let giveBack = () => {}
+    const given = await new Promise<boolean>((resolve) => {
+      const answer = (isGiven: boolean): void => {
+        clearTimeout(late)
+        queue.waiting.delete(waiting)
+        if (isGiven) giveBack = held.take(applicant)
+        resolve(isGiven)
+      }
+      const late = setTimeout(answer, patience, false)
+      const waiting = { applicant, answer }
+      queue.waiting.add(waiting)
+      grant()
+    })
+    if (!given) return null
+    return () => {
+      giveBack()
+      queue.busy -= 1
+      busy -= 1
+      grant()
+    }
+  }
+  return {
+    share: ({ weight = 1, most = 1 } = {}) => {
+      const size = Math.max(1, Math.floor(limit * most))
+      const queue: Queue = { weight, size, busy: 0, waiting: new Set(), closed: false }
+      queues.push(queue)
+      return shareOf(queue, (applicant, patience) => enter(queue, applicant, patience))
+    },
+  }
+}
+
+function shareOf(
+  queue: Queue,
+  enter: (applicant: Applicant, patience: number) => Promise<(() => void) | null>,
+): SlotShare {
+  return {
+    size: queue.size,
+    async run(applicant, work, patience) {
+      const leave = await enter(applicant, patience)
+      if (leave === null) return null
+      try {
+        return await work()
+      } finally {
+        leave()
+      }
+    },
+    close() {
+      queue.closed = true
+      for (const { answer } of queue.waiting) answer(false)
+    },
+  }
+}
