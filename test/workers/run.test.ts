@@ -74,14 +74,14 @@ t.test(
     const team = await makeTeam(service)
     const { url } = await startSmtpSink(t)
     const email = createSmtpProvider({ url, max_connections: 1 })
-    let asked = 0
     const sender = async () => {
       const own = await email.sender()
-      // The worker has looked at the sender and claimed; now another's probe takes the sender for itself.
-      if (++asked === 2)
-        await database.query(sql.unsafe`
+      // As soon as a worker that has looked at the sender has claimed, another's probe takes the sender for itself.
+      await database.query(sql.unsafe`
         insert into senders (key, rate, tokens, refilled_at, paused_until)
-        values (${own.key}, 1, 1, now(), now() + interval '30 seconds')`)
+        select ${own.key}, 1, 1, now(), now() + interval '30 seconds'
+        where exists (select from pgboss.job where name = 'deliver-email' and state = 'active')
+        on conflict do nothing`)
       return own
     }
     await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
