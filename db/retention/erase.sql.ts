@@ -10,35 +10,23 @@ const foundRow = object({
 })
 export type FoundEmail = InferType<typeof foundRow>
 
-const lastRow = object({ last: string().defined().nullable() })
-
-/** The id that a stretch of a team's emails ends with; null when there is none behind `after`. */
-export async function stretchEnd(
-  tx: Tx,
-  teamId: string,
-  after: string,
-  length: number,
-): Promise<string | null> {
-  const { last } = await tx.one(sql.type(lastRow)`
-    select max(id::text) as last from (
-      select id from emails where team_id = ${teamId} and id > ${after} order by id limit ${length}) s`)
-  return last
-}
-
 const foundColumns = sql.fragment`id, to_emails, unfinished as undelivered`
 
-/** The emails of a stretch whose recipients hold this text, to look at more closely. */
-export async function emailsNaming(
+/**
+ * The team's emails to one of these identities, by their ids, at most so many. By the recipients' index alone: given
+ * the team too, the planner goes through all that a large team sent.
+ */
+export async function emailsTo(
   tx: Tx,
   teamId: string,
-  { after, last }: { after: string; last: string },
-  text: string,
+  identities: readonly string[],
+  { after, limit }: { after: string; limit: number },
 ): Promise<readonly FoundEmail[]> {
   return tx.any(sql.type(foundRow)`
-    select ${foundColumns} from emails
-    where team_id = ${teamId} and id > ${after} and id <= ${last}
-      and position(${text} in lower(array_to_string(to_emails, ' '))) > 0
-    order by id`)
+    select ${foundColumns} from (
+      select team_id, id, to_emails, unfinished from emails
+      where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
+    where team_id = ${teamId} and id > ${after} order by id limit ${limit}`)
 }
 
 /** Those of these emails that there are still, locked by id as everywhere. */

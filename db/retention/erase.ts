@@ -21,18 +21,17 @@ import { parsedAddress, parseMailbox } from '../text/address.ts'
 import {
   deleteReportsNaming,
   type ErasedEmail,
-  emailsNaming,
+  emailsTo,
   type FoundEmail,
   lockEmails,
   rewriteEmails,
-  stretchEnd,
 } from './erase.sql.ts'
 
 /** What stands in a sent email's recipients where the person stood: the others keep their places. */
 export const NOBODY = 'erased@erased.invalid'
 
-/** How many rows one statement looks at. */
-const STRETCH = 5_000
+/** How many emails one transaction changes, and how many reports one statement looks at. */
+const LOT = 500
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
@@ -40,14 +39,13 @@ export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted
 type Person = {
   teamId: string
   identity: string
+  /** The identity as recipients may have it. */
+  spellings: readonly string[]
   /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
   words: string
   /** The same, in bytes written as `encode(…, 'escape')` writes them. */
   bytes: string
 }
-
-/** With its @: every spelling of an identity has it, since it is ASCII. */
-const localPartOf = (identity: string): string => identity.slice(0, identity.lastIndexOf('@') + 1)
 
 /** An identity as it may be written: with its domain in ASCII form, or in letters. */
 function spellingsOf(identity: string): string[] {
@@ -75,7 +73,7 @@ const wholeAddress = (spellings: readonly string[]): string =>
 function personOf(teamId: string, identity: string): Person {
   const spellings = spellingsOf(identity)
   const bytes = spellings.map(escapedBytes)
-  return { teamId, identity, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
+  return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
 }
 
 function isPerson(recipient: string, identity: string): boolean {
@@ -128,7 +126,7 @@ async function eraseReports(database: Database, { teamId, bytes }: Person): Prom
   for (let after = NO_ID; ; ) {
     const { last, deleted } = await deleteReportsNaming(database, teamId, bytes, {
       after,
-      length: STRETCH / 10,
+      length: LOT,
     })
     total += deleted
     if (last === null) return total
@@ -147,20 +145,17 @@ export async function erasePerson(
   const contact = await database.transaction((tx) => eraseContact({ tx, now }, person, secrets))
   const erasure = { contact, emails: 0, waiting_emails_deleted: 0 }
   for (let after = NO_ID; ; ) {
-    const last = await stretchEnd(database, teamId, after, STRETCH)
-    if (last === null) break
     // Looked for without a lock, so that the team's sends do not wait meanwhile.
-    const found = namedIn(
-      await emailsNaming(database, teamId, { after, last }, localPartOf(identity)),
-      person,
-    )
-    if (found.length > 0) {
-      const ids = found.map(({ id }) => id)
+    const found = await emailsTo(database, teamId, person.spellings, { after, limit: LOT })
+    const ids = namedIn(found, person).map(({ id }) => id)
+    if (ids.length > 0) {
       const { rewritten, deleted } = await database.transaction((tx) => eraseEmails({ tx }, person, ids))
       erasure.emails += rewritten
       erasure.waiting_emails_deleted += deleted
     }
-    after = last
+    const last = found.at(-1)
+    if (last === undefined) break
+    after = last.id
   }
   return { ...erasure, reports: await eraseReports(database, person) }
 }

@@ -4,12 +4,13 @@
  */
 import { sql } from 'slonik'
 import t from 'tap'
-import { number, object } from 'yup'
+import { number, object, string } from 'yup'
 import { settleSoftBounces } from '../../db/contacts/suppressions.sql.ts'
 import { queuedByAge } from '../../db/fleet/fleet.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
+import { emailsTo } from '../../db/retention/erase.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { touched } from '../support/touched.ts'
 
@@ -111,4 +112,21 @@ t.test('pg-boss counts many jobs less often, and few as often as ever', async (t
   t.equal(await pause(9_000), null)
   t.equal(await pause(100_000), 20)
   t.equal(await pause(10_000_000), 60)
+})
+
+t.test('a person to be erased is found in a large team by the recipients’ index', async (t) => {
+  const { buffers, nodes } = await touched(database, (tx) =>
+    emailsTo(tx, TEAM, ['user7@example.com'], { after: uuid('0000', 0), limit: 500 }),
+  )
+  t.ok(nodes.some((node) => node['Index Name'] === 'emails_recipients'))
+  t.ok(buffers < 100, `${buffers} buffers`)
+})
+
+t.test('tables that grow without end are vacuumed long before a fifth of their rows is dead', async (t) => {
+  const row = object({ relname: string().defined() })
+  const careless = await database.any(sql.type(row)`
+    select relname from pg_class
+    where relname ~ '^(emails|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp)_events)$'
+      and relkind = 'r' and coalesce(array_to_string(reloptions, ' '), '') !~ 'autovacuum_vacuum_scale_factor=0.02'`)
+  t.strictSame(careless, [])
 })
