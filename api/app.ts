@@ -7,7 +7,8 @@ import Koa, { type Middleware } from 'koa'
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../db/errors.ts'
 import { countRefusals } from './count.ts'
-import { dashboard } from './dashboard/dispatch.ts'
+import { BASE } from './dashboard/base.ts'
+import type { DashboardDeps } from './dashboard/deps.ts'
 import { handlerOf, send } from './dispatch.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { refusalAnswer, refusalOf } from './errors.ts'
@@ -99,6 +100,16 @@ const refuseUnmatched =
     ctx.set('Allow', allowed.join(', '))
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
   }
+
+/** The dashboard, loaded with its first page (13 MB): most processes serve none. */
+function dashboard(deps: Deps, own: DashboardDeps): Middleware {
+  let loaded: Promise<Middleware> | null = null
+  return async (ctx, next) => {
+    if (ctx.path !== BASE && !ctx.path.startsWith(`${BASE}/`)) return next()
+    loaded ??= import('./dashboard/dispatch.ts').then(({ serveDashboard }) => serveDashboard(deps, own))
+    return (await loaded)(ctx, next)
+  }
+}
 
 /** Makes the application over its dependencies. Holds no state of its own. @param deadline as in dispatch.ts. */
 export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadline?: number): Koa {

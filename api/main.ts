@@ -36,7 +36,6 @@ import {
   switchesOf,
 } from './config.ts'
 import type { DashboardDeps } from './dashboard/deps.ts'
-import { createOpenId } from './dashboard/openid.ts'
 import { createDocs } from './docs/routes.ts'
 import { createSns } from './hooks/sns.ts'
 import { createParser } from './parser.ts'
@@ -66,7 +65,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     lookupTxt: await createTxtLookup(settings.DNS_SERVER),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
-    openid: openid && createOpenId(openid),
+    openid: openid && (await import('./dashboard/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }
 }

@@ -17,8 +17,8 @@ import { tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** `values` are the imports that are not of types alone. */
-type Source = { file: string; text: string; imports: string[]; values: string[] }
+/** `values` are the imports that are not of types alone; `loaded` those of them that come with the file itself. */
+type Source = { file: string; text: string; imports: string[]; values: string[]; loaded: string[] }
 
 /** Every source file with what it imports: our own files by path from the root, packages by name. */
 async function sources(...folders: string[]): Promise<Source[]> {
@@ -35,8 +35,9 @@ async function sources(...folders: string[]): Promise<Source[]> {
         [...code.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
           .map(([, name]) => name ?? '')
           .map((name) => (name.startsWith('.') ? relative(ROOT, join(ROOT, dirname(file), name)) : name))
-      const values = namesIn(text.replace(/^import type [^']*'[^']+'/gm, ''))
-      return { file, text, imports: namesIn(text), values }
+      const code = text.replace(/^import type [^']*'[^']+'/gm, '')
+      const loaded = namesIn(code.replace(/\bimport\s*\(/g, ''))
+      return { file, text, imports: namesIn(text), values: namesIn(code), loaded }
     }),
   )
 }
@@ -51,6 +52,32 @@ t.test('api and workers import db and never each other; db imports neither', asy
   const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
   t.strictSame(
     breaking(({ file, imports }) => imports.every(within(allowed[file.split('/')[0] ?? ''] ?? []))),
+    [],
+  )
+})
+
+t.test('a process loads nothing at its start that many never use', async (t) => {
+  const byFile = new Map(all.map((source) => [source.file, source]))
+  const reach = (from: string, seen = new Set<string>()): Set<string> => {
+    for (const next of byFile.get(from)?.loaded ?? []) {
+      if (seen.has(next)) continue
+      seen.add(next)
+      reach(next, seen)
+    }
+    return seen
+  }
+  const web = reach('api/main.ts')
+  t.ok(web.has('koa') && web.has('slonik'))
+  const late = ['api/dashboard/dispatch.ts', 'openid-client', 'piscina', 'nodemailer']
+  t.strictSame(
+    late.filter((name) => web.has(name)),
+    [],
+  )
+  const worker = reach('workers/main.ts')
+  t.ok(worker.has('pg-boss'))
+  const providers = ['@aws-sdk/client-sesv2', 'nodemailer', 'koa']
+  t.strictSame(
+    providers.filter((name) => worker.has(name)),
     [],
   )
 })

@@ -36,8 +36,8 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
   })
-  const email = jobs.includes('check-email') ? emailProvider(settings, log) : null
-  const bulk = email && bulkProvider(settings, email)
+  const email = jobs.includes('check-email') ? await emailProvider(settings, log) : null
+  const bulk = email && (await bulkProvider(settings, email))
   const whatsapp = whatsappDelivery(settings)
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')

@@ -271,12 +271,11 @@ function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
 }
 
 /** Serves everything under /dashboard. */
-export function dashboard({ database: _api, ...deps }: Deps, own: DashboardDeps): Middleware {
+export function serveDashboard({ database: _api, ...deps }: Deps, own: DashboardDeps): Middleware {
   const assets = readAssets()
   const layout = createLayout(compileViews(), assets)
   const board: Dashboard = { assets, layout, finder: createFinder(PAGES), deps: { ...deps, ...own } }
-  return async (ctx, next) => {
-    if (ctx.path !== BASE && !ctx.path.startsWith(`${BASE}/`)) return next()
+  return async (ctx) => {
     const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
     const home = homeOf(ctx, own.publicUrl)
     ctx.set(safeHeaders(home))

@@ -4,6 +4,7 @@
  * work is finished, or when the grace is over: heartbeats find the jobs that are cut off then. A second signal ends it
  * at once.
  */
+import { flushCompileCache } from 'node:module'
 import { Refusal } from '../errors.ts'
 import { databaseRefusal, isDatabaseUnavailable } from '../postgres/pool.ts'
 import { SettingsFault } from './config.ts'
@@ -22,7 +23,10 @@ const CUT_OFF = 1
 /** What a process tells its parent once it is up: the port it listens on, if any. */
 export type Up = { port?: number }
 
-/** Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. */
+/**
+ * Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. Keeps what was
+ * compiled until now: a process that is killed would not leave it (preload.js).
+ */
 export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
   let told: number | null = null
   const shutdown = async (): Promise<void> => {
@@ -41,6 +45,7 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
   process.on('SIGTERM', signalled)
   process.on('SIGINT', signalled)
   process.on('disconnect', shutdown)
+  flushCompileCache()
   process.send?.(up)
 }
 

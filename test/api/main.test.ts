@@ -1,5 +1,9 @@
 /** The API as a process: settings, what is no HTTP, the drain. */
+import { execFileSync } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { startApi } from '../support/api-process.ts'
@@ -86,3 +90,53 @@ t.test('SIGTERM ends it with 0', async (t) => {
   api.kill('SIGTERM')
   t.equal(await api.exited, 0)
 })
+
+const PROCESS = join(import.meta.dirname, '../../db/process')
+
+/** A directory of the test's own. */
+async function scratch(t: Test): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'main-test-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Where a process that preloads this file keeps compiled code. */
+const cacheOf = (preload: string, env: Record<string, string> = {}): string =>
+  execFileSync(process.execPath, ['--import', preload, '-p', `require('node:module').getCompileCacheDir()`], {
+    env,
+    encoding: 'utf8',
+  }).trim()
+
+t.test(
+  'a process keeps its compiled code for the next one from its start, even when it is killed',
+  async (t) => {
+    const directory = await scratch(t)
+    const url = (await testDatabase(t)).url
+    const api = await startApi(t, url, { NODE_COMPILE_CACHE: directory })
+    api.kill('SIGKILL')
+    await api.exited
+    const kept = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((each) =>
+      each.isFile(),
+    )
+    t.ok(kept.length > 300, `${kept.length} modules`)
+  },
+)
+
+t.test(
+  'compiled code lies in the installation, elsewhere by setting, and nowhere without a place to write',
+  async (t) => {
+    const preload = join(PROCESS, 'preload.js')
+    const modules = join(PROCESS, '../../node_modules/.cache/heliograph')
+    t.ok(cacheOf(preload).startsWith(modules), 'nobody but the owner of the installation writes there')
+    const directory = await scratch(t)
+    t.ok(cacheOf(preload, { NODE_COMPILE_CACHE: directory }).startsWith(directory))
+    t.equal(cacheOf(preload, { NODE_DISABLE_COMPILE_CACHE: '1' }), 'undefined')
+    await mkdir(join(directory, 'db/process'), { recursive: true })
+    for (const name of ['preload.js', 'node-version.js']) {
+      await cp(join(PROCESS, name), join(directory, 'db/process', name))
+    }
+    await writeFile(join(directory, 'package.json'), '{"type": "module"}')
+    await writeFile(join(directory, 'node_modules'), 'no directory')
+    t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')
+  },
+)

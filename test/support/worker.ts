@@ -21,6 +21,7 @@ import { createSmtpProvider } from '../../workers/providers/smtp.ts'
 import { startWork } from '../../workers/run.ts'
 import { canary } from './canary.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
+import { procfileOptions } from './procfile.ts'
 import type { Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -114,7 +115,7 @@ export async function startProcess(
 ): Promise<OurProcess> {
   const child = fork(join(ROOT, file), {
     env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'info', ...env },
-    execArgv: [],
+    execArgv: procfileOptions(file),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   canary.secrets(...secretsIn(env))

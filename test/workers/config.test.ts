@@ -170,8 +170,8 @@ t.test(
   async (t) => {
     const senderOf = async (settings: Record<string, string>) => {
       const read = readWorkerSettings({ ...BASE, ...settings })
-      const single = emailProvider(read, { warn() {} } as unknown as Log)
-      const bulk = bulkProvider(read, single)
+      const single = await emailProvider(read, { warn() {} } as unknown as Log)
+      const bulk = await bulkProvider(read, single)
       t.teardown(() => Promise.all([single.close(), bulk.close()]))
       return { single: await single.sender(), bulk: await bulk.sender() }
     }

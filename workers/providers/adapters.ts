@@ -4,20 +4,24 @@ import type { Log } from '../../db/process/log.ts'
 import type { Sender } from '../../db/senders/pace.ts'
 import type { EmailProviderName, WorkerSettings } from '../config.ts'
 import type { EmailProvider } from './provider.ts'
-import { createSesProvider } from './ses.ts'
-import { createSmtpProvider } from './smtp.ts'
 import type { WhatsappDelivery } from './whatsapp.ts'
 import { createWhatsappProvider } from './whatsapp-cloud.ts'
 
 /** How much of a second's sends broadcasts may save up: a ceiling holds for each second. */
 const SAVED_SECONDS = 0.1
 
+/** Makes an adapter, and loads no other: a provider's SDK is some megabytes. */
+type Make = (settings: WorkerSettings, log: Log) => Promise<EmailProvider>
+
 /** The adapter behind each name that EMAIL_PROVIDER may have; config.ts sees to it that its settings are there. */
-const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log: Log) => EmailProvider> = {
-  smtp: ({ SMTP_URL, WORKER_CONCURRENCY }) =>
-    createSmtpProvider({ url: SMTP_URL ?? '', max_connections: WORKER_CONCURRENCY }),
-  ses: ({ AWS_REGION, SES_ENDPOINT, SES_CONFIGURATION_SET, WORKER_CONCURRENCY }, log) =>
-    createSesProvider({
+const EMAIL_PROVIDERS: Record<EmailProviderName, Make> = {
+  smtp: async ({ SMTP_URL, WORKER_CONCURRENCY }) =>
+    (await import('./smtp.ts')).createSmtpProvider({
+      url: SMTP_URL ?? '',
+      max_connections: WORKER_CONCURRENCY,
+    }),
+  ses: async ({ AWS_REGION, SES_ENDPOINT, SES_CONFIGURATION_SET, WORKER_CONCURRENCY }, log) =>
+    (await import('./ses.ts')).createSesProvider({
       region: AWS_REGION ?? '',
       endpoint: SES_ENDPOINT,
       configuration_set: SES_CONFIGURATION_SET,
@@ -27,16 +31,17 @@ const EMAIL_PROVIDERS: Record<EmailProviderName, (settings: WorkerSettings, log:
 }
 
 /** What email goes out through. */
-export const emailProvider = (settings: WorkerSettings, log: Log): EmailProvider =>
+export const emailProvider = (settings: WorkerSettings, log: Log): Promise<EmailProvider> =>
   EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
 
 /** How many emails of broadcasts are with their provider at once: at most half of the slots. */
 const bulkSlots = (concurrency: number): number => Math.max(1, Math.floor(concurrency / 2))
 
 /** What broadcasts go out through: a relay of their own, or the single emails' one. */
-export function bulkProvider(settings: WorkerSettings, single: EmailProvider): EmailProvider {
+export async function bulkProvider(settings: WorkerSettings, single: EmailProvider): Promise<EmailProvider> {
   const { BULK_SMTP_URL: url, BULK_SENDS_PER_SECOND: most, WORKER_CONCURRENCY } = settings
   if (!url) return beside(single, most)
+  const { createSmtpProvider } = await import('./smtp.ts')
   const own = createSmtpProvider({ url, max_connections: bulkSlots(WORKER_CONCURRENCY) })
   return { ...beside(own, most), close: own.close }
 }
