@@ -436,6 +436,7 @@ const DIRECTORIES = [
   'processes',
   'counters',
   'upkeep',
+  'works',
 ]
 
 const keyRow = object({

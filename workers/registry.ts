@@ -11,6 +11,7 @@ import { countFiguresJob } from './jobs/count-figures.ts'
 import { broadcastChannel } from './jobs/deliver-broadcast.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
+import { goOnWithWork } from './jobs/do-work.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
@@ -49,6 +50,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
+  'do-work': { handle: goOnWithWork, batchSize: 1, loops: 2 },
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },
 }
 

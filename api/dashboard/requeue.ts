@@ -26,15 +26,20 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
   ]
 }
 
-/** What requeueing leads to: another try at once, or, while something stands still, more waiting. */
-const requeuedWords = async (
+/**
+ * What stands in the way of what was requeued; '' when nothing does. Our senders' names are for operators alone.
+ * @returns words to go behind a sentence.
+ */
+export async function pauseWords(
   { database }: Pick<PageDeps, 'database'>,
   channel: Channel,
-  requeued: string,
-): Promise<string> =>
-  (await pausesOf(database, channel)).length === 0
-    ? `${requeued} and tried again now.`
-    : `${requeued}. Delivery is paused just now: the next try comes when that ends.`
+  { operator }: { operator: boolean },
+): Promise<string> {
+  const pauses = await pausesOf(database, channel)
+  if (pauses.length === 0) return ''
+  const named = operator ? ` (${pauses.map(({ what }) => what).join(', ')})` : ''
+  return ` Delivery is paused just now${named}: the next try comes when that ends.`
+}
 
 /** Does what the button says, with its line in the audit trail. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
@@ -51,5 +56,6 @@ export async function requeueAsAsked<J extends DeliveryJob>(
     requeueOne({ tx, now, queue: deps.queue }, channel, { team_id: team.id, id }, force),
   )
   deps.wake(channel.job)
-  return requeuedWords(deps, channel, 'Requeued')
+  const paused = await pauseWords(deps, channel, request.person)
+  return paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
 }

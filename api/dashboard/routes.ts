@@ -25,6 +25,7 @@ import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
+import { workPages } from './pages/works.ts'
 
 export const PAGES: readonly Page[] = [
   ...loginPages,
@@ -40,6 +41,7 @@ export const PAGES: readonly Page[] = [
   ...whatsappTemplatePages,
   ...contactPages,
   ...topicsPages,
+  ...workPages,
   ...templatesPages,
   ...templatePages,
   ...domainsPages,

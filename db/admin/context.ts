@@ -12,11 +12,15 @@ import type { At, Database, Tx } from '../postgres/pool.ts'
 import { readToolSettings, type ToolSettings } from '../process/config.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/boss.ts'
+import type { Wanted } from '../work/work.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
 /** Who acts, in the audit trail. */
 export const ACTOR: Actor = 'cli'
+
+/** Long work, whoever acts. */
+type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
 export type Admin = {
   /** The database's time: this machine's clock counts for nothing. */
@@ -30,6 +34,8 @@ export type Admin = {
   transaction<T>(work: (at: At & { actor: Actor }) => Promise<T>): Promise<T>
   /** For any other change: the audit trail tells of it in the same transaction; null, when nothing was changed. */
   change<T>(work: (at: At) => Promise<T>, deed: (value: T) => Deed | null): Promise<T>
+  /** Does long work here, all of it. */
+  work<R extends object>(wanted: Unbegun): Promise<R>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
   secrets(): Promise<Secrets>
@@ -119,6 +125,11 @@ export function createAdmin(): Admin {
         if (deed !== null) await (await import('../audit/record.ts')).record(at, deed)
         return value
       }),
+    work: async (wanted) => {
+      const { doWork } = await import('../work/work.ts')
+      const tools = { database: await database.get(), queue: await queue.get(), secrets: null }
+      return doWork(tools, { ...wanted, actor: ACTOR } as Wanted)
+    },
     queue: queue.get,
     secrets: secrets.get,
     url: () => known,

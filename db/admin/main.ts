@@ -34,6 +34,7 @@ const NOUNS: readonly Noun[] = [
   { name: 'member', about: 'the people of a team', load: () => import('./member.ts') },
   { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
   { name: 'secret', about: 'what SECRET_KEY protects', load: () => import('./secret.ts') },
+  { name: 'work', about: 'long work: imports, bulk actions, redrives', load: () => import('./work.ts') },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
   { name: 'sender', about: 'what we send through, and its pauses', load: () => import('./sender.ts') },
 ]

@@ -1,5 +1,5 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
-import { listQueues, QUEUES, redriveQueue } from '../delivery/queues.ts'
+import { listQueues, QUEUES } from '../delivery/queues.ts'
 import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
 import { pauseQueue, resumeQueue } from '../queue/pauses.sql.ts'
@@ -11,14 +11,9 @@ import { answer, type Verbs } from './noun.ts'
 const REASONS = 100
 
 async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string }) {
-  const deps = { database: await admin.database(), queue: await admin.queue() }
-  const redriven = await redriveQueue(deps, job, reason)
-  // It takes many transactions: this is told afterwards, with how many moved.
-  const deed = { team_id: null, action: 'queue.redrive', subject: job, detail: `${redriven} jobs` }
-  await admin.change(
-    async () => {},
-    () => deed,
-  )
+  const given = { queue: job, reason: reason ?? null }
+  const work = { kind: 'queue.redrive', team_id: null, given } as const
+  const { redriven } = await admin.work<{ redriven: number }>(work)
   return { queue: job, redriven }
 }
 

@@ -6,15 +6,17 @@
 import { DELIVERIES, type DeliveryJob } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../fleet/fleet.ts'
-import type { Database, Tx } from '../postgres/pool.ts'
-import { serviceTime } from '../postgres/time.sql.ts'
+import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
+import { newestDeadLetter, type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import { noteRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]
+
+/** How many dead letters move back at once. */
+const LOT = 500
 
 export type ShownQueue = QueueStatus & {
   paused: boolean
@@ -39,18 +41,21 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
 }
 
 /**
- * Moves a queue's dead letters back, so that they are tried again: all, or those that were given up for one reason.
- * @returns how many.
+ * Moves a lot of a queue's dead letters back, so that they are tried again: any, or those that were given up for one
+ * reason. @param until null at first, then what the lot before has returned: what is given up again meanwhile waits for
+ * the next call, since a job that fails at once would go round for ever.
+ * @returns how many; `until` null when none is left.
  */
-export async function redriveQueue<J extends JobName>(
-  { database, queue }: { database: Database; queue: Pick<Producer, 'redrive'> },
+export async function redriveLot<J extends JobName>(
+  { tx, now, queue }: At & { queue: Pick<Producer, 'redrive'> },
   job: J,
-  reason: string | null = null,
-): Promise<number> {
+  { reason, until }: { reason: string | null; until: string | null },
+): Promise<{ moved: number; until: string | null }> {
+  const last = until ?? (await newestDeadLetter(tx, job))
+  if (last === null) return { moved: 0, until: null }
+  const payloads = await queue.redrive(tx, job, { reason, until: last, limit: LOT })
   const channel = DELIVERIES.find((each) => each.job === job)
-  const moved = async (tx: Tx, payloads: Payload<J>[]) => {
-    const now = await serviceTime(tx)
-    if (channel) await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
-  }
-  return queue.redrive(database, job, { reason, moved })
+  if (channel && payloads.length > 0)
+    await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
+  return { moved: payloads.length, until: payloads.length < LOT ? null : last }
 }

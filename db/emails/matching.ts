@@ -1,15 +1,12 @@
 /**
- * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in lots of a
- * transaction each.
- * Promises: each lot has its line in the audit trail.
- * No lot holds locks for long. What is changed lies between the newest and the oldest that were counted, so
- * emails that arrived since are left alone. Counting ends at `most` emails or when the time is up, and says so.
+ * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in lots that the
+ * caller puts into a transaction each (db/work).
+ * Promises: what is changed lies between the newest and the oldest that were counted, so emails that arrived since are
+ * left alone. Counting ends at `most` emails or when the time is up, and says so.
  */
-import { type Actor, record } from '../audit/record.ts'
 import { EMAIL } from '../channels/channels.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'
-import type { At, Database, Tx } from '../postgres/pool.ts'
-import { serviceTime } from '../postgres/time.sql.ts'
+import type { At, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import type { EmailCriteria } from './find.sql.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
@@ -19,15 +16,6 @@ import { needsLooking, timeToLook } from './search.ts'
 import { stretches } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
-/** Which emails to change: those that match and lie between these, the newest `most`. */
-type Wanted = {
-  filter: Filter
-  between: Between
-  most: number /** The filter in the audit trail. */
-  words: string
-}
-type Acting = { database: Database; now: Date; actor: Actor }
-
 const LOT = 500
 
 /** For how long to look through further emails, in milliseconds. */
@@ -68,42 +56,70 @@ export async function countEmails(
   return counted
 }
 
-/** Does something with those that were counted, lot by lot, up to `most`. @returns what the lots add up to. */
-async function inLots(
-  { database, actor }: Acting,
+/** A filter as it is stored with long work: its times are text. */
+export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
+
+/** A filter to be stored. */
+export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
+  ...filter,
+  ...(from === undefined ? {} : { from: from.toISOString() }),
+  ...(to === undefined ? {} : { to: to.toISOString() }),
+})
+
+const revived = ({ from, to, ...filter }: StoredFilter): Filter => ({
+  ...filter,
+  ...(from === undefined ? {} : { from: new Date(from) }),
+  ...(to === undefined ? {} : { to: new Date(to) }),
+})
+
+/** Which emails to change: those that match and lie between these, the newest `most`. */
+type Wanted = { filter: StoredFilter; between: Between; most: number }
+/** How many were looked at, and the last of them. */
+export type LotCursor = { seen: number; before?: string }
+type Lot = { cursor: LotCursor | null; looked: number; changed: number }
+
+/** Does something with the next lot of those that were counted. */
+async function nextLot(
+  { tx }: { tx: Tx },
   teamId: string,
-  { filter, between, most, action, words }: Wanted & { action: string },
-  work: (at: At, ids: readonly string[]) => Promise<number>,
-): Promise<number> {
-  const criteria = { ...criteriaOf(filter), between }
-  let done = 0
-  let seen = 0
-  for (let before: string | undefined; seen < most; ) {
-    const ids = await idsMatching(database, teamId, criteria, { before, limit: Math.min(LOT, most - seen) })
-    if (ids.length === 0) break
-    done += await database.transaction(async (tx) => {
-      const now = await serviceTime(tx)
-      const changed = await work({ tx, now }, ids)
-      const deed = { team_id: teamId, action, subject: `${changed} emails`, detail: words }
-      if (changed > 0) await record({ tx, now, actor }, deed)
-      return changed
-    })
-    seen += ids.length
-    before = ids.at(-1)
-  }
-  return done
+  { filter, between, most }: Wanted,
+  {
+    cursor: { seen, before },
+    work,
+  }: { cursor: LotCursor; work: (ids: readonly string[]) => Promise<number> },
+): Promise<Lot> {
+  const criteria = { ...criteriaOf(revived(filter)), between }
+  const limit = Math.min(LOT, most - seen)
+  const ids = limit > 0 ? await idsMatching(tx, teamId, criteria, { before, limit }) : []
+  const last = ids.at(-1)
+  const changed = ids.length > 0 ? await work(ids) : 0
+  const over = last === undefined || ids.length < LOT || seen + ids.length >= most
+  return { cursor: over ? null : { seen: seen + ids.length, before: last }, looked: ids.length, changed }
 }
 
-/** Requeues those that no provider has taken; with `force` those too that were refused. @returns how many. */
-export const requeueMatching = async (
-  deps: Acting & { queue: Pick<Producer, 'reenqueue'> },
+/** Requeues those of a lot that no provider has taken; with `force` those too that were refused. */
+export const requeueLot = async (
+  at: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
   { force, ...wanted }: Wanted & { force: boolean },
-): Promise<number> =>
-  inLots(deps, teamId, { ...wanted, action: 'email.requeue' }, async (at, ids) => {
-    const refs = ids.map((id) => ({ team_id: teamId, id }))
-    return (await requeueMessages({ ...at, queue: deps.queue }, EMAIL, refs, { by: 'person', force })).length
+  cursor: LotCursor,
+): Promise<Lot> =>
+  nextLot(at, teamId, wanted, {
+    cursor,
+    work: async (ids) => {
+      const refs = ids.map((id) => ({ team_id: teamId, id }))
+      return (await requeueMessages(at, EMAIL, refs, { by: 'person', force })).length
+    },
   })
+
+/** Deletes a lot with its events; those of this period free their places in the allowance. */
+export const deleteLot = async (
+  { tx }: { tx: Tx },
+  teamId: string,
+  wanted: Wanted,
+  cursor: LotCursor,
+): Promise<Lot> =>
+  nextLot({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
 /** The emails of a team that match and wait to be taken by a provider; with `force` those too that were refused. */
 export const undeliveredEmails = async (
@@ -111,7 +127,3 @@ export const undeliveredEmails = async (
   teamId: string,
   { force, ...filter }: Filter & { force: boolean },
 ): Promise<readonly string[]> => idsToRequeue(tx, teamId, criteriaOf(filter), force)
-
-/** Deletes them with their events; those of this period free their places in the allowance. @returns how many. */
-export const deleteMatching = async (deps: Acting, teamId: string, wanted: Wanted): Promise<number> =>
-  inLots(deps, teamId, { ...wanted, action: 'email.delete' }, (at, ids) => removeEmails(at, teamId, ids))

@@ -7,10 +7,10 @@
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { poolConfig } from '../postgres/connect.ts'
-import { type Database, isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
+import { isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
-import { deleteEndedJobs, deleteIdleJobs, newestDeadLetter, takeDeadLetters } from './jobs.sql.ts'
+import { deleteEndedJobs, deleteIdleJobs, takeDeadLetters } from './jobs.sql.ts'
 import {
   deadLetterOf,
   isShared,
@@ -49,16 +49,13 @@ export type Producer = {
   reached(tx: Tx, job: SharedJob): Promise<number>
   /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
-  /** Moves a queue's dead letters back, a hundred at a time, each lot in one transaction with `moved`. */
-  redrive<J extends JobName>(database: Database, job: J, how?: Redrive<J>): Promise<number>
+  /** Moves dead letters of a queue back. @returns their payloads. */
+  redrive<J extends JobName>(tx: Tx, job: J, lot: DeadLetters): Promise<Payload<J>[]>
   stop(): Promise<void>
 }
 
-/** Which dead letters move back: those with this reason, all of them without one. */
-export type Redrive<J extends JobName> = {
-  reason?: string | null
-  moved?: (tx: Tx, payloads: Payload<J>[]) => Promise<void>
-}
+/** Which dead letters: the oldest that came until then, those with this reason, or with any when it is null. */
+type DeadLetters = { until: string; reason: string | null; limit: number }
 
 export type Consumer = Omit<Producer, 'stop'> & {
   /** Opens the claims of a queue: once for each. */
@@ -117,29 +114,12 @@ async function insertJobs<J extends JobName>(
   return ids?.length ?? 0
 }
 
-/** How many dead letters move back in one transaction. */
-const REDRIVE = 100
-
-async function redrive<J extends JobName>(
-  queues: Queues,
-  database: Database,
-  job: J,
-  { reason = null, moved }: Redrive<J>,
-): Promise<number> {
-  // What is given up anew meanwhile waits for the next call: a job that fails at once would go round for ever.
-  const until = await newestDeadLetter(database, job)
-  for (let total = 0; ; ) {
-    const count = await database.transaction(async (tx) => {
-      const payloads = until === null ? [] : await takeDeadLetters(tx, job, { until, reason, limit: REDRIVE })
-      if (payloads.length === 0) return 0
-      await deleteEndedJobs(tx, job, jobIds(job, payloads))
-      await moved?.(tx, payloads)
-      await insertJobs(queues, tx, job, payloads)
-      return payloads.length
-    })
-    if (count === 0) return total
-    total += count
-  }
+async function redrive<J extends JobName>(queues: Queues, tx: Tx, job: J, lot: DeadLetters) {
+  const payloads = await takeDeadLetters(tx, job, lot)
+  if (payloads.length === 0) return payloads
+  await deleteEndedJobs(tx, job, jobIds(job, payloads))
+  await insertJobs(queues, tx, job, payloads)
+  return payloads
 }
 
 const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
@@ -153,7 +133,7 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
     await deleteIdleJobs(tx, job, jobIds(job, payloads))
     return insertJobs(queues, tx, job, payloads)
   },
-  redrive: (database, job, how = {}) => redrive(queues, database, job, how),
+  redrive: (tx, job, lot) => redrive(queues, tx, job, lot),
 })
 
 /** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */

@@ -56,6 +56,7 @@ const syncRef = object({ team_id: string().required(), sync_id: string().require
 const reportRef = object({ report_id: string().required() })
 const checkRef = object({ check_id: string().required() })
 
+const workRef = object({ work_id: string().required() })
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
 export const JOBS = {
@@ -115,6 +116,19 @@ export const JOBS = {
       retryDelay: 1,
       retryDelayMax: 1_800,
       expireInSeconds: 120,
+      heartbeatSeconds: 10,
+      partition: false,
+    },
+  },
+  'do-work': {
+    payload: workRef,
+    id: (payload: InferType<typeof workRef>) => payload.work_id,
+    // It is promised, and goes on where it was: tried again for some days.
+    options: {
+      retryLimit: 300,
+      retryDelay: 1,
+      retryDelayMax: 1_800,
+      expireInSeconds: 300,
       heartbeatSeconds: 10,
       partition: false,
     },

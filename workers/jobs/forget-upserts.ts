@@ -1,21 +1,25 @@
 /**
  * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
- * their jobs. Imports are kept for a week.
+ * their jobs. Imports are kept for a week, long work for a
+ * month.
  */
 import { deleteImports } from '../../db/contacts/imports.sql.ts'
 import { deleteUpserts } from '../../db/contacts/upserts.sql.ts'
+import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { RETENTION } from '../../db/queue/jobs.ts'
+import { deleteWorks } from '../../db/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const KEPT = 3_600_000
 const IMPORT_KEPT = 7 * 24 * KEPT
 
-export async function forgetUpserts({ database, clock, log }: WorkerDeps): Promise<void> {
-  const now = clock().getTime()
+export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void> {
+  const now = (await serviceTime(database)).getTime()
   const forgotten = await deleteUpserts(database, {
     finishedBefore: new Date(now - KEPT),
     createdBefore: new Date(now - RETENTION * 1_000),
   })
   await deleteImports(database, new Date(now - IMPORT_KEPT))
+  await deleteWorks(database, new Date(now - RETENTION * 1_000))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
 }

@@ -1,5 +1,5 @@
 /**
- * The sweep: rows and reports that the queue has lost get a new job, and timelines say what it has given up.
+ * The sweep: rows, reports and long work that the queue has lost get a new job, and timelines say what it has given up.
  * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
  * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
@@ -11,6 +11,7 @@ import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/boss.ts'
 import { lostReports } from '../../db/reports/reports.sql.ts'
 import { forgetRecipientPauses } from '../../db/senders/senders.sql.ts'
+import { lostWorks } from '../../db/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */
@@ -39,6 +40,15 @@ async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   )
 }
 
+async function requeueLostWorks({ tx, queue, now }: At): Promise<number> {
+  const lost = await lostWorks(tx, longAgo(now), LOT)
+  return queue.reenqueue(
+    tx,
+    'do-work',
+    lost.map((work_id) => ({ work_id })),
+  )
+}
+
 type Sweep = [words: string, sweep: (at: At) => Promise<number>]
 
 /** What a round does, in this order, and what the log says of those it found. */
@@ -56,6 +66,7 @@ const SWEEPS: Sweep[] = [
     ],
   ),
   ['requeued reports that had lost their job', requeueLostReports],
+  ['requeued long work that had lost its job', requeueLostWorks],
 ]
 
 /** One round: up to a thousand of each, and the pauses that are over. */

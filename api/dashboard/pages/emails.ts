@@ -1,19 +1,16 @@
 /** A team's emails: the list with its filter, as CSV, and what is done with all that match. */
+
+import { EMAIL } from '../../../db/channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
 import type { EmailFilter } from '../../../db/emails/find.ts'
-import {
-  type Between,
-  type Counted,
-  countEmails,
-  deleteMatching,
-  requeueMatching,
-} from '../../../db/emails/matching.ts'
+import { type Between, type Counted, countEmails, storedFilter } from '../../../db/emails/matching.ts'
 import { searchEmails } from '../../../db/emails/search.ts'
 import type { ListedEmail } from '../../../db/emails/view.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { beginWork } from '../../../db/work/work.ts'
 import { noteLook } from '../act.ts'
 import { type Cell, plural, status, text, time, utc } from '../cell.ts'
 import { csvFile } from '../csv.ts'
@@ -29,9 +26,10 @@ import {
   pageOf,
   wordGiven,
 } from '../list.ts'
-import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import { FORCE } from '../requeue.ts'
+import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { FORCE, pauseWords } from '../requeue.ts'
 import type { Field, Form, Section } from '../section.ts'
+import { wordsOf, workAnswer } from '../work.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000
@@ -316,16 +314,19 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
   method: 'POST',
   path: `/teams/:team/emails/all/${verb}`,
   access: verb === 'delete' ? 'owner' : 'editor',
-  async handle({ team, form, person, now }, deps) {
+  async handle({ team, form, person }, deps) {
     const force = form.get('force') === FORCE
     const search = decodeURIComponent(chosen(form).toString())
     const words = force ? `${search} with the refused ones`.trim() : search
-    const wanted = { filter: filterOf(form), between: betweenOf(form), most: MOST, force, words }
-    const work = verb === 'requeue' ? requeueMatching : deleteMatching
-    const done = await work({ ...deps, now, actor: person.email }, team.id, wanted)
+    const given = { filter: storedFilter(filterOf(form)), between: betweenOf(form), most: MOST, force, words }
+    const wanted = { kind: `email.${verb}` as const, given, team_id: team.id, actor: person.email }
+    const work = await beginWork(deps, wanted)
+    deps.wake('do-work')
     if (verb === 'requeue') deps.wake('deliver-email')
-    const said = `${plural(done, 'email')} ${verb === 'requeue' ? 'requeued' : 'deleted'}.`
-    return redirect(`${teamPath(team, 'emails')}?${chosen(form)}`, said)
+    const said = wordsOf(work).outcome(work.result)
+    const paused =
+      verb === 'requeue' && Number(work.result.changed) > 0 ? await pauseWords(deps, EMAIL, person) : ''
+    return workAnswer(work, `${teamPath(team, 'emails')}?${chosen(form)}`, said + paused)
   },
 })
 

@@ -1,7 +1,7 @@
 /** Races for one key, one quota, one bucket, one contact: reliability B1 to B5, B7. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deleteMatching } from '../../../db/emails/matching.ts'
+import { deleteLot } from '../../../db/emails/matching.ts'
 import { firstIdAt } from '../../../db/text/ids.ts'
 import { anEmail } from '../../support/service.ts'
 import { contradictions, counted, emailsOf, settle } from '../account.ts'
@@ -126,12 +126,9 @@ export const limitFaults: readonly Fault[] = [
       await meanwhile(work, 100, async () => {
         most = Math.max(most, await emailsOf(world, team))
         const between = { newest: 'ffffffff-ffff-ffff-ffff-ffffffffffff', oldest: firstIdAt(new Date(0)) }
-        const wanted = { filter: { status: 'sent' as const }, between, most: 5, words: '' }
-        deleted += await deleteMatching(
-          { database: world.database, now: new Date(), actor: 'cli' },
-          team.id,
-          wanted,
-        )
+        const wanted = { filter: { status: 'sent' as const }, between, most: 5 }
+        const lot = await world.database.transaction((tx) => deleteLot({ tx }, team.id, wanted, { seen: 0 }))
+        deleted += lot.changed
       })
       const count = await emailsOf(world, team)
       const over =

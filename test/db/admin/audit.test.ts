@@ -17,7 +17,7 @@ import { startWorker } from '../../support/worker.ts'
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
   topic list, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
-  report list, report show, member list, audit list, queue status, queue reasons, sender list`
+  report list, report show, member list, audit list, queue status, queue reasons, sender list, work list, work show`
   .split(',')
   .map((verb) => verb.trim())
 

@@ -1,16 +1,18 @@
 /** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
 import { CHANNELS, sendsFor } from '../../../../db/channels/channels.sql.ts'
-import { listQueues, QUEUES, redriveQueue, type ShownQueue } from '../../../../db/delivery/queues.ts'
+import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { pauseQueue, resumeQueue } from '../../../../db/queue/pauses.sql.ts'
 import { listSenders } from '../../../../db/senders/show.ts'
+import { beginWork } from '../../../../db/work/work.ts'
 import { act } from '../../act.ts'
 import { ageOf, type Cell, duration, number, plural, status, text } from '../../cell.ts'
 import { type PersonPage, redirect, show } from '../../page.ts'
 import type { Alert } from '../../section.ts'
+import { workAnswer } from '../../work.ts'
 
 const PATH = '/operator/queues'
 
@@ -194,11 +196,12 @@ const redrive: PersonPage = {
   async handle(request, deps) {
     const queue = queueOf(request.params)
     const reason = request.form.get('reason')
-    const moved = await redriveQueue(deps, queue, reason)
-    const deed = { team_id: null, action: 'queue.redrive', subject: queue, detail: plural(moved, 'job') }
-    await act(request, deps, deed, async () => {})
+    const given = { queue, reason }
+    const wanted = { kind: 'queue.redrive', given, team_id: null, actor: request.person.email } as const
+    const work = await beginWork(deps, wanted)
+    deps.wake('do-work')
     deps.wake(queue)
-    return redirect(PATH, `${plural(moved, 'job')} of ${queue} will be tried again.`)
+    return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)
   },
 }
 

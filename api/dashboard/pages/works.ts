@@ -1,0 +1,124 @@
+/** Long work: what a team's people, or operators, have begun lately, and how far each has come. */
+import { Refusal } from '../../../db/errors.ts'
+import { latestWorks, type WorkRow, workById } from '../../../db/work/works.sql.ts'
+import { number, status, text, time } from '../cell.ts'
+import { type PersonPage, show, type TeamPage, teamPath } from '../page.ts'
+import type { Section, View } from '../section.ts'
+import { wordsOf, workPath } from '../work.ts'
+
+/** How many are listed. */
+const LATEST = 50
+
+const standing = ({ finished_at, fault }: WorkRow): string =>
+  fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
+
+function listView(works: readonly WorkRow[], now: Date): View {
+  return {
+    title: 'Long work',
+    lead: 'What takes longer than a page should: workers do it, and go on where they were if one of them dies.',
+    sections: [
+      {
+        kind: 'table',
+        id: 'works',
+        live: works.some(({ finished_at }) => finished_at === null),
+        columns: [
+          { label: 'What' },
+          { label: 'Stands' },
+          { label: 'Done', number: true },
+          { label: 'By' },
+          { label: 'Begun' },
+        ],
+        rows: works.map((work) => ({
+          cells: [
+            text(wordsOf(work).title, { href: workPath(work) }),
+            status(standing(work)),
+            number(work.done),
+            text(work.begun_by),
+            time(work.begun_at, now),
+          ],
+        })),
+        empty: 'Nothing lately.',
+      },
+    ],
+  }
+}
+
+function workView(work: WorkRow, now: Date, back: string): View {
+  const { title, verb, outcome } = wordsOf(work)
+  const { done, total, finished_at, fault } = work
+  const live = finished_at === null
+  const tone = fault !== null ? ('bad' as const) : live ? ('busy' as const) : ('good' as const)
+  const sections: Section[] = [
+    {
+      kind: 'tiles',
+      id: 'progress',
+      live,
+      tiles: [
+        {
+          label: fault !== null ? 'Failed' : live ? verb : 'Done',
+          value:
+            total === null
+              ? done.toLocaleString('en-US')
+              : `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')}`,
+          ...(total === null || total === 0 ? {} : { filled: Math.round((done / total) * 100) }),
+          tone,
+        },
+      ],
+    },
+    {
+      kind: 'alerts',
+      id: 'outcome',
+      live,
+      calm: 'Workers do it, a lot at a time. This page keeps up by itself, and you need not wait for it.',
+      alerts: live ? [] : [fault === null ? { tone, title: outcome(work.result) } : { tone, title: fault }],
+    },
+    {
+      kind: 'facts',
+      facts: [
+        { label: 'Begun by', cell: text(work.begun_by) },
+        { label: 'Begun', cell: time(work.begun_at, now) },
+        ...(finished_at === null ? [] : [{ label: 'Ended', cell: time(finished_at, now) }]),
+        { label: 'ID', cell: text(work.id, { code: true, copy: true }) },
+      ],
+    },
+  ]
+  return { title, back: { href: back, label: 'Long work' }, sections }
+}
+
+const found = (work: WorkRow | null): WorkRow => {
+  if (work) return work
+  throw new Refusal('not_found', 'there is no such work; finished work is forgotten after a month')
+}
+
+const ofTeam: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/works',
+  access: 'editor',
+  handle: async ({ team, now }, { database }) =>
+    show(listView(await latestWorks(database, team.id, LATEST), now)),
+}
+
+const oneOfTeam: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/works/:id',
+  access: 'editor',
+  handle: async ({ team, params, now }, { database }) =>
+    show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
+}
+
+const all: PersonPage = {
+  method: 'GET',
+  path: '/operator/works',
+  access: 'operator',
+  handle: async ({ now }, { database }) => show(listView(await latestWorks(database, null, LATEST), now)),
+}
+
+const one: PersonPage = {
+  method: 'GET',
+  path: '/operator/works/:id',
+  access: 'operator',
+  handle: async ({ params, now }, { database }) =>
+    show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
+}
+
+export const workPages = [ofTeam, oneOfTeam, all, one]

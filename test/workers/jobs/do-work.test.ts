@@ -1,0 +1,85 @@
+/** Long work: begun on a page, gone on with by workers, and none of it lost or done twice when one of them dies. */
+import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { acceptEmails } from '../../../db/emails/accept.ts'
+import { countEmails } from '../../../db/emails/matching.ts'
+import { continueWork } from '../../../db/work/work.ts'
+import { latestWorks } from '../../../db/work/works.sql.ts'
+import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
+import { adminCli } from '../../support/admin.ts'
+import { runClock, shiftClock } from '../../support/clock.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { loseJobs } from '../../support/reports.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { anItem } from '../../support/stored-emails.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const { database, deps } = service
+const team = await makeTeam(service, { plan: 'pro', domain: 'demo.test' })
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const list = `/teams/${team.id}/emails`
+
+/** Stores emails and presses the button that does something with all of them. */
+async function press(verb: 'requeue' | 'delete', tag: string, emails: number) {
+  const items = Array.from({ length: emails }, () => anItem({ tags: [tag] }))
+  await database.transaction((tx) => acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, items))
+  const at = { tx: database, now: new Date(), since: new Date(0) }
+  const { between, count } = await countEmails(at, team.id, { filter: { tag }, most: 10_000 })
+  t.equal(count, emails)
+  return owner.post(`${list}/all/${verb}`, {
+    tag,
+    newest: between?.newest ?? '',
+    oldest: between?.oldest ?? '',
+  })
+}
+
+const linesOf = async (action: string) =>
+  (await auditEntries(database, { team: team.id, limit: 50 })).filter((line) => line.action === action)
+const workNow = async () => (await latestWorks(database, team.id, 1))[0]
+
+t.test(
+  'a press on more than one lot leads to its progress; a worker does the rest, told in one line',
+  async (t) => {
+    const pressed = await press('delete', 'many', 1_101)
+    const work = await workNow()
+    t.equal(pressed.location, `/teams/${team.id}/works/${work?.id}`)
+    shows(t, await owner.get(pressed.location ?? ''), 'Looked at 500')
+    t.strictSame(await linesOf('email.delete'), [])
+    const worker = await startWorker(t, service)
+    await until('it is over', async () => (await workNow())?.finished_at !== null)
+    await worker.stop()
+    shows(t, await owner.get(pressed.location ?? ''), /Done 1,101 .*1,101 emails deleted\./)
+    shows(t, await owner.get(`/teams/${team.id}/works`), /Delete emails done 1,101/)
+    const lines = await linesOf('email.delete')
+    t.match(lines, [{ actor: owner.email, subject: '1101 emails', detail: 'tag=many' }])
+    t.equal(lines.length, 1)
+  },
+)
+
+t.test('work whose worker died goes on where it was, once the sweep has found it', async (t) => {
+  await press('requeue', 'swept', 1_001)
+  const id = (await workNow())?.id ?? ''
+  const died = continueWork(deps, id, async () => {
+    throw new Error('killed')
+  })
+  await t.rejects(died, /killed/)
+  t.match(await workNow(), { done: 500, finished_at: null }, 'what was not committed has not happened')
+  await loseJobs(service, [id])
+  await shiftClock(database, 3_600)
+  await requeueStale(deps as unknown as Parameters<typeof requeueStale>[0])
+  await runClock(database)
+  const worker = await startWorker(t, service)
+  await until('it is over', async () => (await workNow())?.finished_at !== null)
+  await worker.stop()
+  t.match(await workNow(), { done: 1_001, result: { changed: 1_001 } })
+  t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
+})
+
+t.test('the CLI lists and shows work', async (t) => {
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const [latest] = await cli.json(['work', 'list', '--team', team.id])
+  t.match(latest, { kind: 'email.requeue', done: 1_001, begun_by: owner.email, fault: null })
+  t.strictSame(await cli.json(['work', 'show', latest.id]), latest)
+  t.match(await cli.fault(['work', 'show', team.id]), /no such work/)
+})
