@@ -11,7 +11,7 @@ import { deleteEmailRow } from './emails.sql.ts'
 import { deleteEmailRows } from './matching.sql.ts'
 
 /** Frees the places of deleted emails, those that count in this period. */
-async function freePlaces(
+export async function freePlaces(
   tx: Tx,
   teamId: string,
   account: Account,

@@ -4,6 +4,7 @@
  * taken is not sent again; only recipients that were put off are tried again; one email that cannot be rendered holds
  * up no other. Must not know a provider's words.
  */
+import type { Word } from '../../db/broadcasts/consent.ts'
 import type { Channel } from '../../db/channels/channels.sql.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
@@ -39,10 +40,13 @@ const UNKNOWN_WAIT = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast'
 
+/** Asked last, of emails that can be withdrawn or made to wait until they leave. */
+type LastWords = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, Word>>
+
 /** How a worker delivers email, from the queue of single ones or from that of broadcasts. */
 export function emailChannel<J extends EmailJob>(
   channel: Channel<J>,
-  deps: WorkerDeps,
+  deps: WorkerDeps & { lastWords?: LastWords },
 ): DeliveryChannel<J, EmailAttempt> {
   const { email: provider, database } = deps
   if (!provider) throw new Error('there is no email provider here')
@@ -59,10 +63,14 @@ export function emailChannel<J extends EmailJob>(
       const since = await triedSince(database, { job: channel.job, sender: sender.key }, rows)
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer(rows, provider.signs, deps)
+      const words = await deps.lastWords?.(rows)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.email_id)
-          return row ? [[job, outgoingOf(row, { compose, provider, sender, deps })]] : []
+          const word = words?.get(job.data.email_id) ?? (words ? 'gone' : 'go')
+          if (!row || word === 'gone') return []
+          const outgoing = outgoingOf(row, { compose, provider, sender, deps })
+          return [[job, word === 'go' ? outgoing : { ...outgoing, resting_seconds: word.wait_seconds }]]
         }),
       )
     },

@@ -7,9 +7,6 @@ import type { EmailProvider } from './provider.ts'
 import type { WhatsappDelivery } from './whatsapp.ts'
 import { createWhatsappProvider } from './whatsapp-cloud.ts'
 
-/** How much of a second's sends broadcasts may save up: a ceiling holds for each second. */
-const SAVED_SECONDS = 0.1
-
 /** Makes an adapter, and loads no other: a provider's SDK is some megabytes. */
 type Make = (settings: WorkerSettings, log: Log) => Promise<EmailProvider>
 
@@ -59,11 +56,11 @@ export const beside = (single: EmailProvider, most?: number): EmailProvider => (
 })
 
 /** The sender of broadcasts beside the one of single emails. Pure. */
-function bulkSender({ on_demand, ceiling, key, ...sender }: Sender, most: number | undefined): Sender {
-  const bulk = { ...sender, key: `${key}${BULK}` }
+function bulkSender({ on_demand, ceiling, key }: Sender, most: number | undefined): Sender {
+  const bulk = { key: `${key}${BULK}` }
   if (on_demand && most === undefined) return { ...bulk, ceiling, on_demand }
   const share = on_demand ? Number.POSITIVE_INFINITY : ceiling / 2
-  return { ...bulk, ceiling: Math.min(share, most ?? share), saved_seconds: SAVED_SECONDS }
+  return { ...bulk, ceiling: Math.min(share, most ?? share) }
 }
 
 /** What WhatsApp messages go out through; null when it is not set up. */

@@ -1,0 +1,94 @@
+/** Broadcasts for tests of their delivery: rows as a start leaves them, and emails as the walk makes them. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { number, object, string } from 'yup'
+import { figuresOf, insertMoves } from '../../db/broadcasts/skips.sql.ts'
+import { acceptEmails } from '../../db/emails/accept.ts'
+import type { Service, TestTeam } from './service.ts'
+import { anItem } from './stored-emails.ts'
+
+const from = { name: null, address: 'hello@example.com', domain: 'example.com' }
+
+export type TestBroadcast = {
+  id: string
+  topic: string
+  /** Makes contacts of the topic and an email for each. @returns the ids of the emails. */
+  emails(...addresses: string[]): Promise<string[]>
+  /** As an operator's statement would. */
+  become(state: string): Promise<void>
+  figures(): Promise<Record<string, number>>
+  /** For how many seconds the job of an email still waits. */
+  waitOf(emailId: string): Promise<number>
+  skips(): Promise<Record<string, string>>
+}
+
+const skipRow = object({ email: string().defined(), reason: string().defined() })
+
+const waitRow = object({ seconds: number().defined() })
+
+/** A broadcast that is being sent, of a topic of its own. */
+export async function aBroadcast(
+  { database, deps, call }: Service,
+  { id: teamId, key }: TestTeam,
+  { rate_per_minute = null }: { rate_per_minute?: number | null } = {},
+): Promise<TestBroadcast> {
+  const [id, topic] = [uuidv7(), uuidv7()]
+  await database.query(sql.unsafe`
+    insert into topics (team_id, id, name, created_at) values (${teamId}, ${topic}, ${`News ${topic}`}, now())`)
+  await database.query(sql.unsafe`
+    insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
+      exclude_topic_ids, conditions, variables, tags, template_version_id, link_base, rate_per_minute, created_at,
+      updated_at)
+    values (${teamId}, ${id}, 'News', 'sending', 'hello@demo.test', '', 'News', ${uuidv7()},
+      ${sql.array([topic], 'uuid')}, '{}', '[]', '{}', '[]', ${uuidv7()}, 'https://mail.example.com',
+      ${rate_per_minute}, now(), now())`)
+  return {
+    id,
+    topic,
+    async emails(...addresses) {
+      const contacts: { id: string; email: string }[] = []
+      for (const email of addresses) {
+        const { body } = await call('POST', '/v1/contacts', { key, body: { email, topic_ids: [topic] } })
+        contacts.push(body)
+      }
+      const outcomes = await database.transaction(async (tx) => {
+        const moved = contacts.length
+        const made = await acceptEmails(
+          { ...deps, tx },
+          { team_id: teamId, domain: null, broadcast_id: id },
+          contacts.map((contact) => anItem({ from, to: [contact.email], contact_id: contact.id })),
+        )
+        const key = { team_id: teamId, broadcast_id: id, count: moved }
+        await insertMoves(tx, [
+          { ...key, figure: 'made' },
+          { ...key, figure: 'queued' },
+        ])
+        return made
+      })
+      return outcomes.map((outcome) => {
+        if (outcome.kind === 'stored') return outcome.row.id
+        throw new Error(outcome.kind === 'refused' ? outcome.refusal.message : 'a replay')
+      })
+    },
+    async become(state) {
+      await database.query(sql.unsafe`
+        update broadcasts set state = ${state} where team_id = ${teamId} and id = ${id}`)
+    },
+    waitOf: (emailId) =>
+      database.oneFirst(sql.type(waitRow)`
+        select greatest(0, extract(epoch from start_after - now())) as seconds from pgboss.job where id = ${emailId}`),
+    figures: async () =>
+      Object.fromEntries(
+        (await figuresOf(database, teamId, [id]))
+          .filter(({ count }) => count !== 0)
+          .map(({ figure, count }) => [figure, count]),
+      ),
+    skips: async () =>
+      Object.fromEntries(
+        (
+          await database.any(sql.type(skipRow)`
+            select email, reason from broadcast_skips where team_id = ${teamId} and broadcast_id = ${id}`)
+        ).map(({ email, reason }) => [email, reason]),
+      ),
+  }
+}

@@ -1,0 +1,99 @@
+/** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { aBroadcast } from '../../support/broadcasts.ts'
+import { sendersOf, setJobsDue, usedBy } from '../../support/rows.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t, script)
+  const team = await makeTeam(service)
+  const received = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
+  return { service, team, sink, received }
+}
+
+t.test(
+  'who unsubscribed, left the topic, was suppressed or deleted before the turn gets nothing, and is listed with why',
+  async (t) => {
+    const { service, team, sink, received } = await begin(t)
+    const { database, call } = service
+    const broadcast = await aBroadcast(service, team)
+    const addresses = ['stays', 'unsubscribed', 'left', 'suppressed', 'deleted'].map(
+      (who) => `${who}@example.com`,
+    )
+    await broadcast.emails(...addresses)
+    const asked = (method: string, who: string, rest = '', body?: unknown) =>
+      call(method, `/v1/contacts/${who}@example.com${rest}`, { key: team.key, ...(body ? { body } : {}) })
+    await asked('POST', 'unsubscribed', '/unsubscribe')
+    await asked('PATCH', 'left', '', { topic_ids: [] })
+    await asked('DELETE', 'deleted')
+    await database.query(sql.unsafe`
+      update contacts set status = 'bounced', suppression = 'bounced' where email = 'suppressed@example.com'`)
+    await startWorker(t, service, { smtp_url: sink.url })
+    await until('all had their turn', async () => (await broadcast.figures()).queued === undefined)
+    t.same(received(), ['stays@example.com'])
+    t.same(await broadcast.figures(), { made: 1, skipped: 4, sent: 1 })
+    t.same(await broadcast.skips(), {
+      'unsubscribed@example.com': 'unsubscribed',
+      'left@example.com': 'left_topic',
+      'suppressed@example.com': 'suppressed',
+      'deleted@example.com': 'deleted',
+    })
+    t.match(await usedBy(service, team.id), { emails: 1 }, 'their places in the quota are free again')
+  },
+)
+
+t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', async (t) => {
+  const { service, team, sink, received } = await begin(t)
+  const [paused, cancelled] = [await aBroadcast(service, team), await aBroadcast(service, team)]
+  const [id = ''] = await paused.emails('waits@example.com')
+  await cancelled.emails('one@example.com', 'two@example.com')
+  await paused.become('paused')
+  await cancelled.become('cancelled')
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('the cancelled ones are gone', async () => (await cancelled.figures()).skipped === 2)
+  t.same(await cancelled.skips(), { 'one@example.com': 'cancelled', 'two@example.com': 'cancelled' })
+  await until('the paused one was put off', async () => (await paused.waitOf(id)) > 30)
+  t.same(received(), [])
+  await paused.become('sending')
+  await setJobsDue(service, id)
+  await until('it goes', () => received().length === 1)
+  t.same(received(), ['waits@example.com'])
+})
+
+t.test(
+  'a broadcast’s own rate is spread over the minute; the others of the queue do not wait for it',
+  async (t) => {
+    const { service, team, sink, received } = await begin(t)
+    const rated = await aBroadcast(service, team, { rate_per_minute: 60 })
+    const free = await aBroadcast(service, team)
+    const ids = await rated.emails(...Array.from({ length: 6 }, (_, at) => `rated-${at}@example.com`))
+    await free.emails(...Array.from({ length: 10 }, (_, at) => `free-${at}@example.com`))
+    await startWorker(t, service, { smtp_url: sink.url })
+    await until('the others are sent', async () => (await free.figures()).sent === 10)
+    const waits = await Promise.all(ids.map((id) => rated.waitOf(id)))
+    t.ok(Math.max(...waits) > 2, `the last waits ${Math.max(...waits)} s`)
+    await until('all are sent', async () => (await rated.figures()).sent === 6)
+    const times = sink
+      .messages()
+      .filter(({ rcpt_to }) => rcpt_to[0]?.startsWith('rated-'))
+      .map(({ received_at }) => Date.parse(received_at))
+    t.ok(Math.max(...times) - Math.min(...times) > 4_000, 'six at one a second')
+    t.same(received().length, 16)
+  },
+)
+
+t.test('a server that puts broadcasts off slows them alone: single emails go on', async (t) => {
+  const onRcpt = (to: string) => (to.startsWith('bulk') ? '421 4.7.0 too many messages from you' : undefined)
+  const { service, team, sink, received } = await begin(t, { onRcpt })
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.emails('bulk@example.com')
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('bulk is slowed', async () => (await sendersOf(service)).length > 0)
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: ['single@example.com'] }) })
+  await until('the single email is sent', () => received().includes('single@example.com'))
+  for (const { key } of await sendersOf(service)) t.match(key, /:bulk$/)
+})
