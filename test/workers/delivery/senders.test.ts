@@ -1,0 +1,156 @@
+/**
+ * Messages of one queue that go out through many senders, as those to customers' own servers do: emails, each through
+ * the sender that its recipient's domain names. Real delivery over a real SMTP server.
+ */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import { createQueuePauses } from '../../../db/queue/pauses.ts'
+import { listSenders, resumeSender } from '../../../db/senders/show.ts'
+import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
+import { startDelivery } from '../../../workers/delivery/engine.ts'
+import { createSlots } from '../../../workers/delivery/slots.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { emailChannel } from '../../../workers/jobs/deliver-email.ts'
+import { createSmtpProvider } from '../../../workers/providers/smtp.ts'
+import { jobStates, setJobsDue } from '../../support/rows.ts'
+import { pauseSender } from '../../support/senders.ts'
+import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { until } from '../../support/worker.ts'
+
+const SLOTS = 8
+const AT_ONCE = 4
+
+const senderOf = (name: string) => ({
+  key: `endpoint:${name}.test`,
+  ceiling: 1_000,
+  on_demand: true,
+  at_once: AT_ONCE,
+})
+
+async function begin(t: Test, sink: Parameters<typeof startSmtpSink>[1] = {}) {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const { url } = await startSmtpSink(t, sink)
+  const names = new Map<string, string>()
+  const post = async (name: string, count: number): Promise<string[]> => {
+    const emails = Array.from({ length: count }, () => anEmail({ to: [`a@${name}.test`] }))
+    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+    const ids = body.data.map(({ id }: { id: string }) => id)
+    for (const id of ids) names.set(id, name)
+    return ids
+  }
+  return { service, post, start: () => startMany(t, service, { url, names }) }
+}
+
+/** Delivers emails as if each recipient's domain were a sender of its own. */
+async function startMany(
+  t: Test,
+  { database, deps, url: database_url }: Service,
+  { url, names }: { url: string; names: ReadonlyMap<string, string> },
+): Promise<void> {
+  const queue = await openConsumer(database_url, { connections: 3, onError: () => {} })
+  const email = createSmtpProvider({ url, max_connections: SLOTS })
+  const pauses = createQueuePauses(database)
+  const own = { ...deps, queue, email, pauses, return_domain: null } as unknown as WorkerDeps
+  const single = emailChannel(EMAIL, own)
+  const channel: typeof single = {
+    ...single,
+    senders: { prefix: 'endpoint:', in_hand: 2 * AT_ONCE },
+    async read(jobs) {
+      const lot = [...(await single.read(jobs))]
+      return new Map(
+        lot.map(([job, outgoing]) => [
+          job,
+          { ...outgoing, sender: senderOf(names.get(outgoing.ref.id) ?? '') },
+        ]),
+      )
+    },
+  } satisfies DeliveryChannel<'deliver-email', unknown>
+  const delivery = startDelivery(channel, own, createSlots(SLOTS).share())
+  t.teardown(async () => {
+    queue.close()
+    await delivery.drain(5_000)
+    await queue.stop(5_000)
+    await email.close()
+  })
+}
+
+const allSent = async ({ database }: Service, ids: readonly string[]): Promise<boolean> =>
+  (
+    await database.anyFirst(sql.unsafe`
+    select status from emails where id = any(${sql.array([...ids], 'uuid')}) and status <> 'sent'`)
+  ).length === 0
+
+t.test('while one sender is paused, the others’ messages flow, and its own lose no try', async (t) => {
+  const seen: string[] = []
+  const { service, post, start } = await begin(t, {
+    onRcpt: (to) => void seen.push(to),
+  })
+  const { database } = service
+  await database.transaction((tx) => pauseSender(tx, senderOf('paused'), 60, 'Retry-After: 60'))
+  const waiting = await post('paused', 20)
+  const grouped = await post('paused', 20)
+  await database.query(sql.unsafe`
+    update pgboss.job set group_id = 'endpoint:paused.test' where id = any(${sql.array(grouped, 'uuid')})`)
+  const flowing = await post('well', 30)
+  await start()
+  await until('the others are sent', () => allSent(service, flowing))
+  for (const id of [...waiting, ...grouped]) t.strictSame(await jobStates(service, id), ['created'])
+  const attempts = await database.oneFirst(sql.unsafe`
+    select max(retry_count) from pgboss.job where id = any(${sql.array(grouped, 'uuid')})`)
+  t.equal(attempts, 0, 'a job that names its sender is not even claimed')
+  t.notOk(seen.some((to) => to.includes('paused')))
+  await database.transaction((tx) => resumeSender(tx, 'endpoint:paused.test'))
+  for (const id of waiting) await setJobsDue(service, id)
+  await until('its own go out too', () => allSent(service, [...waiting, ...grouped]))
+})
+
+t.test('the trouble of one sender is its own: it is paused and probed, while the others send', async (t) => {
+  let refusing = true
+  const { service, post, start } = await begin(t, {
+    onRcpt: (to) => (refusing && to.includes('broken') ? '554 5.7.1 Not from you' : undefined),
+  })
+  const broken = await post('broken', 10)
+  const flowing = await post('well', 40)
+  await start()
+  const state = async (name: string) =>
+    (await listSenders(service.database)).find(({ key }) => key === senderOf(name).key)?.state
+  await until('it is paused', async () => (await state('broken')) === 'paused')
+  await until('the others are sent', () => allSent(service, flowing))
+  t.equal(await state('well'), undefined, 'nothing was ever wrong with theirs')
+  refusing = false
+  await until('it has recovered, and its own are sent', () => allSent(service, broken), 60)
+  t.equal(await state('broken'), 'sending')
+})
+
+t.test('a sender that hangs holds one slot; one that answers well has as many as it may', async (t) => {
+  const hanging = Promise.withResolvers<undefined>()
+  const held = Promise.withResolvers<undefined>()
+  const open = { slow: 0, quick: 0 }
+  let most = 0
+  const { service, post, start } = await begin(t, {
+    async onMessage({ rcpt_to }) {
+      const name = rcpt_to[0]?.includes('slow') ? 'slow' : 'quick'
+      open[name] += 1
+      if (name === 'slow') await hanging.promise
+      most = Math.max(most, open.quick)
+      if (open.quick === AT_ONCE) held.resolve(undefined)
+      // Once it has proved itself, all that it may have are in flight together.
+      if (name === 'quick' && proved++ > 0) await held.promise
+      open[name] -= 1
+      return undefined
+    },
+  })
+  let proved = 0
+  const slow = await post('slow', 20)
+  const quick = await post('quick', 30)
+  await start()
+  await until('the quick are sent', () => allSent(service, quick))
+  t.equal(open.slow, 1)
+  t.equal(most, AT_ONCE)
+  hanging.resolve(undefined)
+  await until('the slow are sent', () => allSent(service, slow), 60)
+})

@@ -1,0 +1,107 @@
+/** How queues and senders share the slots of a process. Nothing but the rules: no database, no time. */
+import t from 'tap'
+import { type Applicant, createSlots, type SlotShare } from '../../../workers/delivery/slots.ts'
+
+const PATIENCE = 60_000
+
+/** Work that goes on until it is ended, and which of it has begun. */
+function work() {
+  const running: { name: string; end: () => void }[] = []
+  const begun: string[] = []
+  const ended: Promise<unknown>[] = []
+  const begin = (share: SlotShare, name: string, applicant: Partial<Applicant> = {}): void => {
+    const own: Applicant = { sender: { key: name }, isProven: () => true, ...applicant }
+    const one = async () => {
+      begun.push(name)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      running.push({ name, end: resolve })
+      await promise
+    }
+    ended.push(share.run(own, one, PATIENCE))
+  }
+  const settle = () => new Promise((resolve) => setImmediate(resolve))
+  /** Ends the oldest of a name. */
+  const end = async (name: string): Promise<void> => {
+    const place = running.findIndex((each) => each.name === name)
+    running.splice(place, 1)[0]?.end()
+    await settle()
+  }
+  const endAll = async (): Promise<void> => {
+    for (let [first] = running; first; [first] = running) await end(first.name)
+    await Promise.all(ended)
+  }
+  const count = (name: string) => running.filter((each) => each.name === name).length
+  return { begun, begin, settle, count, end, endAll }
+}
+
+t.test('a queue never holds more than its part; what it leaves is for the others', async (t) => {
+  const slots = createSlots(8)
+  const [single, bulk] = [slots.share(), slots.share({ most: 0.5 })]
+  t.strictSame([single.size, bulk.size], [8, 4])
+  const { begin, count, endAll, settle, end } = work()
+  for (let each = 0; each < 20; each++) begin(bulk, 'bulk')
+  await settle()
+  t.equal(count('bulk'), 4, 'half of the slots stay free for single messages')
+  for (let each = 0; each < 20; each++) begin(single, 'single')
+  await settle()
+  t.equal(count('single'), 4)
+  await end('bulk')
+  t.strictSame([count('single'), count('bulk')], [4, 4], 'each has its part while both want it')
+  await endAll()
+})
+
+t.test('a slot that comes free goes to the queue that has least for its weight', async (t) => {
+  const slots = createSlots(8)
+  const [heavy, light] = [slots.share({ weight: 3 }), slots.share({ weight: 1 })]
+  const { begin, count, end, endAll, settle } = work()
+  for (let each = 0; each < 20; each++) begin(light, 'light')
+  await settle()
+  t.equal(count('light'), 8, 'alone it may have all')
+  for (let each = 0; each < 20; each++) begin(heavy, 'heavy')
+  for (let each = 0; each < 8; each++) await end('light')
+  t.strictSame([count('heavy'), count('light')], [6, 2])
+  await endAll()
+})
+
+t.test('a sender has one slot until it has answered well, then as many as it may', async (t) => {
+  const share = createSlots(8).share()
+  const { begin, begun, count, end, endAll, settle } = work()
+  const sender = { key: 'endpoint', at_once: 4 }
+  let proven = false
+  for (let each = 0; each < 6; each++) begin(share, 'endpoint', { sender, isProven: () => proven })
+  begin(share, 'other')
+  await settle()
+  t.equal(count('endpoint'), 1)
+  t.strictSame(begun, ['endpoint', 'other'], 'those that wait hold up no other')
+  proven = true
+  await end('endpoint')
+  t.equal(count('endpoint'), 4)
+  await endAll()
+})
+
+t.test('senders that are slow or fail have half of the slots between them', async (t) => {
+  const share = createSlots(8).share()
+  const { begin, count, endAll, settle } = work()
+  for (let each = 0; each < 10; each++)
+    begin(share, 'hanging', { sender: { key: `hanging ${each}`, at_once: 4 }, isProven: () => false })
+  for (let each = 0; each < 10; each++) begin(share, 'healthy', { sender: { key: 'healthy', at_once: 4 } })
+  await settle()
+  t.strictSame([count('hanging'), count('healthy')], [4, 4])
+  await endAll()
+})
+
+t.test('what gets no slot in time, or before its queue is closed, never begins', async (t) => {
+  const share = createSlots(1).share()
+  const { begin, begun, endAll, settle } = work()
+  begin(share, 'first')
+  await settle()
+  const applicant = { sender: { key: 'late' }, isProven: () => true }
+  const never = async () => t.fail('it must not begin')
+  t.equal(await share.run(applicant, never, 1), null)
+  const waiting = share.run(applicant, never, PATIENCE)
+  share.close()
+  t.equal(await waiting, null)
+  t.equal(await share.run(applicant, never, PATIENCE), null)
+  t.strictSame(begun, ['first'])
+  await endAll()
+})
