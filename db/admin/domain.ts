@@ -10,7 +10,7 @@ import { answer, type Verbs } from './noun.ts'
 
 const isVerified = ({ status }: Verification): boolean => status === 'verified'
 
-export const verbs: Verbs = (domain, admin) => {
+const adding: Verbs = (domain, admin) => {
   domain
     .command('add')
     .description('add a sending domain with a new DKIM key; answers with the DNS records to publish')
@@ -44,7 +44,9 @@ export const verbs: Verbs = (domain, admin) => {
         return verifyDomain(deps, team, name)
       }, isVerified),
     )
+}
 
+const keeping: Verbs = (domain, admin) => {
   domain
     .command('rekey')
     .description('make a new DKIM key, to follow the old one once `domain verify` finds its record')
@@ -90,4 +92,9 @@ export const verbs: Verbs = (domain, admin) => {
         return (await domainsOfTeam(database, team)).map(domainView)
       }),
     )
+}
+
+export const verbs: Verbs = (domain, admin) => {
+  adding(domain, admin)
+  keeping(domain, admin)
 }

@@ -57,7 +57,7 @@ const figuresOf = ({ plan: _, period, ...figures }: ReturnType<typeof changeOf>)
     ...(period ? [`period ${period.start.toISOString()} to ${period.end.toISOString()}`] : []),
   ].join(', ')
 
-export const verbs: Verbs = (team, admin) => {
+const plans: Verbs = (team, admin) => {
   team
     .command('create')
     .description('make a team')
@@ -106,7 +106,9 @@ export const verbs: Verbs = (team, admin) => {
         )
       }),
     )
+}
 
+const states: Verbs = (team, admin) => {
   team
     .command('rename')
     .description('give a team another name; its id stays')
@@ -158,4 +160,9 @@ export const verbs: Verbs = (team, admin) => {
     )
     .argument('<team>', 'id of the team', uuid)
     .action(answer(async (id: string) => showTeam(await admin.database(), id)))
+}
+
+export const verbs: Verbs = (team, admin) => {
+  plans(team, admin)
+  states(team, admin)
 }

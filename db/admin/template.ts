@@ -26,7 +26,7 @@ async function readParts(options: PartOptions) {
   }
 }
 
-export const verbs: Verbs = (template, admin) => {
+const saving: Verbs = (template, admin) => {
   template
     .command('create')
     .description('save an email template; answers with its slots')
@@ -62,7 +62,9 @@ export const verbs: Verbs = (template, admin) => {
         return admin.transaction((by) => updateTemplate(by, team, id, parts))
       }),
     )
+}
 
+const keeping: Verbs = (template, admin) => {
   template
     .command('list')
     .description('the email templates of a team')
@@ -93,4 +95,9 @@ export const verbs: Verbs = (template, admin) => {
         return { id, name, deleted: true }
       }),
     )
+}
+
+export const verbs: Verbs = (template, admin) => {
+  saving(template, admin)
+  keeping(template, admin)
 }

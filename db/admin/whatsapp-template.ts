@@ -11,7 +11,7 @@ const FORM = `
 FILE holds the provider's template object: name, language, status, category, components. Its slots are header:1,
 body:1…n and url:1…n; a shape that cannot be sent (media headers, flows, named parameters, …) is kept, and marked.`
 
-export const verbs: Verbs = (template, admin) => {
+const keeping: Verbs = (template, admin) => {
   template
     .command('create')
     .description('keep a template that the provider knows; answers with its slots')
@@ -48,7 +48,9 @@ export const verbs: Verbs = (template, admin) => {
           ),
       ),
     )
+}
 
+const looking: Verbs = (template, admin) => {
   template
     .command('list')
     .description('the WhatsApp templates of a team')
@@ -79,4 +81,9 @@ export const verbs: Verbs = (template, admin) => {
         return awaitSync(await admin.database(), team, sync_id)
       }),
     )
+}
+
+export const verbs: Verbs = (template, admin) => {
+  keeping(template, admin)
+  looking(template, admin)
 }

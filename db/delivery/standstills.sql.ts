@@ -14,25 +14,26 @@ const sinceRow = object({ id: string().defined(), tried_since: string().defined(
  * that is no time in which they could be tried. Overlapping standstills count once. @returns by id, without those that
  * were never tried.
  */
-export async function triedSince(
+export async function triedSince<M extends DeliveryRef & { tried_since: string | null }>(
   tx: Tx,
-  { job, sender }: { job: DeliveryJob; sender: string },
-  messages: readonly (DeliveryRef & { tried_since: string | null })[],
+  { job, senderOf }: { job: DeliveryJob; senderOf: (message: M) => string },
+  messages: readonly M[],
 ): Promise<Map<string, string>> {
-  const tried = messages.flatMap(({ team_id, id, tried_since }) =>
-    tried_since === null ? [] : [[id, team_id, tried_since]],
-  )
+  const tried = messages.flatMap((message) => {
+    const { team_id, id, tried_since } = message
+    return tried_since === null ? [] : [[id, team_id, senderOf(message), tried_since]]
+  })
   if (tried.length === 0) return new Map()
   const rows = await tx.any(sql.prepared('tried_since', sinceRow)`
     select t.id, t.since + coalesce(stood.still, interval '0') as tried_since
-    from ${sql.unnest(tried, ['uuid', 'uuid', 'timestamptz'])} as t (id, team_id, since)
+    from ${sql.unnest(tried, ['uuid', 'uuid', 'text', 'timestamptz'])} as t (id, team_id, sender, since)
       cross join (select service_time() as now offset 0) clock
       cross join lateral (
         select sum(upper(piece) - lower(piece)) as still
         from (
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
           from standstills s
-          where s.subject in (${`queue:${job}`}, ${`sender:${sender}`}, 'team:' || t.team_id)
+          where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id)
             and s.ended_at > t.since and s.began_at < clock.now and t.since < clock.now) all_of_them,
           unnest(pieces) as piece) stood`)
   return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))

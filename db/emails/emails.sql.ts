@@ -1,6 +1,6 @@
 /** Rows of emails, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
-import { array, type InferType, mixed, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { EMAIL_LADDER } from '../channels/ladder.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
@@ -36,10 +36,13 @@ export const emailRow = object({
 })
 export type EmailRow = InferType<typeof emailRow>
 
-const emailColumns = sql.fragment`
-  team_id, id, domain_id, template_id, template_version_id, variables, from_address, to_emails, subject, html, size_kb,
-  tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, body_text,
-  headers, reply_to, http_request_id, pending_recipients`
+/** All but the bodies. */
+const lightColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb, tags, status,
+  idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, headers, reply_to,
+  http_request_id, pending_recipients`
+
+const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
 type Scalar = string | number | null
 
@@ -192,18 +195,29 @@ const outgoingRow = emailRow.shape({
   tried_since: string().defined().nullable(),
   /** When it was held back last because its sender may be at fault; null when it never was. */
   held_at: string().defined().nullable(),
+  /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
+  is_large: boolean().defined(),
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
+
+/** Bodies that are read with their rows have so many bytes at most. */
+const LARGE = 65_536
 
 /**
  * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
  * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
+ * Large bodies are left out: a worker that reads ahead shall not hold them all.
  */
 export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
   return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
-    select ${emailColumns}, coalesce(tries_from, created_at) as since, past.*
+    select ${lightColumns}, is_large, case when not is_large then html end as html,
+      case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
+      coalesce(tries_from, created_at) as since, past.*
     from ${refTuples(refs)} as ref (ref_team, ref_id)
-    cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) emails
+    cross join lateral (
+      select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
+        + coalesce(pg_column_size(variables), 0) > ${LARGE}::int as is_large
+      from emails where team_id = ref_team and id = ref_id offset 0) emails
     cross join lateral (
       select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
         count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
@@ -213,6 +227,14 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
       where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
         and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
     where unfinished and not ${isSuspended(sql.fragment`emails.team_id`)}`)
+}
+
+const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
+
+/** The bodies of an email, or null without one. */
+export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
+    select html, body_text, variables from emails where team_id = ${teamId} and id = ${id}`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

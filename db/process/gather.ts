@@ -33,6 +33,28 @@ const LARGEST = 4 * 1024 * 1024
 /** How long a call waits for its turn, in milliseconds. */
 const PATIENCE = 10_000
 
+/** The next calls whose key is not under way, and those that are left; what has waited for too long is refused. */
+function nextLot<C, O>(
+  pending: readonly Waiting<C, O>[],
+  busy: ReadonlySet<string>,
+  weightOf: (call: C) => number,
+): { lot: Waiting<C, O>[]; left: Waiting<C, O>[] } {
+  const lot: Waiting<C, O>[] = []
+  const left: Waiting<C, O>[] = []
+  const now = performance.now()
+  let weight = 0
+  for (const each of pending) {
+    const full = lot.length === MOST || (lot.length > 0 && weight + weightOf(each.call) > LARGEST)
+    if (busy.has(each.key) || full) left.push(each)
+    else if (now - each.since > PATIENCE) each.reject(late())
+    else {
+      lot.push(each)
+      weight += weightOf(each.call)
+    }
+  }
+  return { lot, left }
+}
+
 export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<C, O>): Gather<C, O> {
   type Lot = readonly Waiting<C, O>[]
   let pending: Waiting<C, O>[] = []
@@ -41,26 +63,6 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
   const apart: Lot[] = []
   const running = { lots: 0, alone: 0 }
   let scheduled = false
-
-  /** The next calls whose key is not under way; those that have waited for too long are refused. */
-  function nextLot(): Lot {
-    const lot: Waiting<C, O>[] = []
-    const left: Waiting<C, O>[] = []
-    const now = performance.now()
-    let weight = 0
-    for (const each of pending) {
-      const full = lot.length === MOST || (lot.length > 0 && weight + weightOf(each.call) > LARGEST)
-      if (busy.has(each.key) || full) left.push(each)
-      else if (now - each.since > PATIENCE) each.reject(late())
-      else {
-        lot.push(each)
-        weight += weightOf(each.call)
-      }
-    }
-    pending = left
-    for (const { key } of lot) busy.add(key)
-    return lot
-  }
 
   /** Ends the calls that can be ended. @returns those that have to be done alone. */
   async function attempt(lot: Lot, alone: boolean): Promise<Lot> {
@@ -104,8 +106,10 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
       void runAlone(lot)
     }
     while (running.lots < LOTS) {
-      const lot = nextLot()
+      const { lot, left } = nextLot(pending, busy, weightOf)
+      pending = left
       if (lot.length === 0) break
+      for (const { key } of lot) busy.add(key)
       void runLot(lot)
     }
   }

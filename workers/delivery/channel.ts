@@ -7,7 +7,7 @@ import type { Tx } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Sender } from '../../db/senders/pace.ts'
-import type { Circumstances, Evidence, Judged, Tried } from './verdict.ts'
+import type { Circumstances, Evidence, Judged, Retries, Tried } from './verdict.ts'
 
 /** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */
 export type Outgoing<A> = {
@@ -64,6 +64,8 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   /** The answer, after deciding whose fault each refusal by policy is. */
   judge(answer: A, evidence: Evidence): A
   outcomesOf(answer: A): readonly Judged[]
+  /** When what is refused for now is tried again; growing pauses for 24 h when absent. */
+  retries?: Retries
   /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
   verdict?(answer: A, tried: Tried, circumstances: Circumstances): End
   /** Stores the results of tries, in the caller's transaction. Safe to repeat. */

@@ -113,7 +113,9 @@ async function send<J extends DeliveryJob, A>(
     rest: breaker.restAfter(signal),
     spread: Math.random(),
   }
-  const end = delivery.verdict?.(answer, tried, circumstances) ?? verdictOf(outcomes, tried, circumstances)
+  const end =
+    delivery.verdict?.(answer, tried, circumstances) ??
+    verdictOf(outcomes, tried, circumstances, delivery.retries)
   deps.figures?.ended(delivery.channel.job, end.end)
   deps.figures?.tried({
     job: delivery.channel.job,

@@ -1,15 +1,15 @@
 /**
  * Emails on their way out: how they are read, sent and recorded; the delivery engine does the rest.
- * Promises: reads many rows in a few statements and holds no connection while it sends; a row that the provider has
- * taken is not sent again; only recipients that were put off are tried again; one email that cannot be rendered holds
- * up no other. Must not know a provider's words.
+ * Promises: reads many rows in a few statements, a large body only when it is sent, and holds no connection while it
+ * sends; a row that the provider has taken is not sent again; only recipients that were put off are tried again; one
+ * email that cannot be rendered holds up no other. Must not know a provider's words.
  */
 import type { Word } from '../../db/broadcasts/consent.ts'
 import type { Channel } from '../../db/channels/channels.sql.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
 import { sizeKb } from '../../db/emails/content.ts'
-import { emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'
+import { bodiesOfEmail, emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'
 import type { EmailEvent } from '../../db/emails/events.sql.ts'
 import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
@@ -60,7 +60,7 @@ export function emailChannel<J extends EmailJob>(
         jobs.map(({ data }) => data),
       )
       const sender = await provider.sender()
-      const since = await triedSince(database, { job: channel.job, sender: sender.key }, rows)
+      const since = await triedSince(database, { job: channel.job, senderOf: () => sender.key }, rows)
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer(rows, provider.signs, deps)
       const words = await deps.lastWords?.(rows)
@@ -95,6 +95,7 @@ function outgoingOf(
   }: { compose: Compose; provider: EmailProvider; sender: Sender; deps: WorkerDeps },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
+  let whole = row
   return {
     ref: { team_id, id },
     http_request_id: row.http_request_id,
@@ -104,7 +105,14 @@ function outgoingOf(
     sender,
     cost: recipientsOf(row).length,
     resting_seconds: 0,
-    send: (cut) => attempt(row, { compose, provider, deps, cut }),
+    load: row.is_large
+      ? async () => {
+          const bodies = await bodiesOfEmail(deps.database, team_id, id)
+          if (bodies) whole = { ...row, ...bodies }
+          return bodies !== null
+        }
+      : undefined,
+    send: (cut) => attempt(whole, { compose, provider, deps, cut }),
   }
 }
 

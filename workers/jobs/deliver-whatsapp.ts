@@ -47,7 +47,7 @@ export function whatsappChannel(deps: WorkerDeps): DeliveryChannel<'deliver-what
         jobs.map(({ data }) => data),
       )
       const tried = rows.map((row) => ({ ...row, id: row.message_id }))
-      const since = await triedSince(database, { job: WHATSAPP.job, sender: key }, tried)
+      const since = await triedSince(database, { job: WHATSAPP.job, senderOf: () => key }, tried)
       const byId = new Map(tried.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
       const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)

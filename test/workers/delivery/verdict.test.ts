@@ -5,6 +5,7 @@ import {
   type Judged,
   judgePolicy,
   pauseBefore,
+  scheduled,
   type Tried,
   verdictOf,
 } from '../../../workers/delivery/verdict.ts'
@@ -42,6 +43,22 @@ t.test('refused for now is given up after 24 h of tries, not before', async (t) 
   const day = { ...old, since: ago(23.9).toISOString() }
   t.match(verdictOf([outcome('deferred')], day, at), { end: 'again' })
   t.strictSame(verdictOf([outcome('deferred')], old, at), { end: 'given_up', reason: 'words' })
+})
+
+t.test('a channel may bring a schedule of its own: then it is given up after the last pause', async (t) => {
+  const retries = scheduled([5, 300, 1_800], 0.2)
+  const after = (deferrals: number, spread: number, wait_seconds?: number) =>
+    verdictOf(
+      [outcome('deferred', wait_seconds === undefined ? {} : { wait_seconds })],
+      { ...old, deferrals },
+      { ...at, spread },
+      retries,
+    )
+  t.strictSame(
+    [after(0, 0.5), after(1, 0), after(2, 1), after(0, 0.5, 60)],
+    [5, 240, 2_160, 60].map((seconds) => ({ end: 'again', seconds })),
+  )
+  t.match(after(3, 0.5), { end: 'given_up', reason: 'words' })
 })
 
 t.test('time in which its sender was in trouble is no try, however long it lasts', async (t) => {

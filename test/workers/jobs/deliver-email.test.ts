@@ -58,6 +58,25 @@ t.test('an id or words that cannot be stored never cost the record of what was s
   t.match(await eventsOfEmail(service.database, team.id, id), [{ kind: 'sent', detail: 'a b' }])
 })
 
+t.test('bodies too large to be read ahead go out whole, among small ones', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const large = Array.from({ length: 20_000 }, (_, line) => `<p>Line ${line}</p>`).join('\n')
+  const bodies = [{ html: large }, { text: large }, {}]
+  const ids: string[] = []
+  for (const changes of bodies) ids.push(await post(service, team, changes))
+  await startWorker(t, service, { smtp_url })
+  await until('all are sent', async () => (await sentCount(service, team.id)) === bodies.length)
+  const mails = new Map<string, { html: string | undefined; text: string | undefined }>()
+  for (const message of sink.messages()) {
+    const { messageId = '', html, text } = await message.parsed()
+    mails.set(messageId, { html, text })
+  }
+  const mailOf = (index: number) => mails.get(`<${ids[index]}@example.com>`)
+  t.ok(String(mailOf(0)?.html).includes('<p>Line 19999</p>'))
+  t.ok(mailOf(1)?.text?.includes('<p>Line 19999</p>'))
+  t.match(mailOf(2)?.html, /Hello/)
+})
+
 t.test('an accepted email reaches the server within a moment, and its row says sent', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   await startWorker(t, service, { smtp_url })
