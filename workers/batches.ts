@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Tx } from '../db/postgres/pool.ts'
 import type { Claims, Ends, FetchedJob } from '../db/queue/claims.ts'
 import { type End, JOBS, type JobName } from '../db/queue/jobs.ts'
+import { isSurelyValid } from '../db/text/valid.ts'
 import { storableWords } from '../db/text/words.ts'
 import type { WorkerDeps } from './deps.ts'
 import { apart, lotsOf } from './poison-jobs.ts'
@@ -26,7 +27,7 @@ export type Handler<J extends JobName> = (batch: Batch<J>, deps: WorkerDeps) => 
 
 /** Whether a job's payload is what its queue declares. */
 export const isReadable = (job: JobName, data: unknown): boolean =>
-  JOBS[job].payload.isValidSync(data, { strict: true })
+  isSurelyValid(JOBS[job].payload, data) || JOBS[job].payload.isValidSync(data, { strict: true })
 
 /** How long a loop waits after a fault before it claims again, in milliseconds. */
 const BRAKE = 1_000

@@ -2,34 +2,40 @@
  * What Amazon SNS posts: its envelope, the string that it signs, and which URLs in it may be followed.
  * Promises: pure; a URL is SNS's own of the topic's region and partition, or null.
  */
-import { type InferType, object, string } from 'yup'
+import { type InferType, object, type StringSchema, string } from 'yup'
+import { isSurelyValid } from '../../db/text/valid.ts'
 
 const TYPES = ['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmation'] as const
 
 const field = () => string().required()
 
-const envelopeSchema = object({
-  Type: string().oneOf(TYPES).required(),
-  MessageId: field().max(100),
-  TopicArn: field(),
-  Message: string().defined(),
-  Timestamp: field(),
-  SignatureVersion: string().oneOf(['1', '2']).required(),
-  Signature: field().matches(/^[A-Za-z0-9+/]{100,2000}={0,2}$/),
-  SigningCertURL: field(),
-  Subject: string().nullable(),
-  SubscribeURL: string().when('Type', ([type], schema) =>
-    type === 'Notification' ? schema : schema.required(),
-  ),
-  Token: string().when('Type', ([type], schema) => (type === 'Notification' ? schema : schema.required())),
-})
-export type SnsEnvelope = InferType<typeof envelopeSchema>
+const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSchema<string | undefined>) =>
+  object({
+    Type: string().oneOf(types).required(),
+    MessageId: field().max(100),
+    TopicArn: field(),
+    Message: string().defined(),
+    Timestamp: field(),
+    SignatureVersion: string().oneOf(['1', '2']).required(),
+    Signature: field().matches(/^[A-Za-z0-9+/]{100,2000}={0,2}$/),
+    SigningCertURL: field(),
+    Subject: string().nullable(),
+    SubscribeURL: link,
+    Token: link,
+  })
+
+const notification = envelopeSchema(['Notification'], string())
+/** The others bring a link to follow. */
+const confirmation = envelopeSchema(TYPES, field())
+export type SnsEnvelope = InferType<typeof notification>
 
 /** The envelope in a body; null when the body is none. */
 export function parseEnvelope(body: Buffer): SnsEnvelope | null {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
-    return envelopeSchema.validateSync(value, { strict: true })
+    if (isSurelyValid(notification, value)) return value as SnsEnvelope
+    const { Type } = value as { Type?: unknown }
+    return (Type === 'Notification' ? notification : confirmation).validateSync(value, { strict: true })
   } catch {
     return null
   }

@@ -8,6 +8,7 @@ import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } fro
 import { Refusal } from '../errors.ts'
 import { LONGEST_NAME, parseAddress, parseMailbox } from './address.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
+import { isSurelyValid } from './valid.ts'
 
 /** Whether a JSON value is an object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -85,7 +86,8 @@ export function parse<T extends AnyObject>(schema: ObjectSchema<T>, value: unkno
     throw new Refusal('bad_request', words)
   }
   try {
-    partOf(schema, known).validateSync(fields, { strict: true })
+    const part = partOf(schema, known)
+    if (!isSurelyValid(part, fields)) part.validateSync(fields, { strict: true })
     return fields as T
   } catch (error) {
     if (!(error instanceof ValidationError)) throw error
