@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
-import { createTurns, type Turns } from '../db/process/turns.ts'
+import { createKeyedSemaphore, type KeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { type BodyShape, discard, parseBody, type Reading, readBytes, readJsonBytes } from './input.ts'
 import type { Parser } from './parser.ts'
 
@@ -54,8 +54,8 @@ const isLarge = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL
 
 /** Work in a turn of its owner's. @throws Refusal unavailable when none came free in time. */
-async function inTurn<T>(turns: Turns, owner: string, work: () => Promise<T>): Promise<T> {
-  const done = await turns.run(owner, async () => ({ result: await work() }), PATIENCE)
+async function inTurn<T>(semaphore: KeyedSemaphore, owner: string, work: () => Promise<T>): Promise<T> {
+  const done = await semaphore.run(owner, async () => ({ result: await work() }), PATIENCE)
   if (done) return done.result
   throw new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
 }
@@ -89,10 +89,10 @@ function createBudget({ ofOne, inAll }: typeof BOUNDS) {
 /** Makes a process's account of its bodies. */
 export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const budget = createBudget(bounds)
-  const reading = createTurns(LARGE_AT_ONCE)
-  const parsingHere = createTurns(SMALL_AT_ONCE)
-  const parsingThere = createTurns(1)
-  const discarding = createTurns(DISCARDED_AT_ONCE)
+  const reading = createKeyedSemaphore(LARGE_AT_ONCE)
+  const parsingHere = createKeyedSemaphore(SMALL_AT_ONCE)
+  const parsingThere = createKeyedSemaphore(1)
+  const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
 
   /** In the owner's turn, which ends with the rest: the body's own request goes on before. */
   const parseThere = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Context, Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import type { Database } from '../db/postgres/pool.ts'
-import type { Turns } from '../db/process/turns.ts'
+import type { KeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { authenticate, authorize } from './auth.ts'
 import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
@@ -99,21 +99,21 @@ const STATEMENTS = [
  * statements, among themselves: what follows a transaction does not wait behind other transactions. Searches wait for
  * each other alone.
  */
-function inTurn({ database, turns }: Deps, teamId: string, { searches = false }: Route): Database {
-  const take = async <T>(line: Turns, work: () => Promise<T>): Promise<T> => {
+function inTurn({ database, semaphores }: Deps, teamId: string, { searches = false }: Route): Database {
+  const take = async <T>(semaphore: KeyedSemaphore, work: () => Promise<T>): Promise<T> => {
     // The result may be null itself.
-    const done = await line.run(teamId, async () => ({ result: await work() }), PATIENCE)
+    const done = await semaphore.run(teamId, async () => ({ result: await work() }), PATIENCE)
     if (done) return done.result
     throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
   }
   const statement =
     (name: (typeof STATEMENTS)[number]) =>
     (query: never): Promise<unknown> =>
-      take<unknown>(searches ? turns.searches : turns.statements, () => database[name](query))
+      take<unknown>(searches ? semaphores.searches : semaphores.statements, () => database[name](query))
   return {
     ...database,
     ...Object.fromEntries(STATEMENTS.map((name) => [name, statement(name)])),
-    transaction: (work, retries) => take(turns.transactions, () => database.transaction(work, retries)),
+    transaction: (work, retries) => take(semaphores.transactions, () => database.transaction(work, retries)),
   }
 }
 

@@ -11,10 +11,10 @@ import { createScale } from '../db/fleet/scale.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
+import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
-import { createTurns } from '../db/process/turns.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
@@ -87,11 +87,11 @@ async function start(settings: ApiSettings, log: Log) {
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   const app = createApp({
     database,
-    turns: {
-      transactions: createTurns(Math.ceil(size / 2)),
-      statements: createTurns(Math.ceil(size / 4)),
+    semaphores: {
+      transactions: createKeyedSemaphore(Math.ceil(size / 2)),
+      statements: createKeyedSemaphore(Math.ceil(size / 4)),
       // Each may use a processor of the database for a while.
-      searches: createTurns(1),
+      searches: createKeyedSemaphore(1),
     },
     bodies: createBodies(parser),
     docs: createDocs(V1_ROUTES, { publicUrl: settings.PUBLIC_URL ?? null, port: settings.PORT }),

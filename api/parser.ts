@@ -8,7 +8,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
 import { type Code, Refusal } from '../db/errors.ts'
-import { createTurns } from '../db/process/turns.ts'
+import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 
 export type Parser = {
   /** @throws Refusal as `parseBody` does; unavailable when the thread ended over it, or had no time for it. */
@@ -89,7 +89,7 @@ const isDeath = (error: unknown): boolean => {
 
 /** Makes a process's parser. @param timeLimit of one body, in milliseconds. @param entry what the thread runs. */
 export function createParser({ timeLimit = TIME_LIMIT, entry = ENTRY } = {}): Parser {
-  const turns = createTurns(1)
+  const semaphore = createKeyedSemaphore(1)
   let thread: ReturnType<typeof openThread> | null = null
   const ask = async (question: Question): Promise<Reply> => {
     thread ??= openThread(entry)
@@ -103,12 +103,12 @@ export function createParser({ timeLimit = TIME_LIMIT, entry = ENTRY } = {}): Pa
     async parse({ method, path }, bytes) {
       const question = { method, path, bytes: new Uint8Array(bytes) }
       // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
-      const reply = await turns.run('thread', () => ask(question), PATIENCE)
+      const reply = await semaphore.run('thread', () => ask(question), PATIENCE)
       if (reply === null) throw busy()
       return unpacked(reply)
     },
     async close() {
-      turns.close()
+      semaphore.close()
       await (await thread)?.destroy()
     },
   }

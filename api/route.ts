@@ -10,10 +10,10 @@ import type { Member } from '../db/fleet/fleet.ts'
 import type { Scale } from '../db/fleet/scale.ts'
 import type { Database } from '../db/postgres/pool.ts'
 import type { Replies } from '../db/postgres/replies.ts'
+import type { KeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import type { Log } from '../db/process/log.ts'
 import type { Metrics } from '../db/process/metrics.ts'
 import type { Secrets } from '../db/process/secrets.ts'
-import type { Turns } from '../db/process/turns.ts'
 import type { Producer } from '../db/queue/boss.ts'
 import type { QueueStatus } from '../db/queue/jobs.sql.ts'
 import type { Waker } from '../db/queue/wake.ts'
@@ -41,7 +41,7 @@ export type HookSettings = {
 export type Deps = {
   database: Database
   /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */
-  turns: { transactions: Turns; statements: Turns; searches: Turns }
+  semaphores: { transactions: KeyedSemaphore; statements: KeyedSemaphore; searches: KeyedSemaphore }
   bodies: Bodies
   docs: Docs
   queue: Producer

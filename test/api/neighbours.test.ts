@@ -31,7 +31,7 @@ for (const { line, turns, path, status } of LINES) {
     const [busy, other] = [await makeTeam(service), await makeTeam(service)]
     const gate = Promise.withResolvers<void>()
     const held = Array.from({ length: turns }, () =>
-      service.deps.turns[line].run(busy.id, () => gate.promise, 0),
+      service.deps.semaphores[line].run(busy.id, () => gate.promise, 0),
     )
     let answered = false
     const waiting = call('GET', path, { key: busy.key }).finally(() => {

@@ -26,9 +26,9 @@ import { joinFleet } from '../../db/fleet/fleet.ts'
 import { createScale } from '../../db/fleet/scale.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
+import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { createTurns } from '../../db/process/turns.ts'
 import { openProducer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createWaker } from '../../db/queue/wake.ts'
@@ -150,7 +150,11 @@ export async function startService(
   const links = unsubscribeLinks(secrets, publicUrl)
   const deps: Deps = {
     database,
-    turns: { transactions: createTurns(5), statements: createTurns(3), searches: createTurns(1) },
+    semaphores: {
+      transactions: createKeyedSemaphore(5),
+      statements: createKeyedSemaphore(3),
+      searches: createKeyedSemaphore(1),
+    },
     bodies: createBodies(parser),
     docs: createDocs(V1_ROUTES, { publicUrl, port: 3000 }),
     queue,

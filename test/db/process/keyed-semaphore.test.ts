@@ -1,15 +1,15 @@
-/** Turns: so many of a kind at once, in order, and never for those who waited in vain. */
+/** A keyed semaphore: so many for a key at once, in order, and never for those that waited in vain. */
 import t from 'tap'
-import { createTurns } from '../../../db/process/turns.ts'
+import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
 
 t.test(
   'so many of a kind are at it at once, in the order they came; kinds do not wait for each other',
   async (t) => {
-    const turns = createTurns(2)
+    const semaphore = createKeyedSemaphore(2)
     const begun: string[] = []
     const ends = new Map<string, () => void>()
     const work = (kind: string, name: string) =>
-      turns.run(
+      semaphore.run(
         kind,
         async () => {
           begun.push(name)
@@ -33,19 +33,19 @@ t.test(
   },
 )
 
-t.test('a fault frees its turn; patience that ends, and the end of all turns, begin nothing', async (t) => {
-  const turns = createTurns(1)
+t.test('a fault frees its place; patience that ends, and a closed semaphore, begin nothing', async (t) => {
+  const semaphore = createKeyedSemaphore(1)
   await t.rejects(
-    turns.run('a', async () => Promise.reject(new Error('a fault')), 1),
+    semaphore.run('a', async () => Promise.reject(new Error('a fault')), 1),
     /a fault/,
   )
   const held = Promise.withResolvers<null>()
-  const holder = turns.run('a', () => held.promise, 1)
-  t.equal(await turns.run('a', async () => t.fail('begun'), 1), null)
-  const waiting = turns.run('a', async () => t.fail('begun'), 60_000)
-  turns.close()
+  const holder = semaphore.run('a', () => held.promise, 1)
+  t.equal(await semaphore.run('a', async () => t.fail('begun'), 1), null)
+  const waiting = semaphore.run('a', async () => t.fail('begun'), 60_000)
+  semaphore.close()
   t.equal(await waiting, null)
-  t.equal(await turns.run('b', async () => t.fail('begun'), 60_000), null)
+  t.equal(await semaphore.run('b', async () => t.fail('begun'), 60_000), null)
   held.resolve(null)
   await holder
 })
