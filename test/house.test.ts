@@ -293,6 +293,7 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
     'api/dashboard/openid.ts',
     'api/hooks/sns.ts',
     'workers/providers/ses.ts',
+    'workers/providers/webhook.ts',
   ])
   for (const { file, imports } of asking) t.ok(imports.includes(bounded), file)
 })

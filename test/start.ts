@@ -16,6 +16,7 @@ import { holdName, type Postgres, runningPostgres, startPostgres } from '../db/d
 import { demoFile } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
+import { LOOPBACK } from '../db/process/public-address.ts'
 import { startFault } from '../db/process/shutdown.ts'
 import { readWorkerSettings } from '../workers/config.ts'
 import { type Demo, demoLink, demoTeam } from './demo.ts'
@@ -208,6 +209,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     HOST: '127.0.0.1',
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,
     PUBLIC_URL: url,
+    WEBHOOK_ALLOW: LOOPBACK,
     ...(await whatsappSettings(whatsapp, url)),
     ...Object.fromEntries(set),
     PORT: String(api),

@@ -2,15 +2,19 @@
 import { type InferType, number, object, string, type ValidationError } from 'yup'
 import {
   commaList,
+  dnsServer,
   misspeltSettings,
+  networkList,
   readSettings,
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
+import { networksOf, resolver } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { smtpUrlFault } from './providers/smtp-url.ts'
+import { PAUSES, type WebhookDelivery } from './providers/webhook.ts'
 
 const QUEUES = Object.keys(JOBS)
 /** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
@@ -114,6 +118,11 @@ const workerSettings = object({
   WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 1_000).default(80),
   /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
   WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
+  /** How many webhooks are under way at once in this process, and which private networks they may reach. */
+  WEBHOOK_CONCURRENCY: wholeNumber(1, 500).default(32),
+  WEBHOOK_ALLOW: networkList,
+  /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
+  DNS_SERVER: dnsServer,
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
   /** For how many days reports, a message's events, body and row, and senders' events are kept; unset: for ever. */
@@ -139,6 +148,14 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   bodies: settings.RETENTION_DAYS_BODIES ?? null,
   messages: settings.RETENTION_DAYS_MESSAGES ?? null,
   senders: settings.RETENTION_DAYS_SENDERS,
+})
+
+/** How webhooks are sent, as the settings say. */
+export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
+  concurrency: settings.WEBHOOK_CONCURRENCY,
+  allowed: networksOf(commaList(settings.WEBHOOK_ALLOW)),
+  resolve: resolver(settings.DNS_SERVER),
+  pauses: PAUSES,
 })
 
 /** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */

@@ -13,6 +13,7 @@ import type { Versions } from '../db/templates/versions.ts'
 import type { Figures } from './figures.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
+import type { WebhookDelivery } from './providers/webhook.ts'
 import type { WhatsappDelivery } from './providers/whatsapp.ts'
 
 /** What handlers work with; made once by main.ts, passed down. */
@@ -27,6 +28,7 @@ export type WorkerDeps = {
   bulk: EmailProvider | null
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
+  webhooks: WebhookDelivery
   /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */
   concurrency: number
   pauses: QueuePauses

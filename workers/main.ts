@@ -15,7 +15,14 @@ import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { queuesOf, readWorkerSettings, retentionOf, settingsWarnings, type WorkerSettings } from './config.ts'
+import {
+  queuesOf,
+  readWorkerSettings,
+  retentionOf,
+  settingsWarnings,
+  type WorkerSettings,
+  webhooksOf,
+} from './config.ts'
 import { createFigures } from './figures.ts'
 import { serveHealth } from './health.ts'
 import { bulkProvider, emailProvider, whatsappDelivery } from './providers/adapters.ts'
@@ -51,6 +58,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     email,
     bulk,
     whatsapp,
+    webhooks: webhooksOf(settings),
     concurrency,
     pauses: createQueuePauses(database),
     figures,

@@ -10,6 +10,7 @@ import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
 import { broadcastChannel } from './jobs/deliver-broadcast.ts'
 import { emailChannel } from './jobs/deliver-email.ts'
+import { webhookChannel } from './jobs/deliver-webhook.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { goOnWithWork } from './jobs/do-work.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
@@ -28,12 +29,13 @@ export type Registration<J extends JobName> =
   | { deliver: (deps: WorkerDeps, slots: SlotGroups) => Delivery }
 
 /** The slots that queues share: what goes out by one channel has slots of its own. */
-export type SlotGroups = { email: Slots; whatsapp: Slots }
+export type SlotGroups = { email: Slots; whatsapp: Slots; webhook: Slots }
 
 /** The slots of a process. */
-export const openSlots = ({ concurrency }: WorkerDeps): SlotGroups => ({
+export const openSlots = ({ concurrency, webhooks }: WorkerDeps): SlotGroups => ({
   email: createSlots(concurrency),
   whatsapp: createSlots(concurrency),
+  webhook: createSlots(webhooks.concurrency),
 })
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
@@ -46,6 +48,9 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   },
   'deliver-whatsapp': {
     deliver: (deps, { whatsapp }) => startDelivery(whatsappChannel(deps), deps, whatsapp.share()),
+  },
+  'deliver-webhook': {
+    deliver: (deps, { webhook }) => startDelivery(webhookChannel(deps), deps, webhook.share()),
   },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },

@@ -9,7 +9,8 @@ import type { Actor, Deed } from '../audit/record.ts'
 import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
-import { readToolSettings, type ToolSettings } from '../process/config.ts'
+import { commaList, readToolSettings, type ToolSettings } from '../process/config.ts'
+import { LOOPBACK, type Network, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/boss.ts'
 import type { Wanted } from '../work/work.ts'
@@ -29,6 +30,8 @@ export type Admin = {
   dnsServer: string | undefined
   /** The address that recipients reach the service at. */
   publicUrl: string | undefined
+  /** Private networks that webhooks may reach: the setting's, else this machine for a database of `npm start`. */
+  webhookNetworks(): readonly Network[]
   database(): Promise<Database>
   /** For work that records itself in the audit trail. */
   transaction<T>(work: (at: At & { actor: Actor }) => Promise<T>): Promise<T>
@@ -116,6 +119,8 @@ export function createAdmin(): Admin {
     now: async () => timeIn(await database.get()),
     dnsServer: settings.DNS_SERVER,
     publicUrl: settings.PUBLIC_URL,
+    webhookNetworks: () =>
+      networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,
     transaction,
     change: (work, deedOf) =>

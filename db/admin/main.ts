@@ -27,6 +27,11 @@ const NOUNS: readonly Noun[] = [
     about: 'WhatsApp templates',
     load: () => import('./whatsapp-template.ts'),
   },
+  {
+    name: 'webhook',
+    about: 'servers of teams that are told what happens',
+    load: () => import('./webhook.ts'),
+  },
   { name: 'plan', about: 'the plan catalog', load: () => import('./plan.ts') },
   { name: 'email', about: 'stored emails', load: () => import('./email.ts') },
   { name: 'report', about: 'what providers have reported', load: () => import('./report.ts') },

@@ -1,11 +1,14 @@
 /** Verbs of `secret`: what SECRET_KEY protects. */
 import { resealAll } from '../domains/rekey.ts'
+import { resealSecrets } from '../webhooks/reseal.ts'
 import { answer, type Verbs } from './noun.ts'
 
 export const verbs: Verbs = (secret, admin) => {
   secret
     .command('reseal')
-    .description('seal stored private keys with SECRET_KEY, so that none needs SECRET_KEY_PREVIOUS any more')
+    .description(
+      'seal stored private keys and secrets with SECRET_KEY, so that none needs SECRET_KEY_PREVIOUS any more',
+    )
     .addHelpText(
       'after',
       '\nLinks and return addresses under way were signed with the old key: keep it for them.',
@@ -13,11 +16,18 @@ export const verbs: Verbs = (secret, admin) => {
     .action(
       answer(async () => {
         const secrets = await admin.secrets()
-        const domains = await admin.change(
-          ({ tx }) => resealAll({ tx, secrets }),
-          (count) => ({ team_id: null, action: 'secret.reseal', subject: `${count} domains` }),
+        return admin.change(
+          async ({ tx }) => {
+            const webhooks = await resealSecrets({ tx, secrets })
+            const domains = await resealAll({ tx, secrets })
+            return webhooks > 0 ? { domains, webhooks } : { domains }
+          },
+          ({ domains, webhooks = 0 }: { domains: number; webhooks?: number }) => ({
+            team_id: null,
+            action: 'secret.reseal',
+            subject: `${domains} domains, ${webhooks} webhooks`,
+          }),
         )
-        return { domains }
       }),
     )
 }

@@ -20,31 +20,40 @@ export type NamedBy = { team: FragmentSqlToken; uuids: readonly string[]; texts:
 
 export type ChannelName = 'email' | 'whatsapp'
 
-export type Channel<J extends DeliveryJob = DeliveryJob> = {
+/** What delivery, requeueing and the sweep know of messages, whether or not they are of a channel. */
+export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   /** Its name in figures, metrics and rows. */
-  name: ChannelName
-  /** What a person calls the channel, and one message of it. */
-  title: string
+  name: ChannelName | 'webhook'
   noun: string
-  /** Where its pages are, below a team's. */
-  path: string
   job: J
   /** The queue that a row is delivered by. */
   job_of: FragmentSqlToken
-  /** What its messages are counted under in a team's allowance. */
-  quota: 'emails' | 'whatsapp'
-  /** Its statuses, lowest first. */
-  ladder: readonly string[]
+  /** What a row's job must say of its sender, where messages have senders of their own. */
+  sender_of: FragmentSqlToken
   rows: FragmentSqlToken
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
   /** Whether its events tell recipients apart; else they keep the provider's fault code. */
   by_recipient: boolean
-  /** Whether a row is the team's own, and no sign-in mail of ours. */
-  customers: FragmentSqlToken
   /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
+  /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
+  given_up_as: string | null
+}
+
+export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
+  name: ChannelName
+  /** What a person calls the channel, and one message of it. */
+  title: string
+  /** Where its pages are, below a team's. */
+  path: string
+  /** What its messages are counted under in a team's allowance. */
+  quota: 'emails' | 'whatsapp'
+  /** Its statuses, lowest first. */
+  ladder: readonly string[]
+  /** Whether a row is the team's own, and no sign-in mail of ours. */
+  customers: FragmentSqlToken
   /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
   named: (by: NamedBy) => FragmentSqlToken
 }
@@ -72,6 +81,8 @@ export const EMAIL: Channel<'deliver-email'> = {
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
   by_recipient: true,
+  given_up_as: null,
+  sender_of: sql.fragment`null::text`,
   customers: isCustomers,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v
@@ -98,6 +109,8 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
   by_recipient: false,
+  given_up_as: null,
+  sender_of: sql.fragment`null::text`,
   customers: sql.fragment`true`,
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
@@ -114,11 +127,30 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
 /** Every channel, in the order in which pages and sweeps take them. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** Every queue that delivers, with the channel whose messages it has: for whatever walks over queues. */
-export const DELIVERIES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP]
+/** What a team's own servers are told: messages that are delivered as others are, and of no channel. */
+export const WEBHOOK: Deliverable<'deliver-webhook'> = {
+  name: 'webhook',
+  noun: 'webhook',
+  job: 'deliver-webhook',
+  job_of: sql.fragment`'deliver-webhook'`,
+  sender_of: sql.fragment`endpoint_id::text`,
+  rows: sql.fragment`webhook_messages`,
+  events: sql.fragment`webhook_events`,
+  message: sql.fragment`message_id`,
+  by_recipient: false,
+  refused: sql.fragment`(status = 'failed')`,
+  given_up_as: 'failed',
+}
+
+/** How the keys of the senders of webhooks begin: each endpoint is one. */
+export const WEBHOOK_SENDERS = 'webhook:'
+
+/** Every queue that delivers, with what it delivers: for whatever walks over queues. */
+export const DELIVERIES: readonly Deliverable[] = [EMAIL, BROADCAST, WHATSAPP, WEBHOOK]
 
 /** Whether a sender of this key sends for a channel: WhatsApp's begin with its name, email's with their provider's. */
 export const sendsFor = ({ name }: Channel, key: string): boolean => {
+  if (key.startsWith(WEBHOOK_SENDERS)) return false
   const own = CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
   return own.name === name
 }

@@ -3,8 +3,8 @@
  * gave up on, and the timeline entries about both.
  */
 import { sql } from 'slonik'
-import { boolean, object, string } from 'yup'
-import { type Channel, type DeliveryJob, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
+import { boolean, type InferType, object, string } from 'yup'
+import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf, SHARED_JOBS } from '../queue/jobs.ts'
@@ -14,7 +14,7 @@ import { firstIdAt } from '../text/ids.ts'
 const refRow = object({ team_id: string().defined(), id: string().defined() })
 
 /** Whether the timeline of a row `m` tells that it was given up since its tries count. */
-export const gaveUp = ({ events, message }: Channel) => sql.fragment`
+export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
   exists (
     select from ${events} v
     where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'
@@ -27,7 +27,7 @@ export const gaveUp = ({ events, message }: Channel) => sql.fragment`
  */
 export async function lostMessages(
   tx: Tx,
-  channel: Channel,
+  channel: Deliverable,
   before: Date,
   limit: number,
 ): Promise<readonly DeliveryRef[]> {
@@ -43,7 +43,7 @@ export async function lostMessages(
 const givenUpRow = refRow.shape({ since: string().defined(), reason: string().defined().nullable() })
 
 /** Rows whose delivery job is a dead letter that their timeline does not tell of yet, oldest first. */
-export async function givenUpMessages(tx: Tx, channel: Channel, limit: number) {
+export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: number) {
   return tx.any(sql.type(givenUpRow)`
     select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.source_output ->> 'reason' as reason
     from pgboss.job d join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
@@ -62,7 +62,7 @@ export type Picked = {
 }
 
 /** Whether a message can be requeued: it is unfinished, or taken back by force. */
-const canBeRequeued = ({ refused }: Channel, force: boolean) =>
+const canBeRequeued = ({ refused }: Deliverable, force: boolean) =>
   force ? sql.fragment`(unfinished or ${refused})` : sql.fragment`unfinished`
 
 /** The team's messages that fit and can be requeued, oldest first. */
@@ -85,17 +85,22 @@ export async function requeueableMessages(
 /** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
 export type How = { by: 'person' | 'sweep'; force?: boolean }
 
-const requeuedRow = refRow.shape({ job: string().oneOf(SHARED_JOBS).defined() })
+const requeuedRow = refRow.shape({
+  job: string().oneOf(SHARED_JOBS).defined(),
+  sender: string().defined().nullable(),
+})
+/** A requeued row, its queue, and what its job must say of its sender. */
+export type Requeued = InferType<typeof requeuedRow>
 
 /**
  * Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these, with their queues.
  */
 export async function markRequeued(
   tx: Tx,
-  channel: Channel,
+  channel: Deliverable,
   refs: readonly DeliveryRef[],
   { now, by, force = false }: How & { now: Date },
-): Promise<readonly (DeliveryRef & { job: DeliveryJob })[]> {
+): Promise<readonly Requeued[]> {
   const time = sql.timestamp(now)
   const triesFrom = by === 'person' ? time : sql.fragment`m.tries_from`
   return tx.any(sql.type(requeuedRow)`
@@ -107,7 +112,19 @@ export async function markRequeued(
     update ${channel.rows} m set
       requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
     from held where m.team_id = held.team_id and m.id = held.id
-    returning m.team_id, m.id, ${channel.job_of} as job`)
+    returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
+}
+
+/** Gives messages the status of what was given up, where there is one. */
+export async function markGivenUp(
+  tx: Tx,
+  { rows, given_up_as }: Deliverable,
+  refs: readonly DeliveryRef[],
+): Promise<void> {
+  if (given_up_as === null || refs.length === 0) return
+  await tx.query(sql.type(object())`
+    update ${rows} set status = ${given_up_as}
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
 }
 
 /** A timeline entry of our own, not of a provider. */

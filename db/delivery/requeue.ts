@@ -5,7 +5,13 @@
  * them. Giving up is recorded once for each time that they begin, by the first to notice. `now` is the database's time.
  */
 
-import { type Channel, type DeliveryJob, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
+import {
+  type Channel,
+  type Deliverable,
+  type DeliveryJob,
+  type DeliveryRef,
+  sendsFor,
+} from '../channels/channels.sql.ts'
 import { Refusal } from '../errors.ts'
 import { storeEvents } from '../happenings/store-events.ts'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -17,9 +23,11 @@ import {
   deliveryState,
   givenUpMessages,
   type How,
+  markGivenUp,
   markRequeued,
   type Note,
   type Picked,
+  type Requeued,
   requeueableMessages,
   requeueWays,
 } from './requeue.sql.ts'
@@ -28,7 +36,7 @@ type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 
 /** A job's payload for a message, and back. */
 const PAYLOADS: {
-  [J in DeliveryJob]: { of(ref: DeliveryRef): Payload<J>; ref(payload: Payload<J>): DeliveryRef }
+  [J in DeliveryJob]: { of(row: Requeued): Payload<J>; ref(payload: Payload<J>): DeliveryRef }
 } = {
   'deliver-email': {
     of: ({ team_id, id }) => ({ team_id, email_id: id }),
@@ -42,6 +50,10 @@ const PAYLOADS: {
     of: ({ team_id, id }) => ({ team_id, message_id: id }),
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
   },
+  'deliver-webhook': {
+    of: ({ team_id, id, sender }) => ({ team_id, message_id: id, endpoint_id: sender ?? '' }),
+    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
+  },
 }
 
 /** The note that a message was given up. `since`: from when its tries count. */
@@ -51,34 +63,37 @@ export const gaveUpNote = (
   now: Date,
 ): Note => ({ ...ref, event_key: `gave_up:${since}`, kind: 'gave_up', occurred_at: now, detail })
 
+/** The note that a message was requeued. */
+export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
+  ...{ team_id, id, event_key: `requeued:${now.toISOString()}` },
+  kind: 'requeued',
+  occurred_at: now,
+  detail: '',
+})
+
 /** Records in timelines which jobs became dead letters unrecorded, up to `limit`. @returns how many. */
-export async function noteGivenUp({ tx, now }: At, channel: Channel, limit: number): Promise<number> {
+export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: number): Promise<number> {
   const messages = await givenUpMessages(tx, channel, limit)
   if (messages.length === 0) return 0
   const notes = messages.map(({ reason, ...ref }) => gaveUpNote(ref, reason || NO_ANSWER, now))
+  await markGivenUp(tx, channel, messages)
   return (await storeEvents(tx, channel, notes)).length
 }
 
 /** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
 async function noteRequeued(
   { tx, now }: At,
-  channel: Channel,
+  channel: Deliverable,
   refs: readonly DeliveryRef[],
   how: How,
-): Promise<readonly (DeliveryRef & { job: DeliveryJob })[]> {
+): Promise<readonly Requeued[]> {
   if (refs.length === 0) return []
   const requeued = await markRequeued(tx, channel, refs, { ...how, now })
-  const note = {
-    event_key: `requeued:${now.toISOString()}`,
-    kind: 'requeued' as const,
-    occurred_at: now,
-    detail: '',
-  }
   if (requeued.length > 0) {
     await storeEvents(
       tx,
       channel,
-      requeued.map(({ team_id, id }) => ({ team_id, id, ...note })),
+      requeued.map((ref) => requeueNote(ref, now)),
     )
   }
   return requeued
@@ -87,16 +102,19 @@ async function noteRequeued(
 /** Runs as dead letters move back: records it in their messages' timelines. */
 export async function noteRedriven<J extends DeliveryJob>(
   at: At,
-  channel: Channel<J>,
+  channel: Deliverable<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
-  await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref), { by: 'person' })
+  await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref), {
+    by: 'person',
+    force: channel.given_up_as !== null,
+  })
 }
 
 /** Requeues those of the messages that were not handed over, each in its own queue. @returns these. */
 export async function requeueMessages(
   { tx, queue, now }: Requeueing,
-  channel: Channel,
+  channel: Deliverable,
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly DeliveryRef[]> {

@@ -6,6 +6,8 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Tx } from '../postgres/pool.ts'
 import type { Happening } from './happening.ts'
+import { hasEndpoint } from './webhooks.sql.ts'
+import { tellEndpoints } from './webhooks.ts'
 
 export type Consumer = {
   name: string
@@ -15,13 +17,13 @@ export type Consumer = {
   take(tx: Tx, happenings: readonly Happening[]): Promise<void>
 }
 
-export const CONSUMERS: readonly Consumer[] = []
+export const CONSUMERS: readonly Consumer[] = [
+  { name: 'webhooks', listensTo: hasEndpoint, take: tellEndpoints },
+]
 
 /** Whether anybody listens to a team, as a column of the statement that stores what happened. */
 export const isHeard = (team: FragmentSqlToken): FragmentSqlToken =>
-  CONSUMERS.length === 0
-    ? sql.fragment`false`
-    : sql.fragment`(${sql.join(
-        CONSUMERS.map(({ listensTo }) => listensTo(team)),
-        sql.fragment` or `,
-      )})`
+  sql.fragment`(${sql.join(
+    CONSUMERS.map(({ listensTo }) => listensTo(team)),
+    sql.fragment` or `,
+  )})`

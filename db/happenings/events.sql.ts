@@ -1,7 +1,7 @@
 /** The one statement that stores events of messages, for every channel. */
 import { type PrimitiveValueExpression, sql } from 'slonik'
 import { boolean, object, string } from 'yup'
-import type { Channel, DeliveryRef } from '../channels/channels.sql.ts'
+import type { Deliverable, DeliveryRef } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { digest16 } from '../text/digest.ts'
 import { isHeard } from './consumers.sql.ts'
@@ -35,7 +35,7 @@ const BY_RECIPIENT = ['text', 'uuid', 'text']
 /** Stores events. @returns those that were not stored before, each by its digest, and whether anybody listens. */
 export async function insertEvents(
   tx: Tx,
-  { name, events: table, message, by_recipient }: Channel,
+  { name, events: table, message, by_recipient }: Deliverable,
   events: readonly MessageEvent[],
 ) {
   const tuples = events.map((event): PrimitiveValueExpression[] => [

@@ -15,7 +15,11 @@ type What = {
 }
 
 /** An event of a message that was never stored before. `recipient` null: it is about the whole message. */
-export type MessageHappening = What & { subject: ChannelName; kind: string; recipient: string | null }
+export type MessageHappening = What & {
+  subject: ChannelName | 'webhook'
+  kind: string
+  recipient: string | null
+}
 
 /** A change of what a contact gets from us. */
 export type ContactHappening = What & {

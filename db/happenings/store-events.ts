@@ -3,7 +3,7 @@
  * Promises: set-based, one statement for one event or a thousand, and none more where nobody listens. Given a
  * transaction; must not know what an event does to its row.
  */
-import type { Channel } from '../channels/channels.sql.ts'
+import type { Deliverable } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { digest16 } from '../text/digest.ts'
 import { insertEvents, type MessageEvent } from './events.sql.ts'
@@ -15,7 +15,7 @@ const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string
 /** Stores events. @returns those that were not stored before. */
 export async function storeEvents<E extends MessageEvent>(
   tx: Tx,
-  channel: Channel,
+  channel: Deliverable,
   events: readonly E[],
 ): Promise<E[]> {
   const stored = await insertEvents(tx, channel, events)

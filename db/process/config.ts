@@ -4,6 +4,7 @@
  * Together with api/config.ts and workers/config.ts the only place that reads process.env.
  */
 import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
 import { databaseUrlFault, withSslDefaults } from '../postgres/address.ts'
 import { distance } from '../text/distance.ts'
@@ -114,6 +115,13 @@ export const dnsServer = string().test(
     server === undefined || isIP(server) !== 0 || /^(\[[0-9a-f:.]+\]|[\w.-]+)(:[1-9]\d{0,4})?$/i.test(server),
 )
 
+/** Networks in CIDR notation, by commas. */
+export const networkList = string().test(
+  'networks',
+  '${path} must be networks such as 10.0.0.0/8, by commas',
+  (text) => commaList(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
+)
+
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */
 const MISSPELT = 2
 const SHORTEST = 8
@@ -166,6 +174,8 @@ const toolSettings = object({
   SECRET_KEY: strongSecretKey,
   SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: dnsServer,
+  /** Private networks that webhooks may reach, over http too. */
+  WEBHOOK_ALLOW: networkList,
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
   PUBLIC_URL: publicUrl,
 })

@@ -1,7 +1,6 @@
 /**
  * The queries over pg-boss's rows that we run ourselves: to read, delete or put jobs back. They spare the CLI from
- * loading pg-boss, or do what it has no call for. Must not insert or complete jobs: that is pg-boss's own business
- * (boss.ts).
+ * loading pg-boss, or do what it has no call for. Must not complete jobs: that is pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -132,6 +131,34 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
   await tx.query(sql.unsafe`
     delete from pgboss.job
     where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
+}
+
+/**
+ * Stores fresh jobs in the caller's transaction, where no pg-boss is at hand: as its own insert does, by the queue's
+ * options. Each stands where the queue's line begins.
+ */
+export async function insertFreshJobs<J extends JobName>(
+  tx: Tx,
+  job: J,
+  payloads: readonly Payload<J>[],
+): Promise<void> {
+  const idOf = JOBS[job].id as (payload: Payload<J>) => string
+  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string }
+  const tuples = payloads.map((payload) => [idOf(payload), JSON.stringify(payload), group?.(payload) ?? null])
+  await tx.query(sql.prepared(`insert_fresh_jobs_${job}`, object())`
+    insert into pgboss.job (
+      id, name, data, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
+      retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds, group_id)
+    select f.id, q.name, f.data, coalesce((
+        select priority from pgboss.job
+        where name = ${job} and state < 'active' and not blocked and start_after <= now()
+        order by priority desc, created_on limit 1), 0),
+      now(), now(), now() + q.retention_seconds * interval '1 second', q.expire_seconds, q.deletion_seconds,
+      q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false), q.retry_delay_max, q.policy, q.dead_letter,
+      q.heartbeat_seconds, f.group_id
+    from pgboss.queue q cross join ${sql.unnest(tuples, ['uuid', 'jsonb', 'text'])} as f (id, data, group_id)
+    where q.name = ${job}
+    on conflict do nothing`)
 }
 
 /** One attempt of a job that is put back, and whether it was a try. */

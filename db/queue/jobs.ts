@@ -52,6 +52,11 @@ const delivery = {
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
+const webhookRef = object({
+  team_id: string().required(),
+  message_id: string().required(),
+  endpoint_id: string().required(),
+})
 const syncRef = object({ team_id: string().required(), sync_id: string().required() })
 const reportRef = object({ report_id: string().required() })
 const checkRef = object({ check_id: string().required() })
@@ -80,6 +85,14 @@ export const JOBS = {
     id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
     options: delivery,
     shared: true,
+  },
+  'deliver-webhook': {
+    payload: webhookRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof webhookRef>) => payload.message_id,
+    options: { ...delivery, expireInSeconds: 300 },
+    shared: true,
+    group: ({ endpoint_id }: InferType<typeof webhookRef>) => `webhook:${endpoint_id}`,
   },
   'sync-whatsapp-templates': {
     payload: syncRef,

@@ -75,6 +75,22 @@ export async function rewriteEmails(
       n.emptied or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
 }
 
+/** Deletes what webhooks tell of these emails or contacts, with each try to tell it. */
+export async function deleteWebhooksAbout(
+  tx: Tx,
+  teamId: string,
+  subjects: readonly string[],
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    with gone as (
+      delete from webhook_messages
+      where team_id = ${teamId} and subject_id = any(${sql.array([...subjects], 'uuid')}) returning id
+    ), noted as (
+      delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)
+    )
+    delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from gone)`)
+}
+
 const countRow = object({ last: string().defined().nullable(), deleted: number().defined() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */

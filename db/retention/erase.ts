@@ -1,11 +1,10 @@
 /**
  * Erases a person from a team: the contact, the recipient in emails and their events, what was said to that person
- * alone, and raw reports about the team's emails that name the address.
+ * alone, raw reports about the team's emails that name the address, and webhooks about the contact or these emails.
  * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
  * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
- * somebody who had unsubscribed, bounced or
- * complained a keyed hash stays, so that marketing never mails the address when it is created anew (erased.ts); an
- * email to that person alone that still waits is deleted, and frees its place.
+ * somebody who had unsubscribed, bounced or complained a keyed hash stays, so that marketing never mails the address
+ * when it is created again (erased.ts); an email to that person alone that still waits is deleted, and frees its place.
  */
 import { domainToUnicode } from 'node:url'
 import { lockContact } from '../contacts/contacts.sql.ts'
@@ -20,6 +19,7 @@ import { teamOrRefusal } from '../teams/view.ts'
 import { parsedAddress, parseMailbox } from '../text/address.ts'
 import {
   deleteReportsNaming,
+  deleteWebhooksAbout,
   type ErasedEmail,
   emailsTo,
   type FoundEmail,
@@ -95,6 +95,7 @@ async function eraseContact(
     await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), status, suppression }, now)
   }
   await removeContact({ tx }, teamId, identity)
+  await deleteWebhooksAbout(tx, teamId, [contact.id])
   return true
 }
 
@@ -118,6 +119,12 @@ async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly
   const gone = named.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
   const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
   if (rewritten.length > 0) await rewriteEmails(tx, teamId, rewritten, words)
+  if (named.length > 0)
+    await deleteWebhooksAbout(
+      tx,
+      teamId,
+      named.map(({ id }) => id),
+    )
   return { rewritten: rewritten.length, deleted }
 }
 

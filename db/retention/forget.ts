@@ -14,6 +14,7 @@ import {
   deleteMessages,
   deleteRequests,
   deleteSenderEvents,
+  deleteWebhooks,
   emptiedUntil,
   emptyEmails,
   emptyRequests,
@@ -32,7 +33,13 @@ export type Retention = {
   senders: number | null
 }
 
-export type Forgotten = { events: number; bodies: number; messages: number; senders: number }
+export type Forgotten = {
+  events: number
+  bodies: number
+  messages: number
+  senders: number
+  webhooks: number
+}
 
 const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
@@ -95,6 +102,19 @@ async function deleteOldEvents(database: Database, teams: readonly string[], unt
   return total
 }
 
+/** For how many days webhooks are kept that were delivered, or that failed and can be replayed. */
+const WEBHOOKS = { delivered: 3, failed: 30 } as const
+
+async function deleteOldWebhooks(database: Database, teams: readonly string[], now: Date): Promise<number> {
+  let total = 0
+  for (const [status, days] of Object.entries(WEBHOOKS) as [keyof typeof WEBHOOKS, number][]) {
+    const span = { from: NO_ID, before: firstIdAt(before(now, days)) }
+    for (const team of teams)
+      total += await inLots((lot) => deleteWebhooks(database, team, status, lot), span)
+  }
+  return total
+}
+
 async function deleteOldSenderEvents(
   database: Database,
   _teams: readonly string[],
@@ -118,5 +138,6 @@ export async function forgetMessages(
     events: await round(events, deleteOldEvents),
     bodies: await round(bodies, emptyBodies),
     senders: await round(senders, deleteOldSenderEvents),
+    webhooks: await deleteOldWebhooks(database, teams, now),
   }
 }

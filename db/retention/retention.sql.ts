@@ -62,6 +62,28 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
     select count(*) as found, max(id::text) as last from old`)
 }
 
+/** Deletes a lot of webhooks that have ended so, with their tries and notes. */
+export async function deleteWebhooks(
+  tx: Tx,
+  teamId: string,
+  status: 'delivered' | 'failed',
+  lot: Lot,
+): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from webhook_messages
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and status = ${status}
+      order by id limit ${lot.limit} for update skip locked
+    ), gone as (
+      delete from webhook_messages where team_id = ${teamId} and id in (select id from old)
+    ), tried as (
+      delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from old)
+    ), noted as (
+      delete from webhook_events where team_id = ${teamId} and message_id in (select id from old)
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
 /** Empties a lot of emails: raw html and text, variables, custom headers. A template's own words stay to be shown. */
 export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
   return tx.one(sql.type(lotRow)`

@@ -17,6 +17,13 @@ export const storableId = (value: unknown): string | null =>
 /** They make a line read as another one: nothing that a server has to say needs them. */
 const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
+/** What somebody sent, as text that can be stored: of its control characters only line breaks and tabs are left. */
+export const storableText = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[^\P{Cc}\n\t]/gu, ' ')
+    .replace(DIRECTION_MARKS, '')
+
 /**
  * One line of the words: control characters and line ends become blanks, secrets become `***`, marks of writing
  * direction go first of all, so that none hides a secret.

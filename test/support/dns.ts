@@ -1,15 +1,18 @@
 /**
- * A DNS server that answers TXT questions from a table, over UDP on 127.0.0.1.
+ * A DNS server that answers TXT, A and AAAA questions from tables, over UDP on 127.0.0.1.
  * Promises just enough of RFC 1035 for a resolver: one question, uncompressed names in it, NXDOMAIN for what it lacks.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import ipaddr from 'ipaddr.js'
 import type { Test } from 'tap'
 
 /** TXT records by name: each record is its strings. Change it at any time. `failing` answers SERVFAIL to everything. */
 export type DnsServer = {
   address: string
   records: Map<string, string[][]>
+  /** Addresses by name, as hostile as a test wants them; `cname:NAME` is an alias of another name. */
+  addresses: Map<string, string[]>
   failing: boolean
   /** Whether it answers at all. */
   silent: boolean
@@ -21,22 +24,48 @@ const SERVFAIL = 2
 const NXDOMAIN = 3
 
 /** The question's name and where the question ends. */
-function readQuestion(query: Buffer): { name: string; end: number } {
+function readQuestion(query: Buffer): { name: string; type: number; end: number } {
   const labels: string[] = []
   let at = HEADER
   for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
     labels.push(query.toString('latin1', at + 1, at + 1 + length))
     at += 1 + length
   }
-  return { name: labels.join('.').toLowerCase(), end: at + 5 }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-/** An answer that points back at the question's name. */
-function txtRecord(strings: readonly string[]): Buffer {
-  const data = Buffer.concat(strings.map((text) => Buffer.from([text.length, ...Buffer.from(text)])))
-  const fixed = Buffer.from([0xc0, HEADER, 0, 16, 0, 1, 0, 0, 0, 0, 0, 0])
-  fixed.writeUInt16BE(data.length, 10)
-  return Buffer.concat([fixed, data])
+const [A, CNAME, TXT, AAAA] = [1, 5, 16, 28]
+
+/** An answer about `owner`; without one it points back at the question's name. */
+function record(type: number, data: Buffer, owner: Buffer = Buffer.from([0xc0, HEADER])): Buffer {
+  const fixed = Buffer.from([0, type, 0, 1, 0, 0, 0, 0, 0, 0])
+  fixed.writeUInt16BE(data.length, 8)
+  return Buffer.concat([owner, fixed, data])
+}
+
+const stringsOf = (strings: readonly string[]): Buffer =>
+  Buffer.concat(strings.map((text) => Buffer.from([text.length, ...Buffer.from(text)])))
+
+const nameOf = (name: string): Buffer => Buffer.concat([stringsOf(name.split('.')), Buffer.from([0])])
+
+/** An address in its bytes. */
+const bytesOf = (address: string): Buffer => Buffer.from(ipaddr.parse(address).toByteArray())
+
+/** The answers to a question for addresses, an alias with what it stands for. */
+function addressRecords(
+  addresses: DnsServer['addresses'],
+  name: string,
+  type: number,
+  owner?: Buffer,
+): Buffer[] {
+  return (addresses.get(name) ?? []).flatMap((each) => {
+    const [, alias] = /^cname:(.*)$/.exec(each) ?? []
+    if (alias !== undefined) {
+      const target = nameOf(alias)
+      return [record(CNAME, target, owner), ...addressRecords(addresses, alias, type, target)]
+    }
+    return (each.includes(':') ? AAAA : A) === type ? [record(type, bytesOf(each), owner)] : []
+  })
 }
 
 function reply(query: Buffer, code: number, answers: readonly Buffer[]): Buffer {
@@ -51,14 +80,25 @@ function reply(query: Buffer, code: number, answers: readonly Buffer[]): Buffer 
 /** Starts a server that stops when the test ends. */
 export async function startDns(t: Test): Promise<DnsServer> {
   const socket = createSocket('udp4')
-  const server: DnsServer = { address: '', records: new Map(), failing: false, silent: false, asked: [] }
+  const server: DnsServer = {
+    address: '',
+    records: new Map(),
+    addresses: new Map(),
+    failing: false,
+    silent: false,
+    asked: [],
+  }
   socket.on('message', (query, from) => {
-    const { name } = readQuestion(query)
+    const { name, type } = readQuestion(query)
     server.asked.push(name)
     if (server.silent) return
-    const records = server.records.get(name)
-    const code = server.failing ? SERVFAIL : records ? 0 : NXDOMAIN
-    socket.send(reply(query, code, code === 0 ? (records ?? []).map(txtRecord) : []), from.port, from.address)
+    const answers =
+      type === TXT
+        ? (server.records.get(name) ?? []).map((strings) => record(TXT, stringsOf(strings)))
+        : addressRecords(server.addresses, name, type)
+    const known = type === TXT ? server.records.has(name) : server.addresses.has(name)
+    const code = server.failing ? SERVFAIL : known ? 0 : NXDOMAIN
+    socket.send(reply(query, code, code === 0 ? answers : []), from.port, from.address)
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { networksOf, resolver } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { JOBS, type JobName } from '../../db/queue/jobs.ts'
@@ -26,6 +27,8 @@ import type { Service } from './service.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ERROR = 50
+/** Where the receivers of tests are. */
+const LOOPBACK_V4 = '127.0.0.0/8'
 /** For tests that send nothing: nobody listens there. */
 const NOWHERE = 'smtp://127.0.0.1:9'
 
@@ -40,6 +43,12 @@ export async function startWorker(
     smtp_url = NOWHERE,
     concurrency = 20,
     whatsapp = null,
+    webhooks = {
+      concurrency: 32,
+      allowed: networksOf([LOOPBACK_V4]),
+      resolve: resolver(),
+      pauses: [0.05, 0.05],
+    },
     ...changes
   }: { smtp_url?: string; concurrency?: number } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
@@ -57,6 +66,7 @@ export async function startWorker(
     email,
     bulk: beside(changes.email ?? email),
     whatsapp,
+    webhooks,
     concurrency,
     pauses: createQueuePauses(database),
     readers,

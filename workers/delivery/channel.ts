@@ -2,7 +2,7 @@
  * What a channel brings to the delivery engine (engine.ts): how its messages are read, sent, judged and recorded.
  * Owns the types that both sides share. Must not know a channel.
  */
-import type { Channel, DeliveryJob, DeliveryRef } from '../../db/channels/channels.sql.ts'
+import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channels.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
@@ -48,7 +48,7 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
 export type Senders = { one(): Promise<Sender> } | { prefix: string; in_hand: number }
 
 export type DeliveryChannel<J extends DeliveryJob, A> = {
-  channel: Channel<J>
+  channel: Deliverable<J>
   /** After a lost answer: how long to wait for a report before another try, in seconds. */
   unknown_wait: number
   senders: Senders

@@ -3,7 +3,7 @@
  * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
  * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
-import { type Channel, DELIVERIES } from '../../db/channels/channels.sql.ts'
+import { DELIVERIES, type Deliverable } from '../../db/channels/channels.sql.ts'
 import { lostMessages } from '../../db/delivery/requeue.sql.ts'
 import { noteGivenUp, requeueMessages } from '../../db/delivery/requeue.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
@@ -26,7 +26,7 @@ type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 const LOST_AFTER = 35 * 60_000
 const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
 
-async function requeueLost({ tx, queue, now }: At, channel: Channel): Promise<number> {
+async function requeueLost({ tx, queue, now }: At, channel: Deliverable): Promise<number> {
   const lost = await lostMessages(tx, channel, longAgo(now), LOT)
   return (await requeueMessages({ tx, queue, now }, channel, lost, { by: 'sweep' })).length
 }

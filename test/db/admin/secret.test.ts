@@ -19,6 +19,7 @@ t.test(
     const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
     const { id: domain_id } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
     await cli.json(['domain', 'rekey', id, 'a.test'])
+    await cli.json(['webhook', 'add', id, '--url', 'https://hooks.example.com'])
     const keyBy = async (secretKey: string) =>
       (
         await dkimKeysOf(database, { secrets: createSecrets(secretKey), ours: true }, [
@@ -33,10 +34,14 @@ t.test(
     )
     t.match(await keyBy(SECRET_KEY), { selector: 'hg1' })
     const both = { env: { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: SECRET_KEY } }
-    t.same(await cli.json(['secret', 'reseal'], both), { domains: 1 })
+    t.same(await cli.json(['secret', 'reseal'], both), { domains: 1, webhooks: 1 })
     t.match(await keyBy(NEW), { selector: 'hg1' })
     t.ok((await keyBy(SECRET_KEY)) instanceof Error)
-    t.same(await cli.json(['secret', 'reseal'], other), { domains: 1 }, 'the old key is not needed any more')
+    t.same(
+      await cli.json(['secret', 'reseal'], other),
+      { domains: 1, webhooks: 1 },
+      'the old key is not needed any more',
+    )
     t.match(await cli.fault(['domain', 'add', id, 'b.test']), /SECRET_KEY is not the one/)
   },
 )

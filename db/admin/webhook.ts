@@ -1,0 +1,129 @@
+/** Verbs of `webhook`: the servers of a team that are told what happens. */
+import type { Command } from 'commander'
+import { WEBHOOK_TYPES } from '../happenings/webhook-types.ts'
+import {
+  addEndpoint,
+  changeEndpoint,
+  disableEndpoint,
+  type EndpointFields,
+  enableEndpoint,
+  listEndpoints,
+  removeEndpoint,
+  replayEndpoint,
+  rotateSecret,
+  showEndpoint,
+  testEndpoint,
+} from '../webhooks/endpoints.ts'
+import type { ReplayFilter } from '../webhooks/messages.sql.ts'
+import type { Admin } from './context.ts'
+import { instant, uuid } from './input.ts'
+import { answer, type Verbs } from './noun.ts'
+
+type Given = { url?: string; name?: string; types?: string; domain?: string }
+type Replayed = { from?: Date; to?: Date; type?: string; failed?: boolean }
+
+const fieldsOf = ({ url, name, types, domain }: Given): EndpointFields => ({
+  url,
+  name,
+  types: types
+    ?.split(',')
+    .map((type) => type.trim())
+    .filter((type) => type !== ''),
+  domain: domain === 'none' ? null : domain,
+})
+
+const verbOf = (webhook: Command, name: string, about: string): Command =>
+  webhook
+    .command(name)
+    .description(about)
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the webhook', uuid)
+
+const withFields = (command: Command): Command =>
+  command
+    .option('--name <name>', 'what people call it; the host of its URL when absent')
+    .option('--types <types>', `what it is told of: '*' or some of ${WEBHOOK_TYPES.join(',')}`)
+
+export const verbs: Verbs = (webhook, admin) => {
+  const add = webhook
+    .command('add')
+    .description('tell a server of the team what happens; its secret is printed here and never again')
+    .argument('<team>', 'id of the team', uuid)
+    .requiredOption('--url <url>', 'an https:// URL')
+    .option('--domain <name>', 'only about emails from this domain')
+  withFields(add).action(
+    answer(async (team: string, given: Given & { url: string }) => {
+      const secrets = await admin.secrets()
+      const allowed = admin.webhookNetworks()
+      return admin.transaction((at) =>
+        addEndpoint({ ...at, secrets, allowed }, team, { ...fieldsOf(given), url: given.url }),
+      )
+    }),
+  )
+
+  webhook
+    .command('list')
+    .description('the webhooks of a team')
+    .argument('<team>', 'id of the team', uuid)
+    .action(answer(async (team: string) => listEndpoints(await admin.database(), team)))
+
+  verbOf(webhook, 'show', 'a webhook: its state, what waits for it, and the latest tries').action(
+    answer(async (team: string, id: string) => showEndpoint(await admin.database(), team, id)),
+  )
+
+  withFields(verbOf(webhook, 'set', 'change a webhook'))
+    .option('--url <url>', 'an https:// URL')
+    .option('--domain <name>', 'only about emails from this domain; none: about everything')
+    .action(
+      answer(async (team: string, id: string, given: Given) => {
+        const allowed = admin.webhookNetworks()
+        return admin.transaction((at) => changeEndpoint({ ...at, allowed }, team, id, fieldsOf(given)))
+      }),
+    )
+
+  verbOf(webhook, 'rotate', 'give a webhook a new secret; the old one signs too for a day')
+    .option('--now', 'the old one signs no more')
+    .action(
+      answer(async (team: string, id: string, { now = false }: { now?: boolean }) => {
+        const secrets = await admin.secrets()
+        return admin.transaction((at) => rotateSecret({ ...at, secrets }, team, id, now))
+      }),
+    )
+  stateVerbs(webhook, admin)
+}
+
+/** What is done with an endpoint as it is. */
+function stateVerbs(webhook: Command, admin: Admin): void {
+  verbOf(webhook, 'enable', 'tell a disabled webhook what happens from now on').action(
+    answer((team: string, id: string) => admin.transaction((at) => enableEndpoint(at, team, id))),
+  )
+  verbOf(webhook, 'disable', 'tell a webhook nothing more; what waits for it fails').action(
+    answer((team: string, id: string) => admin.transaction((at) => disableEndpoint(at, team, id))),
+  )
+  verbOf(webhook, 'remove', 'forget a webhook and what it was told').action(
+    answer(async (team: string, id: string) => {
+      const { url } = await admin.transaction((at) => removeEndpoint(at, team, id))
+      return { id, url, removed: true }
+    }),
+  )
+  verbOf(webhook, 'test', 'send a webhook a message of type webhook.test').action(
+    answer(async (team: string, id: string) => ({
+      id,
+      ...(await admin.transaction((at) => testEndpoint(at, team, id))),
+    })),
+  )
+  verbOf(webhook, 'replay', 'tell a webhook once more what it was told: the same ids, the same bytes')
+    .option('--from <time>', 'only what happened since', instant)
+    .option('--to <time>', 'only what happened until then', instant)
+    .option('--type <type>', 'only of this type')
+    .option('--failed', 'only what failed')
+    .action(
+      answer(async (team: string, id: string, { failed = false, ...range }: Replayed) => {
+        const filter: ReplayFilter = { ...range, failed }
+        const queue = await admin.queue()
+        return {
+          replayed: await admin.transaction((at) => replayEndpoint({ ...at, queue }, team, id, filter)),
+        }
+      }),
+    )
+}

@@ -1,0 +1,149 @@
+/** The guard before addresses that customers give: what is public, however it is spelt. */
+import t from 'tap'
+import {
+  isPublicAddress,
+  NotPublic,
+  networksOf,
+  resolver,
+  urlFault,
+  vettedAddresses,
+} from '../../../db/process/public-address.ts'
+import { startDns } from '../../support/dns.ts'
+
+/** As many ways to write an address of this machine. */
+const LOOPBACK = [
+  ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.2', '127.255.255.254', '0x7F.0.1', '127.000.000.001'],
+  ...[
+    '0177.0.0.1',
+    '0177.0.0.01',
+    '0177.1',
+    '0x7f.0.0.1',
+    '0x7f.1',
+    '0x7f000001',
+    '0X7F000001',
+    '0x7F.0x0.0x0.0x1',
+  ],
+  ...['2130706433', '017700000001', '0x7f.0x000001', '127.0x1', '0', '0.0.0.0', '00.0.0.0', '0x0'],
+  ...['127.0.0.1.', '127.1.', '１２７.０.０.１', '①②⑦.⓪.⓪.①', '127。0。0。1', '127．0．0．1', '127｡1'],
+  ...['%31%32%37.0.0.1', '127%2e0%2e0%2e1', '%3127.0.0.1'],
+  ...[
+    '[::1]',
+    '[0:0:0:0:0:0:0:1]',
+    '[0000:0000:0000:0000:0000:0000:0000:0001]',
+    '[::0001]',
+    '[0::1]',
+    '[::]',
+    '[0::0]',
+  ],
+  ...[
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[::FFFF:7F00:0001]',
+    '[0:0:0:0:0:ffff:127.0.0.1]',
+    '[::ffff:0.0.0.0]',
+  ],
+  ...['[::127.0.0.1]', '[::7f00:1]', '[::ffff:0:127.0.0.1]', '[::ffff:0:7f00:1]'],
+  ...[
+    '[64:ff9b::127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    '[64:ff9b:1::7f00:1]',
+    '[2002:7f00:1::]',
+    '[2002:7f00:1::1]',
+  ],
+  ...[
+    '[2001:0:7f00:1::]',
+    '[2001:0:4136:e378:8000:63bf:80ff:fffe]',
+    '[fe80::1]',
+    '[fec0::1]',
+    '[ff02::1]',
+    '[fd00::1]',
+  ],
+  ...['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'ｌocalhost'],
+]
+
+const PRIVATE = [
+  ...[
+    '10.0.0.1',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '192.0.0.1',
+  ],
+  ...[
+    '198.18.0.1',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    '[::ffff:169.254.169.254]',
+    '[64:ff9b::a9fe:a9fe]',
+  ],
+]
+
+t.test('no spelling of an address that is not public gets past', async (t) => {
+  t.ok(LOOPBACK.length >= 60)
+  for (const host of [...LOOPBACK, ...PRIVATE]) {
+    const url = `https://${host}/webhooks`
+    const fault = urlFault(url, [])
+    t.ok(fault, url)
+    if (!URL.canParse(url)) continue
+    const at = { resolve: async () => ['127.0.0.1'], allowed: [] }
+    await t.rejects(vettedAddresses(new URL(url), at), { name: 'NotPublic' }, url)
+  }
+  for (const address of ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c', '::ffff:8.8.8.8'])
+    t.ok(isPublicAddress(address), address)
+  for (const address of ['2001:db8::1', '2002:808:808::1', '64:ff9b::808:808', '::808:808'])
+    t.notOk(isPublicAddress(address), address)
+})
+
+t.test('a URL must be https without a user, but in networks that the operator allows', async (t) => {
+  const loopback = networksOf(['127.0.0.0/8', '::1/128'])
+  t.equal(urlFault('https://hooks.example.com/x', []), null)
+  for (const url of [
+    'http://hooks.example.com',
+    'ftp://example.com',
+    'https://me:word@example.com',
+    'nothing',
+    '',
+  ])
+    t.ok(urlFault(url, []), url)
+  t.equal(urlFault('http://127.0.0.1:9000/x', loopback), null)
+  t.equal(urlFault('http://localhost:9000/x', loopback), null)
+  t.equal(urlFault('http://[::ffff:127.0.0.1]:9000/x', loopback), null)
+  t.ok(urlFault('http://10.0.0.1', loopback))
+  t.ok(urlFault('http://hooks.example.com', loopback))
+  t.equal(urlFault('http://hooks.internal', networksOf(['10.0.0.0/8'])), null)
+  const at = { resolve: async () => ['93.184.215.14'], allowed: loopback }
+  await t.rejects(vettedAddresses(new URL('http://example.com'), at), NotPublic)
+  t.strictSame(await vettedAddresses(new URL('https://example.com'), at), ['93.184.215.14'])
+  t.strictSame(await vettedAddresses(new URL('http://127.0.0.1'), at), ['127.0.0.1'])
+})
+
+t.test('every address that a name has is looked at, each time', async (t) => {
+  const dns = await startDns(t)
+  const at = { resolve: resolver(dns.address), allowed: [] }
+  const url = new URL('https://rebind.test/')
+  dns.addresses.set('rebind.test', ['93.184.215.14'])
+  t.strictSame(await vettedAddresses(url, at), ['93.184.215.14'])
+  const hostile = [
+    ['127.0.0.1'],
+    ['93.184.215.14', '127.0.0.1'],
+    ['93.184.215.14', '::1'],
+    ['::ffff:127.0.0.1'],
+    ['64:ff9b::7f00:1'],
+    ['2606:2800:21f:cb07:6820:80da:af6b:8b2c', '10.0.0.1'],
+  ]
+  for (const addresses of hostile) {
+    dns.addresses.set('rebind.test', addresses)
+    await t.rejects(vettedAddresses(url, at), { name: 'NotPublic' }, addresses.join(' '))
+  }
+  dns.addresses.set('alias.test', ['cname:inside.test'])
+  dns.addresses.set('inside.test', ['192.168.0.7'])
+  await t.rejects(
+    vettedAddresses(new URL('https://alias.test/'), at),
+    { name: 'NotPublic' },
+    'behind a CNAME',
+  )
+  await t.rejects(vettedAddresses(new URL('https://nowhere.test/'), at), { code: 'ENOTFOUND' })
+})

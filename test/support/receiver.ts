@@ -1,0 +1,65 @@
+/**
+ * A team's own server, as webhooks reach it: keeps what comes, verifies it with the reference library, and answers as
+ * the test says. Closes with the test.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { Webhook } from 'standardwebhooks'
+import type { Test } from 'tap'
+
+export type Received = {
+  id: string
+  timestamp: string
+  signatures: string[]
+  headers: IncomingHttpHeaders
+  raw: string
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as a receiver would
+  body: any
+}
+
+export type Receiver = {
+  url: string
+  received: Received[]
+  /** Answers a request; 204 when absent. */
+  answer: ((one: Received, response: ServerResponse) => void) | null
+}
+
+/** Starts a server on 127.0.0.1. */
+export async function startReceiver(t: Test): Promise<Receiver> {
+  const receiver: Receiver = { url: '', received: [], answer: null }
+  const server = createServer(async (request, response) => {
+    const raw = (await buffer(request)).toString()
+    const { headers } = request
+    const one: Received = {
+      id: String(headers['webhook-id']),
+      timestamp: String(headers['webhook-timestamp']),
+      signatures: String(headers['webhook-signature']).split(' '),
+      headers,
+      raw,
+      body: JSON.parse(raw),
+    }
+    receiver.received.push(one)
+    if (receiver.answer) receiver.answer(one, response)
+    else response.writeHead(204).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`
+  return receiver
+}
+
+/** Whether the reference library takes it with this secret. */
+export function isVerified({ raw, headers }: Received, secret: string): boolean {
+  try {
+    new Webhook(secret).verify(raw, headers as Record<string, string>)
+    return true
+  } catch {
+    return false
+  }
+}
