@@ -9,6 +9,18 @@ const refused = ({ code, message }: Refusal) => ({ refused: { code, message } })
 
 const packed = (value: unknown) => new Uint8Array(serialize(value))
 
+/** Its items behind each other in one stretch of memory, which travels faster than a hundred. */
+function batch(body: readonly unknown[]): Reply {
+  const parts: Uint8Array[] = []
+  const items = body.map((item) => {
+    if (item instanceof Refusal) return refused(item)
+    const part = serialize(item)
+    parts.push(part)
+    return { bytes: part.length }
+  })
+  return { items, packed: new Uint8Array(Buffer.concat(parts)) }
+}
+
 /** Answers one question. @throws what is a fault of ours, and nothing that a client can cause. */
 export default function answer({ method, path, bytes }: Question): Reply {
   const route = V1_ROUTES.find((each) => each.method === method && each.path === path)
@@ -16,7 +28,7 @@ export default function answer({ method, path, bytes }: Question): Reply {
   try {
     const body = parseBody(route.body, bytes)
     if (!Array.isArray(body)) return { body: packed(body) }
-    return { items: body.map((item) => (item instanceof Refusal ? refused(item) : { item: packed(item) })) }
+    return batch(body)
   } catch (error) {
     if (error instanceof Refusal) return refused(error)
     throw error

@@ -52,16 +52,22 @@ const pendingRow = object({
   id: string().defined(),
   provider: string().oneOf(PROVIDERS).defined(),
   bytes: number().defined(),
+  /** null when it is large, and is to be read by itself. */
+  body: mixed<Buffer>().defined().nullable(),
   received_at: string().defined(),
   retry_until: string().defined(),
 })
 export type PendingReport = InferType<typeof pendingRow>
 
-/** Those of the reports that are still to be ingested, without their bodies, oldest first. */
+/** A larger body is not read beside others, in bytes. */
+const SMALL_BODY = 64 * 1024
+
+/** Those of the reports that are still to be ingested, oldest first. */
 export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<readonly PendingReport[]> {
   return tx.any(sql.prepared('pending_reports', pendingRow)`
-    select id, provider, octet_length(body) as bytes, received_at, retry_until from reports
-    where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
+    select id, provider, octet_length(body) as bytes, received_at, retry_until,
+      case when octet_length(body) <= ${SMALL_BODY} then body end as body
+    from reports where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
 }
 
 const bodyRow = object({ id: string().defined(), body: mixed<Buffer>().defined() })

@@ -124,11 +124,10 @@ function tellPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps
 async function readAll(reports: readonly PendingReport[], deps: WorkerDeps): Promise<Reading[]> {
   const readings: Reading[] = []
   for (const lot of lotsOf(reports)) {
-    const bodies = await reportBodies(
-      deps.database,
-      lot.map(({ id }) => id),
-    )
-    for (const report of lot) readings.push(await readOne(report, bodies.get(report.id), deps))
+    const large = lot.flatMap(({ id, body }) => (body === null ? [id] : []))
+    const bodies = large.length === 0 ? null : await reportBodies(deps.database, large)
+    for (const report of lot)
+      readings.push(await readOne(report, report.body ?? bodies?.get(report.id), deps))
   }
   return readings
 }
