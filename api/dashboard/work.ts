@@ -10,6 +10,11 @@ type Words = { title: string; verb: string; outcome: (result: Record<string, unk
 
 /** What each kind of work is called, and what is said of what it has brought. */
 const WORDS: Readonly<Record<string, Words>> = {
+  'contact.import': {
+    title: 'Import contacts',
+    verb: 'Imported',
+    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is stored.`,
+  },
   'email.requeue': {
     title: 'Requeue emails',
     verb: 'Looked at',

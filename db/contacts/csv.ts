@@ -1,9 +1,9 @@
 /**
  * Reads CSV files of contacts, as spreadsheets and other services save them and as we export them.
- * Promises: a large file is read in slices, between which everybody else has a turn; nothing in it is dropped without a
- * word; our own files come back as they were, without the columns and quotes that we had added.
+ * Promises: a file is read slice by slice, each as little as holds whole records, and reading goes on anywhere by what
+ * the slice before has returned; nothing in it is dropped without a word; our own files come back as they were, without
+ * the columns and quotes that we had added.
  */
-import { setImmediate as turn } from 'node:timers/promises'
 import { type Parser, parse } from 'csv-parse'
 import { Refusal } from '../errors.ts'
 import { isObject } from '../text/fields.ts'
@@ -12,8 +12,8 @@ import { isObject } from '../text/fields.ts'
 export type CsvRecord = { line: number; cells: string[] }
 export type CsvTable = { header: string[]; records: CsvRecord[] }
 
-/** How many characters are parsed before others have a turn. */
-const SLICE = 64 * 1024
+/** How many bytes are parsed at once; more where a single record is longer. */
+const SLICE = 128 * 1024
 const SEPARATORS = [',', ';', '\t'] as const
 
 /** The separator that stands most often in the first line, outside of quotes. */
@@ -28,41 +28,43 @@ function separatorOf(source: string): string {
   return SEPARATORS.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))[0] ?? ','
 }
 
-type Row = { info: { lines: number }; record: string[] }
+type Row = { info: { lines: number; bytes: number }; record: string[] }
 
 const lineBreaks = (cells: readonly string[]): number =>
   cells.reduce((sum, cell) => sum + cell.split(/\r\n|\r|\n/).length - 1, 0)
 
-function taken(parser: Parser, rows: CsvRecord[]): void {
+type Read = { rows: CsvRecord[]; bytes: number; lines: number }
+
+function taken(parser: Parser, read: Read): void {
   for (let row = parser.read() as Row | null; row !== null; row = parser.read() as Row | null) {
     const { info, record } = row
-    rows.push({ line: info.lines - lineBreaks(record), cells: record.map((cell) => cell.trim()) })
+    read.rows.push({ line: info.lines - lineBreaks(record), cells: record.map((cell) => cell.trim()) })
+    read.bytes = info.bytes
+    read.lines = info.lines
   }
 }
 
-async function rowsOf(source: string): Promise<CsvRecord[]> {
-  const rows: CsvRecord[] = []
+type Parsing = { separator: string; isFirst: boolean; isLast: boolean }
+
+/** The whole records in these bytes, and what was read of them: bytes and lines. */
+async function rowsOf(bytes: Buffer, { separator, isFirst, isLast }: Parsing) {
+  const read: Read = { rows: [], bytes: 0, lines: 0 }
   const parser = parse({
-    bom: true,
-    delimiter: separatorOf(source),
+    bom: isFirst,
+    delimiter: separator,
     info: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
   })
-  const ended = new Promise<void>((resolve, reject) => parser.once('end', resolve).once('error', reject))
-  const failed = ended.then(
-    () => false,
-    () => true,
-  )
-  parser.on('readable', () => taken(parser, rows))
-  for (let at = 0; at < source.length; at += SLICE) {
-    parser.write(source.slice(at, at + SLICE))
-    await turn()
-    if (parser.errored) break
-  }
-  parser.end()
-  if (await failed) await ended
-  return rows
+  await new Promise<void>((resolve, reject) => {
+    parser.on('readable', () => taken(parser, read))
+    parser.once('error', reject)
+    if (isLast) parser.once('end', resolve).end(bytes)
+    else parser.write(bytes, (error) => (error ? reject(error) : resolve()))
+  })
+  taken(parser, read)
+  return read
 }
 
 /** What an exported cell has before it where a spreadsheet would read a formula (the dashboard's csv.ts). */
@@ -92,15 +94,49 @@ function asItWas({ header, records }: CsvTable): CsvTable {
   }
 }
 
-/** Reads a CSV file. @throws Refusal bad_request saying where it breaks. */
-export async function readCsv(source: string): Promise<CsvTable> {
-  try {
-    const [first, ...records] = await rowsOf(source)
-    const header = (first?.cells ?? []).map((name) => (name.toLowerCase() === 'email' ? 'email' : name))
-    while (header.at(-1) === '') header.pop()
-    return asItWas({ header, records })
-  } catch (error) {
-    throw new Refusal('bad_request', `the file is not CSV: ${(error as Error).message}`)
+/** Where reading goes on: the byte and the line that the next record begins after, and what the first line has said. */
+export type CsvPlace = { at: number; line: number; separator: string; header: string[] }
+
+/** Reads bytes of the file; fewer than asked for at its end. */
+export type ReadBytes = (at: number, length: number) => Promise<Buffer>
+
+const notCsv = (error: unknown, line: number): Refusal => {
+  const { message, lines = 0 } = error as Error & { lines?: number }
+  // The parser counts from the slice's own beginning.
+  const placed = message.replace(/at line \d+/, `at line ${line + lines}`)
+  return new Refusal('bad_request', `the file is not CSV: ${placed}`)
+}
+
+const headerOf = (row: CsvRecord | undefined): string[] => {
+  const header = (row?.cells ?? []).map((name) => (name.toLowerCase() === 'email' ? 'email' : name))
+  while (header.at(-1) === '') header.pop()
+  return header
+}
+
+/**
+ * Reads the next records of a CSV file. @param place null: from the beginning.
+ * @returns them under the file's header; `place` null at the end of the file.
+ * @throws Refusal bad_request saying where it breaks.
+ */
+export async function readSlice(
+  readBytes: ReadBytes,
+  place: CsvPlace | null,
+): Promise<{ table: CsvTable; place: CsvPlace | null }> {
+  const { at, line } = place ?? { at: 0, line: 0 }
+  for (let length = SLICE; ; length *= 2) {
+    const bytes = await readBytes(at, length)
+    const isLast = bytes.length < length
+    const separator = place?.separator ?? separatorOf(bytes.toString())
+    const { rows, ...read } = await rowsOf(bytes, { separator, isFirst: place === null, isLast }).catch(
+      (error: unknown) => {
+        throw notCsv(error, line)
+      },
+    )
+    if (rows.length === 0 && !isLast) continue
+    const records = rows.map((row) => ({ ...row, line: line + row.line }))
+    const header = place?.header ?? headerOf(records.shift())
+    const next = { at: at + read.bytes, line: line + read.lines, separator, header }
+    return { table: asItWas({ header, records }), place: isLast ? null : next }
   }
 }
 

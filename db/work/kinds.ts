@@ -5,6 +5,7 @@
  * alone.
  */
 import type { By, Deed } from '../audit/record.ts'
+import { type ImportCursor, importSlice } from '../contacts/import.ts'
 import { redriveLot } from '../delivery/queues.ts'
 import { type Between, deleteLot, type LotCursor, requeueLot, type StoredFilter } from '../emails/matching.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -58,7 +59,32 @@ const redriving: Kind<Redriving, { until: string }> = {
   }),
 }
 
+type Importing = { import_id: string; file_name: string }
+
+const importing: Kind<Importing, ImportCursor> = {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
+    if (!secrets) throw new Error('an import takes the service’s key')
+    const slice = await importSlice({ ...at, secrets }, team_id ?? '', given.import_id, cursor)
+    const upserted = done + slice.upserted
+    const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
+    const total = slice.cursor?.place === null ? slice.cursor.records : null
+    const over = slice.cursor === null || upserted === total
+    return {
+      cursor: over ? null : slice.cursor,
+      done: upserted,
+      total: slice.cursor === null && slice.fault === undefined ? upserted : total,
+      result: { refused },
+      fault: slice.fault,
+    }
+  },
+  deed: ({ file_name }, result) => ({
+    subject: file_name,
+    detail: `${(result as { refused: number }).refused} refused`,
+  }),
+}
+
 export const KINDS = {
+  'contact.import': importing,
   'email.requeue': bulk(requeueLot),
   'email.delete': bulk(deleteLot),
   'queue.redrive': redriving,

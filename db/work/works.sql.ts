@@ -43,7 +43,14 @@ export async function lockWork(tx: Tx, id: string): Promise<OpenWork | null> {
 }
 
 /** What a slice leads to. `cursor` null: it was the last one. */
-export type Step = { cursor: object | null; done: number; total: number | null; result: object }
+export type Step = {
+  cursor: object | null
+  done: number
+  total: number | null
+  result: object
+  /** Set when it ends before its end: why. */
+  fault?: string | undefined
+}
 
 /** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
 export async function moveWork(tx: Tx, id: string, step: Step, now: Date): Promise<WorkRow> {
@@ -51,7 +58,7 @@ export async function moveWork(tx: Tx, id: string, step: Step, now: Date): Promi
   return tx.one(sql.type(workRow)`
     update works set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},
       cursor = ${over ? null : JSON.stringify(step.cursor)}, moved_at = ${sql.timestamp(now)},
-      given = case when not ${over} then given end,
+      fault = ${step.fault ?? null}, given = case when not ${over} then given end,
       finished_at = case when ${over} then ${sql.timestamp(now)} end
     where id = ${id} returning ${columns}`)
 }

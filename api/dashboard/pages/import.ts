@@ -1,8 +1,8 @@
 /** Contacts from a CSV file: the form, how far an import has come, and what it refused as a file. */
-import { record } from '../../../db/audit/record.ts'
-import { readFile, refusedRecords, showImport, startImport } from '../../../db/contacts/import.ts'
+import { importOf, refusedRecords, showImport, storeImport } from '../../../db/contacts/import.ts'
 import { importsOfTeam } from '../../../db/contacts/imports.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { beginWork } from '../../../db/work/work.ts'
 import { noteLook } from '../act.ts'
 import { number, plural, text, time } from '../cell.ts'
 import { csvFile } from '../csv.ts'
@@ -61,21 +61,21 @@ const start: TeamPage = {
   method: 'POST',
   path: '/teams/:team/contacts/import',
   access: 'editor',
-  async handle({ team, form: sent, person, now }, { database, queue, wake }) {
+  async handle({ team, form: sent, person }, deps) {
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
     const name = sent.get('file_name') || 'contacts.csv'
-    const file = await readFile({ name, source })
-    const id = await database.transaction(async (tx) => {
-      const started = await startImport({ tx, now, queue }, team.id, file, person.email)
-      await record(
-        { tx, now, actor: person.email },
-        { team_id: team.id, action: 'contact.import', subject: name },
-      )
-      return started
+    const file = importOf({ name, source })
+    await beginWork(deps, {
+      kind: 'contact.import',
+      id: file.id,
+      given: { import_id: file.id, file_name: name },
+      team_id: team.id,
+      actor: person.email,
+      store: (tx, now) => storeImport({ tx, now }, team.id, file, person.email),
     })
-    wake('upsert-contacts')
-    return redirect(teamPath(team, 'contacts', 'imports', id))
+    deps.wake('do-work')
+    return redirect(teamPath(team, 'contacts', 'imports', file.id))
   },
 }
 
@@ -84,9 +84,10 @@ const progress: TeamPage = {
   path: '/teams/:team/contacts/imports/:id',
   access: 'editor',
   async handle({ team, params }, { database }) {
-    const { id, file_name, records, done, refused } = await showImport(database, team.id, params.id ?? '')
+    const shown = await showImport(database, team.id, params.id ?? '')
+    const { id, file_name, records, done, refused, reading, fault } = shown
     const here = teamPath(team, 'contacts', 'imports', id)
-    const finished = done === records
+    const finished = fault !== null || (!reading && done === records)
     const stored = plural(records - refused.length, 'contact')
     // All of it keeps up by itself, the last part too.
     const sections: Section[] = [
@@ -96,10 +97,12 @@ const progress: TeamPage = {
         live: !finished,
         tiles: [
           {
-            label: finished ? 'Done' : 'Being imported',
-            value: `${done.toLocaleString('en-US')} of ${records.toLocaleString('en-US')}`,
-            filled: Math.round((done / records) * 100),
-            tone: finished ? 'good' : 'busy',
+            label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
+            value: reading
+              ? `${plural(records, 'record')} so far`
+              : `${done.toLocaleString('en-US')} of ${records.toLocaleString('en-US')}`,
+            filled: records === 0 ? 0 : Math.round((done / records) * 100),
+            tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
           },
           {
             label: 'Refused',
@@ -114,7 +117,8 @@ const progress: TeamPage = {
         live: !finished,
         calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
         alerts: [
-          ...(finished ? [{ tone: 'good' as const, title: `${stored} stored.` }] : []),
+          ...(fault === null ? [] : [{ tone: 'bad' as const, title: `Nothing was imported: ${fault}` }]),
+          ...(finished && fault === null ? [{ tone: 'good' as const, title: `${stored} stored.` }] : []),
           ...(refused.length === 0
             ? []
             : [
@@ -158,13 +162,7 @@ const refused: TeamPage = {
       action: 'contact.export',
       subject: `what the import ${params.id} refused`,
     })
-    return csvFile(
-      'refused',
-      header,
-      (async function* () {
-        yield* rows
-      })(),
-    )
+    return csvFile('refused', header, rows)
   },
 }
 

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/contacts/contacts.sql.ts'
+import { continueWork } from '../../../db/work/work.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -123,4 +124,44 @@ t.test('cells beyond the named columns are refused, naming the line', async (t) 
   )
   t.equal(wide.status, 400)
   shows(t, wide, /Line 3 has 3 cells, but the first line names 2 columns/)
+})
+
+/** A file that takes several slices to read; one value is longer than a slice. */
+const longFile = (last: string): string => {
+  const long = 'ä"",\n'.repeat(30_000)
+  const records = Array.from({ length: 2_400 }, (_, at) => {
+    const note = at === 1_200 ? long : `note ${at} `.repeat(12)
+    return `long${at}@example.com,"${note}"`
+  })
+  return ['email,note', ...records, last].join('\r\n')
+}
+
+t.test('a file that is longer than a slice is read by workers, over a kill, record for record', async (t) => {
+  const sent = await editor.upload(path, 'long.csv', longFile('"bad one",x'))
+  const progress = sent.location ?? ''
+  shows(t, await editor.get(progress), /Being read [\d,]+ records so far/)
+  const id = progress.split('/').at(-1) ?? ''
+  const killed = continueWork(service.deps, id, async () => {
+    throw new Error('killed')
+  })
+  await t.rejects(killed, /killed/)
+  const { stop } = await startWorker(t, service)
+  await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
+  await stop()
+  shows(t, await editor.get(progress), /2,401 of 2,401 .*2,399 contacts stored\. .*32,402 email must be/)
+  const { html: refused } = await editor.get(`${progress}/refused.csv`)
+  t.ok(refused.endsWith('bad one,x,32402,email must be an email address\r\n'))
+  t.strictSame(await propertiesOf('long2399@example.com'), { note: 'note 2399 '.repeat(12).trim() })
+  const [line] = await auditEntries(database, { team: team.id, limit: 1 })
+  t.match(line, { actor: editor.email, action: 'contact.import', subject: 'long.csv', detail: '2 refused' })
+})
+
+t.test('of a file that breaks further on nothing is imported, and the page says where', async (t) => {
+  const file = longFile('late@example.com,a"b"').replaceAll('long', 'late')
+  const { location } = await editor.upload(path, 'late.csv', file)
+  const { stop } = await startWorker(t, service)
+  await until('it failed', async () => /Failed/.test((await editor.get(location ?? '')).html))
+  await stop()
+  shows(t, await editor.get(location ?? ''), /Nothing was imported: the file is not CSV: .* at line 32402/)
+  t.equal(await contactByIdentity(database, team.id, 'late0@example.com'), null)
 })
