@@ -94,7 +94,11 @@ export const EMAIL: Channel<'deliver-email'> = {
 }
 
 /** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */
-export const BROADCAST: Channel<'deliver-broadcast'> = { ...EMAIL, job: 'deliver-broadcast' }
+export const BROADCAST: Channel<'deliver-broadcast'> = {
+  ...EMAIL,
+  title: 'Mail of broadcasts',
+  job: 'deliver-broadcast',
+}
 
 export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   name: 'whatsapp',
@@ -145,15 +149,24 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
 /** How the keys of the senders of webhooks begin: each endpoint is one. */
 export const WEBHOOK_SENDERS = 'webhook:'
 
-/** Every queue that delivers, with what it delivers: for whatever walks over queues. */
-export const DELIVERIES: readonly Deliverable[] = [EMAIL, BROADCAST, WHATSAPP, WEBHOOK]
+/** The queues of channels: email has two. */
+export const CHANNEL_QUEUES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP]
 
-/** Whether a sender of this key sends for a channel: WhatsApp's begin with its name, email's with their provider's. */
-export const sendsFor = ({ name }: Channel, key: string): boolean => {
-  if (key.startsWith(WEBHOOK_SENDERS)) return false
-  const own = CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
-  return own.name === name
+/** Every queue that delivers, with what it delivers: for whatever walks over queues. */
+export const DELIVERIES: readonly Deliverable[] = [...CHANNEL_QUEUES, WEBHOOK]
+
+/** How the key of a sender of broadcasts ends: it begins as that of the single emails' sender beside it. */
+export const BULK = ':bulk'
+
+/** What a sender of this key delivers: the keys of WhatsApp and webhooks tell it, email's begin with their provider. */
+const deliveryOf = (key: string): Deliverable => {
+  if (key.startsWith(WEBHOOK_SENDERS)) return WEBHOOK
+  if (key.endsWith(BULK)) return BROADCAST
+  return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }
+
+/** Whether a sender of this key sends what a queue delivers. */
+export const sendsFor = ({ job }: Deliverable, key: string): boolean => deliveryOf(key).job === job
 
 /** References as rows of a statement. */
 export const refTuples = (refs: readonly DeliveryRef[]) =>
@@ -161,6 +174,3 @@ export const refTuples = (refs: readonly DeliveryRef[]) =>
     refs.map(({ team_id, id }) => [team_id, id]),
     ['uuid', 'uuid'],
   )
-
-/** How the key of a sender of broadcasts ends: it begins as that of the single emails' sender beside it. */
-export const BULK = ':bulk'

@@ -1,5 +1,5 @@
 /** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
-import { CHANNELS, type Channel, EMAIL, sendsFor } from '../../../db/channels/channels.sql.ts'
+import { CHANNEL_QUEUES, CHANNELS, type Channel, EMAIL, sendsFor } from '../../../db/channels/channels.sql.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { dayBefore } from '../../../db/figures/count.ts'
@@ -70,8 +70,8 @@ const senderAlert = ({ key, paused_until, reason }: ShownSender): Alert => {
 function senderAlerts(senders: readonly ShownSender[], { person }: TeamRequest): Alert[] {
   const still = senders.filter(standsStill)
   if (person.operator) return still.map(senderAlert)
-  return CHANNELS.filter((channel) => still.some(({ key }) => sendsFor(channel, key))).map(({ title }) =>
-    pausedDelivery(title),
+  return CHANNEL_QUEUES.filter((channel) => still.some(({ key }) => sendsFor(channel, key))).map(
+    ({ title }) => pausedDelivery(title),
   )
 }
 
@@ -122,7 +122,7 @@ async function alertsOf(
   }
   return [
     ...(team.suspended ? [suspended] : []),
-    ...CHANNELS.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
+    ...CHANNEL_QUEUES.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
     ...senderAlerts(senders, request),
     ...(await waitAlerts(request, deps)),
     ...shareAlerts(figures, teamPath(team, 'emails')),

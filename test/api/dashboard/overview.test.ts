@@ -76,6 +76,10 @@ t.test(
     shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
     shows(t, await operator.get(health), 'deliver-email is paused by an operator')
     await resumeQueue(database, 'deliver-email')
+    await pauseQueue(database, 'deliver-broadcast', new Date())
+    t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
+    t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
+    await resumeQueue(database, 'deliver-broadcast')
     for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
       t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
   },

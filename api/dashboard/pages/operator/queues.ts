@@ -1,5 +1,5 @@
 /** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
-import { CHANNELS, sendsFor } from '../../../../db/channels/channels.sql.ts'
+import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
@@ -39,7 +39,7 @@ const rate = (perSecond: number): string =>
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   const still = (await listSenders(database)).filter(({ state }) => state === 'paused' || state === 'probing')
   return still.map(({ key, paused_until, reason }) => {
-    const queue = CHANNELS.find((channel) => sendsFor(channel, key))?.job
+    const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
     const until =
       paused_until === null ? 'is being probed' : `is paused, ${ageOf(paused_until, now)} it is probed`
     return {

@@ -1,4 +1,5 @@
 /** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
+import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/senders/show.ts'
 import { act } from '../../act.ts'
 import { type Cell, status, text, time } from '../../cell.ts'
@@ -79,7 +80,7 @@ const resume: PersonPage = {
     const key = request.query.get('key') ?? ''
     const deed = { team_id: null, action: 'sender.resume', subject: key }
     await act(request, deps, deed, ({ tx }) => resumeSender(tx, key))
-    for (const job of ['deliver-email', 'deliver-whatsapp'] as const) deps.wake(job)
+    for (const { job } of DELIVERIES) deps.wake(job)
     return redirect(PATH, `${key} is resumed.`)
   },
 }
