@@ -265,6 +265,20 @@ t.test('a comment cites headings of api/DECISIONS.md alone, and no document from
   )
 })
 
+t.test('the linter holds every function of ours within 60 lines', async (t) => {
+  const { overrides } = JSON.parse(await readFile(join(ROOT, 'biome.json'), 'utf8'))
+  t.match(overrides[0], {
+    includes: ['api/**/*.ts', 'workers/**/*.ts', 'db/**/*.ts'],
+    linter: {
+      rules: {
+        complexity: { noExcessiveLinesPerFunction: { level: 'error', options: { maxLines: 60 } } },
+      },
+    },
+  })
+  const spared = all.filter(({ text }) => text.includes('noExcessiveLinesPerFunction'))
+  t.strictSame(spared, [])
+})
+
 t.test('no comment is wider than 120 columns', async (t) => {
   const wide = all.flatMap(({ file, text }) =>
     text

@@ -23,7 +23,7 @@ import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
-/** How a process works on a queue: batches of `batchSize` in so many loops, or a delivery of its own. */
+/** How a process works on a queue: batches of `batchSize` in a number of loops, or a delivery of its own. */
 export type Registration<J extends JobName> =
   | { handle: Handler<J>; batchSize: number; loops: number }
   | { deliver: (deps: WorkerDeps, slots: SlotGroups) => Delivery }

@@ -11,7 +11,7 @@ import type { WorkerDeps } from './deps.ts'
 import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotGroups } from './registry.ts'
 
 export type Work = {
-  /** Begins nothing more and waits for what is in flight; sends are cut off after so many milliseconds. */
+  /** Begins nothing more, waits for what is in flight. @param patience milliseconds until sends are cut off. */
   drain(patience: number): Promise<void>
 }
 

@@ -16,7 +16,7 @@ export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retr
 export type Among = {
   /** None of these groups. */
   except?: readonly string[]
-  /** Of one group so many at most, those counted that are active in the whole fleet already. */
+  /** The most of one group, with those counted that are active in the whole fleet already. */
   ofEach?: number
 }
 
@@ -66,7 +66,7 @@ export type ClaimDeps = {
 
 const POLL = 1_000
 const HEARTBEAT = 3_000
-/** A heartbeat that has no answer by now is tried anew beside it. */
+/** A heartbeat that has no answer by now is sent once more beside it. */
 const SILENT = 10_000
 /** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
 const FRESH = 0.8

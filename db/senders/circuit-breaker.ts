@@ -1,6 +1,6 @@
 /**
  * The circuit breakers of senders, one each for the whole fleet, in their rows: closed while all is well, open while a
- * sender is paused, half-open while one send at a time probes it. What sends have told of their senders moves them.
+ * sender is paused, half-open while one send at a time probes it. What sends have met moves them.
  * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
  * probe, to half a minute at most unless the sender or its provider names a time; a longer one that stands stays. The
  * first send that began after the trouble and was taken ends it, at once for every worker. The sender's timeline
@@ -35,7 +35,7 @@ type Refusal = {
 }
 
 /**
- * What one send tells of its sender.
+ * What one send says about its sender.
  * - accepted: a message was taken.
  * - slow: it goes too fast.
  * - setup: everything is refused until a person acts.
@@ -49,7 +49,7 @@ export type Signal =
 
 export type Trouble = keyof typeof PAUSES
 
-/** How long a sender is paused after so many troubles in a row, in seconds. Pure. */
+/** How long a sender is paused after a number of troubles in a row, in seconds. Pure. */
 export function pauseAfter(kind: Trouble, troubles: number, longest = 0): number {
   const steps = PAUSES[kind]
   const last = steps[Math.min(Math.max(troubles, 1), steps.length) - 1] ?? 1
@@ -72,14 +72,14 @@ const newestOf = <K extends Signal['kind']>(signals: readonly Signal[], kind: K)
     .filter((signal): signal is Extract<Signal, { kind: K }> => signal.kind === kind)
     .sort((one, other) => other.began_at.getTime() - one.began_at.getTime())[0]
 
-/** Applies to each sender, named once, what its sends have told. A few statements for all together. */
+/** Applies to each sender, named once, the signals of its sends. A few statements for all together. */
 export async function applySignals(
   tx: Tx,
-  told: readonly { sender: Sender; signals: readonly Signal[] }[],
+  signalled: readonly { sender: Sender; signals: readonly Signal[] }[],
 ): Promise<Change[]> {
   const changed = await changePaces<Changed & { sender: string }>(
     tx,
-    told.map(({ sender, signals }) => ({
+    signalled.map(({ sender, signals }) => ({
       sender,
       decide: (pace, now) => {
         const result = afterSignals(pace, now, { signals, longest: sender.longest_pause })

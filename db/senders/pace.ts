@@ -244,7 +244,7 @@ export function slowed(pace: Pace, now: Date, since: Date): { pace: Pace; isNews
   }
 }
 
-/** Stops it for so many seconds, for a reason. A longer pause that stands already stays. Pure. */
+/** Stops it for some seconds, for a reason. A longer pause that stands already stays. Pure. */
 export function paused(
   pace: Pace,
   now: Date,

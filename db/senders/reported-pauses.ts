@@ -1,7 +1,7 @@
 /**
  * Pauses senders when a report says that the provider has stopped a number or an account. What a send itself meets,
- * such as a refused login, is trouble.ts.
- * Promises: a pause counts from when it happened, so an old or repeated report pauses nothing anew. A longer pause
+ * such as a refused login, is circuit-breaker.ts.
+ * Promises: a pause counts from when it happened, so an old or repeated report pauses nothing again. A longer pause
  * stays. Only our own senders are paused, and their timelines say so. The time is the database's. Runs last in the
  * caller's transaction, because sends wait for these rows. Must not know a provider's words.
  */
@@ -11,7 +11,7 @@ import { APPLIED, type Fate, ignored } from '../reports/fate.ts'
 import { insertSenderEvents } from './events.sql.ts'
 import { extendPauses } from './senders.sql.ts'
 
-/** Nothing goes through a sender for so many seconds from `occurred_at`. */
+/** Nothing goes through a sender for `seconds` from `occurred_at`. */
 export type ReportedPause = { sender: string; seconds: number; reason: string; occurred_at: Date }
 
 const beginOf = ({ occurred_at }: ReportedPause, now: Date): Date => (occurred_at < now ? occurred_at : now)

@@ -10,7 +10,7 @@ import type { Judged } from './verdict.ts'
 export type Breaker = {
   /** Takes note of how its row stands. */
   see(standing: Standing): void
-  /** Takes note of one send, which took so many seconds. @returns what it tells of the sender; null when nothing. */
+  /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
   note(outcomes: readonly Judged[], began_at: Date, seconds: number): Signal | null
   /** Takes note of what has become of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
@@ -22,7 +22,7 @@ export type Breaker = {
   acceptedAt(): Date | null
   /** Whether its last send was taken, and in good time. */
   isProven(): boolean
-  /** For how many seconds it is no use to look at a message again that tells this of its sender. */
+  /** How many seconds a message waits that has met this. */
   restAfter(signal: Signal | null): number
 }
 

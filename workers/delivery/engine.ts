@@ -38,7 +38,7 @@ import type { SlotShare } from './slots.ts'
 import { createWriteBuffer } from './write-buffer.ts'
 
 export type Delivery = {
-  /** Ends it: begins nothing more, waits for what is in flight, and cuts it off after so many milliseconds. */
+  /** Ends it: begins nothing more, waits for what is in flight. @param patience milliseconds until that is cut off. */
   drain(patience: number): Promise<void>
 }
 

@@ -48,7 +48,7 @@ export function endUnsent<J extends DeliveryJob, A>(
   }
 }
 
-/** Puts jobs back for so many seconds, without a try. */
+/** Puts jobs back for some seconds, without a try. */
 export const letGo = <J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],

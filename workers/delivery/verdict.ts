@@ -35,7 +35,7 @@ export type Circumstances = {
 
 const FIRST_PAUSE = 2
 const LONGEST_PAUSE = 1_800
-/** After so many tries without an answer a message waits for a person, or for a report. */
+/** After this many tries without an answer a message waits for a person, or for a report. */
 const MOST_UNKNOWNS = 3
 /** A message that waits for its sender looks again after this long at least, in seconds. */
 const SNOOZE = 1
