@@ -29,6 +29,7 @@ export const STATUS: Record<Code, number> = {
   method_not_allowed: 405,
   contact_exists: 409,
   contact_suppressed: 409,
+  invalid_state: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
   from_domain_not_verified: 422,

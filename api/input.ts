@@ -104,6 +104,7 @@ export async function readJsonBytes(request: IncomingMessage, reading: Reading):
  * surrogate is only there as an escape. @throws Refusal bad_request, and what the shape refuses.
  */
 export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
+  if (bytes.length === 0 && shape.optional) return shape.read({})
   if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
   return shape.read(parseJson(bytes))
 }
@@ -146,6 +147,8 @@ function placeOf(text: string, at: number): string {
 export type BodyShape<B> = {
   schema: Fields
   batch: { field: string; most: number } | null
+  /** Whether the call may come without a body: it is read as an empty object then. */
+  optional?: true
   /** @throws Refusal what is wrong with the whole call */
   read(value: unknown): B
   /** For who needs the body as it came: it is valid, and has not travelled to the parser's thread and back. */
@@ -170,6 +173,12 @@ export const jsonAs = <T extends AnyObject, R>(
   schema: ObjectSchema<T>,
   make: (value: unknown) => R,
 ): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
+
+/** As `json`, where no body is as good as an empty object. */
+export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
+  ...json(schema),
+  optional: true,
+})
 
 /**
  * A JSON object with a list of items, each with its own outcome.

@@ -99,6 +99,7 @@ async function start(settings: ApiSettings, log: Log) {
     secrets,
     versions,
     links,
+    publicUrl: settings.PUBLIC_URL ?? null,
     accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
     catalog: createCatalog(),

@@ -49,6 +49,8 @@ export type Deps = {
   versions: Versions
   /** What makes unsubscribe links; null while PUBLIC_URL is not set. */
   links: UnsubscribeLinks | null
+  /** The address that recipients reach the service at; null while PUBLIC_URL is not set. */
+  publicUrl: string | null
   credentials: Credentials
   /** Single sends, committed in groups. */
   accepts: Accepts

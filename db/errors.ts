@@ -23,6 +23,7 @@ export const CODES = [
   'method_not_allowed',
   'contact_exists',
   'contact_suppressed',
+  'invalid_state',
   'payload_too_large',
   'unsupported_media_type',
   'from_domain_not_verified',

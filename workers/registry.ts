@@ -13,6 +13,7 @@ import { emailChannel } from './jobs/deliver-email.ts'
 import { webhookChannel } from './jobs/deliver-webhook.ts'
 import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { goOnWithWork } from './jobs/do-work.ts'
+import { expandBroadcasts } from './jobs/expand-broadcast.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
@@ -56,6 +57,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
   'do-work': { handle: goOnWithWork, batchSize: 1, loops: 2 },
+  'expand-broadcast': { handle: expandBroadcasts, batchSize: 1, loops: 2 },
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },
 }
 

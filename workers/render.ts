@@ -18,13 +18,14 @@ export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): strin
   ...bareRecipients(pending_recipients ?? to_emails).values(),
 ]
 
-/** The link that the template asks to have in the headers, unless the client has its own there. */
+/** The link for the headers: where the template asks for it, unless the client has its own there, and in broadcasts. */
 function unsubscribeLinkOf(
-  { headers, variables }: EmailRow,
+  { headers, variables, broadcast_id }: EmailRow,
   version: CompiledVersion | undefined,
 ): string | null {
   const own = Object.keys(headers ?? {}).some((name) => name.toLowerCase().startsWith('list-unsubscribe'))
-  return version?.list_unsubscribe && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
+  const isAsked = version?.list_unsubscribe || broadcast_id !== null
+  return isAsked && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
 }
 
 /**

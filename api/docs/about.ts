@@ -5,7 +5,7 @@
 import type { Code } from '../../db/errors.ts'
 import type { Component } from './components.ts'
 
-export type Group = 'Emails' | 'WhatsApp' | 'Contacts' | 'Plans'
+export type Group = 'Emails' | 'WhatsApp' | 'Contacts' | 'Broadcasts' | 'Plans'
 
 export type About = {
   /** The operation's name in generated clients. */

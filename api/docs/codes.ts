@@ -76,6 +76,11 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     meaning: 'The contact bounced or complained, and so it cannot be subscribed again by the API.',
     remedy: 'An operator can lift the suppression, with a reason.',
   },
+  invalid_state: {
+    meaning:
+      'The broadcast is in a state that forbids this, or something that it needs is missing. The message names the state and all that is missing.',
+    remedy: 'Do what the message names, then repeat the call.',
+  },
   payload_too_large: { meaning: 'The body is larger than 10 MiB.', remedy: 'Send smaller batches.' },
   unsupported_media_type: {
     meaning: 'The body is not `application/json` in UTF-8, or it is compressed.',

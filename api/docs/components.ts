@@ -1,5 +1,8 @@
 /** What the API answers, as JSON schemas. The tests hold every answer against them. */
 
+import { OPERATORS } from '../../db/broadcasts/fields.ts'
+import { FIGURES, type Figure } from '../../db/broadcasts/skips.sql.ts'
+import { BROADCAST_STATES } from '../../db/broadcasts/state.ts'
 import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
 import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
 import { CODES } from '../../db/errors.ts'
@@ -33,6 +36,8 @@ export type Component =
   | 'Contact'
   | 'ContactPage'
   | 'Email'
+  | 'Broadcast'
+  | 'BroadcastPage'
   | 'WhatsappMessages'
   | 'BatchResult'
   | 'Catalog'
@@ -98,6 +103,65 @@ const EMAIL = record({
   reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
 })
 
+const CONDITION = record(
+  {
+    property: said(text, 'The name of the property.', 'country'),
+    op: said({ type: 'string', enum: OPERATORS }, 'How it is compared.', 'eq'),
+    value: said(
+      { type: ['string', 'array'], items: text },
+      'What it is compared with, where there is one.',
+      'FR',
+    ),
+  },
+  ['value'],
+)
+
+const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
+  made: 'Emails that were made for contacts.',
+  skipped: 'Contacts that were picked and get none.',
+}
+
+const BROADCAST = record({
+  id: said(uuid, 'Stays the same whatever else changes.'),
+  team_id: said(uuid, 'The team that sends it.'),
+  name: said(text, 'What people call it.', 'Spring news'),
+  state: said({ type: 'string', enum: BROADCAST_STATES }, 'Where it stands.', 'draft'),
+  state_reason: said(
+    orNull(text),
+    'Why it is paused, when nobody paused it: `overdue`, `quota_exceeded`, `bounces`, `complaints`, `restored`.',
+    null,
+  ),
+  template_id: said(uuid, 'Its template.'),
+  from: said(text, 'The sender, normalized.', 'Acme <news@example.com>'),
+  reply_to: said(text, 'The bare address; empty when there is none.', ''),
+  subject: said(text, 'With its slots.', 'News for {{name}}'),
+  topic_ids: said(list(uuid), 'The topics that it goes to.'),
+  exclude_topic_ids: said(list(uuid), 'The topics whose contacts get nothing.'),
+  where: said(list(CONDITION), 'What properties must be.'),
+  variables: said(map, 'Defaults for slots.', { name: 'you' }),
+  headers: said(orNull(map), 'Custom headers, as accepted.', null),
+  tags: said(list(text), 'Of each of its emails.', ['news']),
+  rate_per_minute: said({ type: ['integer', 'null'], minimum: 1 }, 'The most that it sends a minute.', null),
+  send_at: said(orNull(time), 'When it begins, if not right away.', null),
+  idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
+  audience: said({ type: ['integer', 'null'], minimum: 0 }, 'How many contacts fitted when it began.', null),
+  figures: said(
+    record(
+      Object.fromEntries(
+        FIGURES.map((figure) => [
+          figure,
+          said(count, FIGURE_WORDS[figure] ?? `Emails that are ${figure} now.`, 0),
+        ]),
+      ),
+    ),
+    'How many emails it made, and how they stand now.',
+  ),
+  created_at: said(time, 'When it was created.'),
+  updated_at: said(time, 'When it was changed last.'),
+  started_at: said(orNull(time), 'When it began.', null),
+  ended_at: said(orNull(time), 'When it was sent or cancelled.', null),
+})
+
 const CONTACT = record({
   id: said(uuid, 'Stays the same whatever else changes.'),
   email: said(text, 'As it was first given.', 'ana@example.org'),
@@ -123,6 +187,14 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
     ['next_cursor'],
   ),
   Email: EMAIL,
+  Broadcast: BROADCAST,
+  BroadcastPage: record(
+    {
+      data: said(list(reference('Broadcast')), 'The broadcasts, newest first.'),
+      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
+    },
+    ['next_cursor'],
+  ),
   WhatsappMessages: record({
     data: said(
       list(

@@ -17,6 +17,8 @@ export const GROUPS: Readonly<Record<Group, string>> = {
   Emails: 'Transactional email, one at a time or in batches of 100.',
   WhatsApp: 'Messages from templates that the provider has approved.',
   Contacts: 'Who a team writes to, keyed by email address, with topics and properties.',
+  Broadcasts:
+    'One template to all contacts of some topics: a draft, then started, paused, resumed or cancelled. Figures are of the whole broadcast.',
   Plans: 'What may be bought: the public catalog.',
 }
 
@@ -162,7 +164,7 @@ function operation(route: Route) {
     ...(body
       ? {
           requestBody: {
-            required: true,
+            required: !route.body?.optional,
             content: { 'application/json': { schema: reference(body), example: about.example } },
           },
         }

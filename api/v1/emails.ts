@@ -6,9 +6,10 @@ import { array, type InferType, object } from 'yup'
 import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
+import { fromOf, replyToOf } from '../../db/emails/item.ts'
 import { Refusal } from '../../db/errors.ts'
 import { RateLimited } from '../../db/teams/limits.ts'
-import { formatMailbox, LONGEST_NAME, type Mailbox, parseMailbox } from '../../db/text/address.ts'
+import { formatMailbox, parseMailbox } from '../../db/text/address.ts'
 import {
   bytes,
   type EitherOf,
@@ -21,7 +22,7 @@ import {
   uuid,
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
-import { codePoints, LARGEST_PART, MOST_VARIABLES } from '../../db/text/strings.ts'
+import { LARGEST_PART, MOST_VARIABLES } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
 import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
 import { countSends } from '../count.ts'
@@ -71,19 +72,6 @@ const sendSchema = object({
 
 type SendBody = InferType<typeof sendSchema>
 
-function replyTo(given: string | undefined, path: string): string {
-  if (given === undefined || given === '') return ''
-  const mailbox = parseMailbox(given)
-  if (!mailbox) throw new Refusal('invalid_reply_to', `${path}reply_to must be an email address`)
-  return mailbox.address
-}
-
-function fromOf(given: string, path: string): Mailbox {
-  const mailbox = parseMailbox(given)
-  if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox
-  throw new Refusal('invalid_from', `${path}from must be an address such as a@b.c or Name <a@b.c>`)
-}
-
 /**
  * An item whose fields are valid by themselves. @param path where it lies in a batch, such as `emails[3].`.
  * @throws Refusal invalid_from, invalid_headers, invalid_reply_to, in this order
@@ -104,7 +92,7 @@ function itemOf(send: SendBody, path = ''): EmailItem {
     // An empty one does not outdo the template's.
     text: send.text || null,
     headers: send.headers ?? null,
-    reply_to: replyTo(send.reply_to, path),
+    reply_to: replyToOf(send.reply_to, path),
     tags: send.tags ?? [],
     idempotency_key: send.idempotency_key ?? null,
   }

@@ -1,5 +1,6 @@
 /** Every route under /v1: what the application mounts, what the parser's thread and the API's description know. */
 import type { Route } from '../route.ts'
+import { broadcastRoutes } from './broadcasts.ts'
 import { bulkRoutes } from './bulk.ts'
 import { contactRoutes } from './contacts.ts'
 import { emailRoutes } from './emails.ts'
@@ -13,5 +14,6 @@ export const V1_ROUTES: readonly Route[] = [
   ...subscriptionRoutes,
   ...emailRoutes,
   ...whatsappRoutes,
+  ...broadcastRoutes,
   ...planRoutes,
 ]

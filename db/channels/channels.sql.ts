@@ -63,7 +63,7 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
  * of the few others alone.
  */
 export const isCustomers = sql.fragment`
-  (http_request_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
+  (http_request_id is not null or broadcast_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
 
 const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`
 const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array([...texts], 'text')})`

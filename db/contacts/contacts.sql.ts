@@ -69,6 +69,12 @@ export async function contactByIdentity(
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
 }
 
+/** The contact of this id, or null without one. */
+export async function contactById(tx: Tx, teamId: string, id: string): Promise<ContactRow | null> {
+  return tx.maybeOne(sql.type(contactRow)`
+    select ${contactColumns} from contacts where team_id = ${teamId} and id = ${id}`)
+}
+
 const statusRow = object({
   identity: string().defined(),
   status: string().oneOf(CONTACT_STATUSES).defined(),

@@ -4,7 +4,15 @@ import { array, type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
 /** The scopes an API key may carry. */
-export const SCOPES = ['contacts:read', 'contacts:write', 'emails:send', 'whatsapp:send'] as const
+export const SCOPES = [
+  'contacts:read',
+  'contacts:write',
+  'emails:send',
+  'whatsapp:send',
+  'broadcasts:read',
+  'broadcasts:write',
+  'broadcasts:send',
+] as const
 export type Scope = (typeof SCOPES)[number]
 
 const principalRow = object({

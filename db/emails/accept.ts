@@ -149,7 +149,7 @@ function rowsWanted(items: readonly EmailItem[], refusals: readonly (Refusal | n
 function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
   const { account } = desk
   // The send rate is the API's door: broadcasts are paced where they are delivered.
-  if (sender.broadcast_id === undefined) {
+  if (sender.broadcast_id === undefined && sender.rated !== false) {
     if (account.bucket.tokens < 1) return refused(new RateLimited(account, secondsUntilToken(account)))
     account.bucket.tokens -= 1
   }

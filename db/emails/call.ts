@@ -11,6 +11,10 @@ export type EmailSender = {
   http_request_id?: string
   /** Set when a broadcast sends: then the emails are its own, wait in its queue, and take nothing from the rate. */
   broadcast_id?: string
+  /** The version of the template that is sent, when it is not the one that the template has now. */
+  version?: { version_id: string; slots: readonly string[] }
+  /** false: they take nothing from the rate either. */
+  rated?: false
 }
 
 /** An email whose fields are valid by themselves. `html` counts only without a template. */

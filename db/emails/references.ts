@@ -51,14 +51,23 @@ export async function findReferences(
 ): Promise<Map<string, References>> {
   const rows = await emailReferences(tx, {
     domains: named(calls, (item) => item.from.domain),
-    templates: named(calls, (item) => item.template_id),
-    contacts: named(calls, soleRecipient),
+    // A broadcast brings its version and its contacts along.
+    templates: named(
+      calls.filter(({ sender }) => !sender.version),
+      (item) => item.template_id,
+    ),
+    contacts: named(calls, (item) => (item.contact_id === undefined ? soleRecipient(item) : null)),
   })
   const templates = rows.filter((row) => row.kind === 'template')
-  const compiled = await versions(
-    tx,
-    templates.map((row) => ({ team_id: row.team_id, id: row.version_id ?? '' })),
+  const given = calls.flatMap(({ sender, items: [item] }) =>
+    sender.version && item
+      ? [{ ...sender.version, team_id: sender.team_id, template_id: item.template_id ?? '' }]
+      : [],
   )
+  const compiled = await versions(tx, [
+    ...templates.map((row) => ({ team_id: row.team_id, id: row.version_id ?? '' })),
+    ...given.map(({ team_id, version_id: id }) => ({ team_id, id })),
+  ])
   const byTeam = new Map<string, References>()
   for (const { sender } of calls) {
     byTeam.set(sender.team_id, {
@@ -79,6 +88,8 @@ export async function findReferences(
       known?.templates.set(row.key, { version_id, slots, compiled: compiled.get(version_id) })
     }
   }
+  for (const { team_id, template_id, version_id, slots } of given)
+    byTeam.get(team_id)?.templates.set(template_id, { version_id, slots, compiled: compiled.get(version_id) })
   return byTeam
 }
 

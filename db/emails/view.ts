@@ -4,6 +4,7 @@
  */
 import type { Secrets } from '../process/secrets.ts'
 import type { CompiledVersion } from '../templates/versions.ts'
+import { broadcastToken } from './broadcast-token.ts'
 import { type Content, emailContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
@@ -53,6 +54,14 @@ export function listedEmail(
   return listed
 }
 
+/** What its unsubscribe link ends with. */
+function tokenOf({ team_id, id, broadcast_id, contact_id }: EmailRow, secrets: Secrets): string | null {
+  if (contact_id === null) return null
+  return broadcast_id === null
+    ? unsubscribeToken(secrets, team_id, id)
+    : broadcastToken(secrets, { team_id, broadcast_id, contact_id })
+}
+
 function viewOf(
   row: EmailRow,
   { html, text, size_kb }: Content & { size_kb: number },
@@ -76,7 +85,7 @@ function viewOf(
     provider_message_id: row.provider_message_id,
     broadcast_id: row.broadcast_id,
     contact_id: row.contact_id,
-    unsubscribe_token: row.contact_id === null ? null : unsubscribeToken(secrets, row.team_id, row.id),
+    unsubscribe_token: tokenOf(row, secrets),
     body_text: text,
     headers: row.headers,
     reply_to: row.reply_to,

@@ -13,7 +13,16 @@ import {
 } from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
-export type Purpose = 'dkim' | 'erasure' | 'unsubscribe' | 'verp' | 'csrf' | 'cookie' | 'canary' | 'webhook'
+export type Purpose =
+  | 'dkim'
+  | 'erasure'
+  | 'unsubscribe'
+  | 'unsubscribe-broadcast'
+  | 'verp'
+  | 'csrf'
+  | 'cookie'
+  | 'canary'
+  | 'webhook'
 
 export type Secrets = {
   /**

@@ -62,6 +62,7 @@ const reportRef = object({ report_id: string().required() })
 const checkRef = object({ check_id: string().required() })
 
 const workRef = object({ work_id: string().required() })
+const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
 export const JOBS = {
@@ -142,6 +143,20 @@ export const JOBS = {
       retryDelay: 1,
       retryDelayMax: 1_800,
       expireInSeconds: 300,
+      heartbeatSeconds: 10,
+      partition: false,
+    },
+  },
+  'expand-broadcast': {
+    payload: broadcastRef,
+    /** The broadcast's: two never walk for one. */
+    id: (payload: InferType<typeof broadcastRef>) => payload.broadcast_id,
+    // These are for crashes and a lost database; the sweep finds what has lost its job.
+    options: {
+      retryLimit: 300,
+      retryDelay: 1,
+      retryDelayMax: 300,
+      expireInSeconds: 120,
       heartbeatSeconds: 10,
       partition: false,
     },

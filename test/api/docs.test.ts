@@ -23,6 +23,7 @@ import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { CODES } from '../../db/errors.ts'
 import type { paths } from '../client/api.d.ts'
 import { digestOf, shape } from '../client/shape.ts'
+import { broadcastingOf } from '../support/broadcasting.ts'
 import { assertIs } from '../support/described.ts'
 import { bareEnvironment } from '../support/environment.ts'
 import { programMissing } from '../support/programs.ts'
@@ -130,13 +131,27 @@ t.test('no route and no code is undocumented', async (t) => {
 
 t.test('every example works', async (t) => {
   const template = await makeTemplate(service, team.id)
+  const { template_id, topic_id, contacts } = await broadcastingOf(service, team)
+  service.deps.publicUrl = 'https://mail.example.com'
+  await contacts(['fay'], { country: 'FR' })
+  const ids = new Map([
+    ['01920000-0000-7000-8000-000000000000', template.id],
+    ['01920000-0000-7000-8000-000000000001', topic_id],
+    ['01920000-0000-7000-8000-000000000002', template_id],
+  ])
+  let created = ''
   for (const { method, path, about } of V1_ROUTES) {
     if (!about?.example) continue
-    const text = JSON.stringify(about.example).replaceAll('01920000-0000-7000-8000-000000000000', template.id)
-    const { status, body } = await call(method, path.replace(':email', 'ana@example.org'), {
-      key: team.key,
-      body: JSON.parse(text),
-    })
+    const text = JSON.stringify(about.example).replaceAll(/01920000-[\w-]+/g, (id) => ids.get(id) ?? id)
+    const { status, body } = await call(
+      method,
+      path.replace(':email', 'ana@example.org').replace(':id', created),
+      {
+        key: team.key,
+        body: JSON.parse(text),
+      },
+    )
+    if (about.id === 'createBroadcast') created = body.id
     t.ok(status in about.answers, `${method} ${path}: ${status} ${JSON.stringify(body).slice(0, 200)}`)
     for (const item of Array.isArray(body.data) ? body.data : []) t.notOk(item.error, JSON.stringify(item))
   }

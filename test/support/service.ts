@@ -161,6 +161,7 @@ export async function startService(
     secrets,
     versions,
     links,
+    publicUrl,
     accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
     catalog: createCatalog(),

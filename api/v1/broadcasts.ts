@@ -1,0 +1,191 @@
+/**
+ * Broadcasts: drafts, and what is done with them. Owns their routes; the shapes of what they take are in
+ * db/broadcasts/fields.ts, which the CLI shares, and the rules beside it.
+ */
+import { array, object } from 'yup'
+import type { BroadcastRow } from '../../db/broadcasts/broadcasts.sql.ts'
+import { broadcastsOfTeam } from '../../db/broadcasts/broadcasts.sql.ts'
+import {
+  type Acting,
+  broadcastOrRefusal,
+  changeBroadcast,
+  createBroadcast,
+  removeBroadcast,
+} from '../../db/broadcasts/draft.ts'
+import {
+  changeSchema,
+  type GivenFields,
+  newSchema,
+  readChange,
+  readNew,
+  time,
+} from '../../db/broadcasts/fields.ts'
+import { sendTest } from '../../db/broadcasts/send-test.ts'
+import {
+  assertSendAt,
+  cancelBroadcast,
+  pauseBroadcast,
+  resumeBroadcast,
+  sendBroadcast,
+} from '../../db/broadcasts/start.ts'
+import { broadcastView, broadcastViews } from '../../db/broadcasts/view.ts'
+import { Refusal } from '../../db/errors.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+import { address, mailbox } from '../../db/text/fields.ts'
+import { reservedFault } from '../../db/text/headers.ts'
+import { keyOnly, type Principal } from '../auth.ts'
+import type { About } from '../docs/about.ts'
+import { json, jsonAs, optionalJson, queryOf, wholeNumber } from '../input.ts'
+import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
+
+const DEFAULT_LIMIT = 20
+const LARGEST_LIMIT = 100
+
+const pageSchema = object({
+  limit: wholeNumber(1, LARGEST_LIMIT),
+  cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+})
+
+const testSchema = object({
+  to: array(mailbox().required('${path} must be an email address'))
+    .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
+    .required('${path} is required')
+    .min(1, '${path} must have at least 1 address')
+    .max(5, '${path} must have at most 5 addresses'),
+  contact: address(),
+})
+
+const sendSchema = object({ send_at: time() })
+
+const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
+
+/** @throws Refusal invalid_headers for what the operator reserves. */
+function assertUnreserved({ reservedPrefixes }: Deps, { headers }: GivenFields): void {
+  const fault = headers && reservedFault(headers, reservedPrefixes)
+  if (fault) throw new Refusal('invalid_headers', fault)
+}
+
+/** A change of state: POST behind the broadcast, answered with it as it is then. */
+const stateRoute = (
+  { verb, about }: { verb: string; about: About },
+  act: (deps: Deps & { tx: Tx }, acting: Acting, id: string) => Promise<BroadcastRow>,
+): TeamRoute =>
+  teamRoute({
+    method: 'POST',
+    path: `/v1/broadcasts/:id/${verb}`,
+    about,
+    access: keyOnly('broadcasts:send'),
+    async handle({ params, principal }, deps) {
+      const row = await deps.database.transaction((tx) =>
+        act({ ...deps, tx }, actingOf(principal), params.id ?? ''),
+      )
+      deps.wake('expand-broadcast')
+      deps.wake('deliver-broadcast')
+      return { status: 200, body: await broadcastView(deps.database, row) }
+    },
+  })
+
+const draftRoutes: readonly TeamRoute[] = [
+  teamRoute({
+    method: 'POST',
+    path: '/v1/broadcasts',
+    about: ABOUT.create,
+    access: keyOnly('broadcasts:write'),
+    body: jsonAs(newSchema, readNew),
+    async handle({ body, principal, now }, deps) {
+      assertUnreserved(deps, body.fields)
+      assertSendAt(body.fields.send_at, now)
+      const { row, isNew } = await deps.database.transaction((tx) =>
+        createBroadcast({ tx, now }, actingOf(principal), body),
+      )
+      return { status: isNew ? 201 : 200, body: await broadcastView(deps.database, row) }
+    },
+  }),
+  teamRoute({
+    method: 'GET',
+    path: '/v1/broadcasts',
+    about: ABOUT.list,
+    access: keyOnly('broadcasts:read'),
+    query: queryOf(pageSchema),
+    async handle({ query, principal }, { database }) {
+      const limit = Number(query.limit ?? DEFAULT_LIMIT)
+      const offset = Number(query.cursor ?? 0)
+      const rows = await broadcastsOfTeam(database, principal.team_id, { limit: limit + 1, offset })
+      const next = rows.length > limit ? { next_cursor: String(offset + limit) } : {}
+      return { status: 200, body: { data: await broadcastViews(database, rows.slice(0, limit)), ...next } }
+    },
+  }),
+  teamRoute({
+    method: 'GET',
+    path: '/v1/broadcasts/:id',
+    about: ABOUT.get,
+    access: keyOnly('broadcasts:read'),
+    async handle({ params, principal }, { database }) {
+      const row = await broadcastOrRefusal(database, principal.team_id, params.id ?? '')
+      return { status: 200, body: await broadcastView(database, row) }
+    },
+  }),
+  teamRoute({
+    method: 'PATCH',
+    path: '/v1/broadcasts/:id',
+    about: ABOUT.change,
+    access: keyOnly('broadcasts:write'),
+    body: jsonAs(changeSchema, readChange),
+    async handle({ body, params, principal, now }, deps) {
+      assertUnreserved(deps, body)
+      assertSendAt(body.send_at, now)
+      const row = await deps.database.transaction((tx) =>
+        changeBroadcast({ tx, now }, actingOf(principal), params.id ?? '', body),
+      )
+      return { status: 200, body: await broadcastView(deps.database, row) }
+    },
+  }),
+  teamRoute({
+    method: 'DELETE',
+    path: '/v1/broadcasts/:id',
+    about: ABOUT.remove,
+    access: keyOnly('broadcasts:write'),
+    async handle({ params, principal }, { database }) {
+      await database.transaction((tx) => removeBroadcast({ tx }, actingOf(principal), params.id ?? ''))
+      return { status: 204 }
+    },
+  }),
+]
+
+export const broadcastRoutes: readonly TeamRoute[] = [
+  ...draftRoutes,
+  teamRoute({
+    method: 'POST',
+    path: '/v1/broadcasts/:id/test',
+    about: ABOUT.test,
+    access: keyOnly('broadcasts:send'),
+    body: json(testSchema),
+    async handle({ body, params, principal }, deps) {
+      const { to, contact } = body
+      const ids = await deps.database.transaction((tx) =>
+        sendTest({ ...deps, tx }, actingOf(principal), params.id ?? '', { to, contact }),
+      )
+      deps.wake('deliver-email')
+      return { status: 200, body: { data: ids.map((id, index) => ({ index, id })) } }
+    },
+  }),
+  teamRoute({
+    method: 'POST',
+    path: '/v1/broadcasts/:id/send',
+    about: ABOUT.send,
+    access: keyOnly('broadcasts:send'),
+    body: optionalJson(sendSchema),
+    searches: true,
+    async handle({ body, params, principal }, deps) {
+      const row = await deps.database.transaction((tx) =>
+        sendBroadcast({ ...deps, tx }, actingOf(principal), params.id ?? '', body.send_at),
+      )
+      deps.wake('expand-broadcast')
+      return { status: 202, body: await broadcastView(deps.database, row) }
+    },
+  }),
+  stateRoute({ verb: 'pause', about: ABOUT.pause }, pauseBroadcast),
+  stateRoute({ verb: 'resume', about: ABOUT.resume }, resumeBroadcast),
+  stateRoute({ verb: 'cancel', about: ABOUT.cancel }, cancelBroadcast),
+]

@@ -1,0 +1,65 @@
+/**
+ * Walks broadcasts through their audience (db/broadcasts/walk.ts), a few seconds at a time, so that many take turns.
+ * Promises: a job ends in the transaction that found nothing left to do, so a resume that comes at once is not lost.
+ * Must not send.
+ */
+import { type Step, walk } from '../../db/broadcasts/walk.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import type { Batch } from '../batches.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+type ExpandJob = FetchedJob<'expand-broadcast'>
+
+/** For how long one claim walks, in milliseconds. */
+const TURN = 3_000
+/** How many emails of a broadcast may wait: at least so many, or what its sender takes in so many seconds. */
+const AHEAD = { emails: 2_000, seconds: 10 }
+/** How soon it is looked again whether emails have gone, in seconds; and at most, for one that begins later. */
+const LOOK = 1
+const LONGEST = 86_400
+
+async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
+  const rate = bulk ? (await bulk.sender()).ceiling : 0
+  return Number.isFinite(rate) ? Math.max(AHEAD.emails, Math.ceil(rate * AHEAD.seconds)) : AHEAD.emails
+}
+
+/** How the job ends after a step; null: another step may follow. */
+function endAfter(step: Step, hasTime: boolean): End | null {
+  if (step.kind === 'over') return { end: 'completed' }
+  if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, LONGEST) }
+  if (step.kind === 'moved') return hasTime ? null : { end: 'snoozed', seconds: 0 }
+  return { end: 'snoozed', seconds: LOOK }
+}
+
+async function expand(
+  job: ExpandJob,
+  settle: Batch<'expand-broadcast'>['settle'],
+  deps: WorkerDeps,
+): Promise<void> {
+  const { database, queue, versions, secrets } = deps
+  const ahead = await aheadOf(deps)
+  const until = performance.now() + TURN
+  for (let ended = false; !ended; ) {
+    const step = await database.transaction(async (tx) => {
+      const taken = await walk(
+        { tx, queue, versions, secrets, ahead },
+        job.data.team_id,
+        job.data.broadcast_id,
+      )
+      const end = endAfter(taken, performance.now() < until)
+      if (end !== null) await settle(tx, new Map([[job, end]]))
+      ended = end !== null
+      return taken
+    })
+    if (step.kind === 'moved') queue.wake('deliver-broadcast')
+  }
+}
+
+/** Works on broadcasts one after the other. */
+export async function expandBroadcasts(
+  { jobs, settle }: Batch<'expand-broadcast'>,
+  deps: WorkerDeps,
+): Promise<void> {
+  for (const job of jobs) await expand(job, settle, deps)
+}
