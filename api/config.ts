@@ -5,11 +5,13 @@ import {
   dnsServer,
   httpUrl,
   misspeltSettings,
+  networkList,
   publicUrl,
   readSettings,
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
+import { type Network, networksOf } from '../db/process/public-address.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import { HEADER_TOKEN } from '../db/text/headers.ts'
 import type { OpenIdSettings } from './dashboard/openid.ts'
@@ -69,6 +71,8 @@ const apiSettings = object({
   OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
   /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
   DNS_SERVER: dnsServer,
+  /** Private networks that webhooks may reach, over http too: URLs that the dashboard is given are checked. */
+  WEBHOOK_ALLOW: networkList,
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
   WHATSAPP_VERIFY_TOKEN: string(),
 })
@@ -146,3 +150,7 @@ export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {
 /** The prefixes of RESERVED_HEADER_PREFIXES. */
 export const reservedPrefixes = ({ RESERVED_HEADER_PREFIXES }: ApiSettings): string[] =>
   commaList(RESERVED_HEADER_PREFIXES)
+
+/** The private networks that webhooks may reach. */
+export const webhookNetworks = ({ WEBHOOK_ALLOW }: ApiSettings): Network[] =>
+  networksOf(commaList(WEBHOOK_ALLOW))

@@ -34,6 +34,7 @@ import {
   settingsWarnings,
   snsTopics,
   switchesOf,
+  webhookNetworks,
 } from './config.ts'
 import type { DashboardDeps } from './dashboard/deps.ts'
 import { createDocs } from './docs/routes.ts'
@@ -63,6 +64,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
   return {
     database,
     lookupTxt: await createTxtLookup(settings.DNS_SERVER),
+    webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
     openid: openid && (await import('./dashboard/openid.ts')).createOpenId(openid),

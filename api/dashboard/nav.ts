@@ -17,6 +17,7 @@ const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[
   ['whatsapp-templates', 'WhatsApp templates', 'viewer'],
   ['domains', 'Domains', 'viewer'],
   ['keys', 'API keys', 'viewer'],
+  ['webhooks', 'Webhooks', 'viewer'],
   ['people', 'People', 'viewer'],
   ['integration', 'Integration', 'viewer'],
 ]

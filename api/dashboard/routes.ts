@@ -23,6 +23,7 @@ import { peoplePages } from './pages/people.ts'
 import { templatePages } from './pages/template.ts'
 import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
+import { webhooksPages } from './pages/webhooks.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 import { workPages } from './pages/works.ts'
@@ -47,6 +48,7 @@ export const PAGES: readonly Page[] = [
   ...domainsPages,
   ...keysPages,
   ...peoplePages,
+  ...webhooksPages,
   ...integrationPages,
   ...healthPages,
   ...queuePages,

@@ -19,6 +19,7 @@ import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/boss.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { nameProblem } from '../text/name.ts'
+import { isUuid } from '../text/strings.ts'
 import {
   countEndpoints,
   deleteEndpoint,
@@ -113,7 +114,7 @@ function withoutFragment(text: string): string {
 
 /** @throws Refusal not_found for the team or the endpoint. */
 async function endpointOrRefusal(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
-  const endpoint = await endpointById(tx, teamId, id)
+  const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
   if (endpoint) return endpoint
   await teamOrRefusal(tx, teamId)
   throw new Refusal('not_found', `there is no webhook ${id} in this team`)

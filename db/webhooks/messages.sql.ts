@@ -4,6 +4,7 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
+import { isUuid } from '../text/strings.ts'
 
 const outgoingRow = object({
   team_id: string().defined(),
@@ -152,6 +153,26 @@ export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, lim
       order by id desc limit ${limit}) a
       join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
     order by a.id desc`)
+}
+
+const eventRow = object({
+  type: string().defined(),
+  status: string().defined(),
+  body: string().defined(),
+  created_at: string().defined(),
+})
+
+/** What an endpoint is told of one event, or null when it is not, or no longer. */
+export async function webhookByEvent(
+  tx: Tx,
+  teamId: string,
+  { endpoint_id, event_id }: { endpoint_id: string; event_id: string },
+) {
+  if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
+  return tx.maybeOne(sql.type(eventRow)`
+    select type, status, body, created_at from webhook_messages
+    where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+    order by id limit 1`)
 }
 
 /** What is told again: by when it happened, its type, and whether it failed. */

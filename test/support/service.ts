@@ -28,6 +28,7 @@ import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
+import { networksOf } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { openProducer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
@@ -184,6 +185,7 @@ export async function startService(
     dashboard: {
       database,
       lookupTxt: async () => [],
+      webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl: null,
       from: null,
       openid: null,

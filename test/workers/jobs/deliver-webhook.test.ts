@@ -8,6 +8,7 @@ import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { networksOf } from '../../../db/process/public-address.ts'
 import { forgetMessages } from '../../../db/retention/forget.ts'
 import { adminCli } from '../../support/admin.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeContact, storeEmails } from '../../support/reports.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
@@ -379,3 +380,34 @@ t.test(
     t.equal(await left(), 0)
   },
 )
+
+t.test('an owner makes a webhook on the dashboard, sees what came back, and mends it', async (t) => {
+  const team = await makeTeam(service)
+  const receiver = await startReceiver(t)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', ...rest].join('/')
+  await startWorker(t, service)
+  t.match((await owner.post(at(), { url: 'http://10.0.0.1/', types: '*' })).status, 400)
+  const made = await owner.post(at(), { url: receiver.url, name: 'Billing', types: ['email.bounced', '*'] })
+  const id = made.location?.split('/').at(-1) ?? ''
+  const shown = await owner.get(at(id))
+  const [secret = ''] = /whsec_[A-Za-z0-9+/]{43}=/.exec(shown.html.replaceAll('&#x3D;', '=')) ?? []
+  t.not(secret, '')
+  t.notMatch((await owner.get(at(id))).html, /whsec_/)
+  receiver.answer = (_one, response) => void response.writeHead(418).end('no <tea>')
+  await owner.post(at(id, 'test'))
+  await until('it failed', async () => /418/.test(textOf((await owner.get(at(id))).html)))
+  shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 no <tea>/)
+  receiver.answer = null
+  await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
+  shows(t, await owner.get((await owner.post(at(id, 'replay'))).location ?? ''), /1 on their way/)
+  const last = receiver.received.at(-1)
+  if (!last) throw new Error('nothing came')
+  t.ok(isVerified(last, secret))
+  shows(t, await owner.get(at(id, 'events', last.id)), /"type": "webhook\.test"/)
+  await owner.post(at(id, 'disable'), { confirmed: 'yes' })
+  shows(t, await owner.get(at()), /disabled Billing/)
+  await owner.post(at(id, 'enable'))
+  await owner.post(at(id, 'remove'), { confirmed: 'yes' })
+  shows(t, await owner.get(at()), /No webhooks yet/)
+})
