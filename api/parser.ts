@@ -44,6 +44,7 @@ const IDLE = 60_000
 const SLICE = 4
 
 const ENTRY = new URL('./parser-thread.ts', import.meta.url)
+const PRELOAD = new URL('../db/process/preload.js', import.meta.url).href
 
 const refusalOf = ({ code, message }: Refused): Refusal => new Refusal(code, message)
 const busy = () => new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
@@ -78,7 +79,8 @@ async function openThread(entry: URL) {
     minThreads: 0,
     maxThreads: 1,
     idleTimeout: IDLE,
-    execArgv: [],
+    // As the process itself: what is compiled is kept between starts.
+    execArgv: ['--import', PRELOAD],
     resourceLimits: { maxOldGenerationSizeMb: HEAP },
   })
   // A thread that dies between two bodies harms none; without a listener the event would end the process.
