@@ -10,6 +10,7 @@ type Entry = { label: string; href: string; current: boolean }
 const TEAM_PAGES: readonly (readonly [path: string, label: string, role: Role])[] = [
   ['', 'Overview', 'viewer'],
   ['emails', 'Emails', 'viewer'],
+  ['broadcasts', 'Broadcasts', 'viewer'],
   ['whatsapp', 'WhatsApp', 'viewer'],
   ['contacts', 'Contacts', 'viewer'],
   ['topics', 'Topics', 'viewer'],

@@ -1,6 +1,10 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 import type { Page } from './page.ts'
 import { accountPages } from './pages/account.ts'
+import { broadcastPages } from './pages/broadcast.ts'
+import { broadcastPeoplePages } from './pages/broadcast-people.ts'
+import { broadcastPreviewPages } from './pages/broadcast-preview.ts'
+import { broadcastsPages } from './pages/broadcasts.ts'
 import { contactPages } from './pages/contact.ts'
 import { contactsPages } from './pages/contacts.ts'
 import { domainsPages } from './pages/domains.ts'
@@ -35,6 +39,11 @@ export const PAGES: readonly Page[] = [
   ...overviewPages,
   ...emailsPages,
   ...emailPages,
+  // Before a broadcast's own pages: `new` is no id.
+  ...broadcastsPages,
+  ...broadcastPages,
+  ...broadcastPeoplePages,
+  ...broadcastPreviewPages,
   ...contactsPages,
   // Before the contacts' own pages: `import` is no address.
   ...importPages,

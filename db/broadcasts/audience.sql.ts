@@ -58,6 +58,15 @@ export async function audienceSize(tx: Tx, audience: Audience): Promise<number> 
   return count
 }
 
+/** How many contacts of the audience have no value for one of these slots. */
+export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly string[]): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::integer as count from contacts
+    where team_id = ${audience.team_id} and ${fits(audience)}
+      and not jsonb_exists_all(properties, ${sql.array([...slots], 'text')})`)
+  return count
+}
+
 const memberRow = object({
   id: string().defined(),
   email: string().defined(),

@@ -38,10 +38,10 @@ export async function aBroadcast(
   await database.query(sql.unsafe`
     insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
       exclude_topic_ids, conditions, variables, tags, template_version_id, link_base, rate_per_minute, created_at,
-      updated_at)
-    values (${teamId}, ${id}, 'News', 'sending', 'hello@demo.test', '', 'News', ${uuidv7()},
+      updated_at, started_at, audience_until, audience)
+    values (${teamId}, ${id}, 'News', 'sending', 'hello@example.com', '', 'News', ${uuidv7()},
       ${sql.array([topic], 'uuid')}, '{}', '[]', '{}', '[]', ${uuidv7()}, 'https://mail.example.com',
-      ${rate_per_minute}, now(), now())`)
+      ${rate_per_minute}, now(), now(), now(), now(), 2)`)
   return {
     id,
     topic,

@@ -7,10 +7,11 @@ import { text, time } from '../cell.ts'
 import { redirect, show, type TeamPage, teamPath } from '../page.ts'
 
 /** How far a topic's contacts are counted: to count a million takes too long. */
-const COUNTED = 10_000
+export const TOPIC_COUNTED = 10_000
 
-const howMany = (count: number): string =>
-  count > COUNTED ? `more than ${COUNTED.toLocaleString('en-US')}` : count.toLocaleString('en-US')
+/** A topic's contacts, counted so far. */
+export const howMany = (count: number): string =>
+  count > TOPIC_COUNTED ? `more than ${TOPIC_COUNTED.toLocaleString('en-US')}` : count.toLocaleString('en-US')
 
 const list: TeamPage = {
   method: 'GET',
@@ -22,7 +23,7 @@ const list: TeamPage = {
       database,
       team.id,
       topics.map(({ id }) => id),
-      COUNTED + 1,
+      TOPIC_COUNTED + 1,
     )
     const edits = team.role !== 'viewer'
     return show({
@@ -89,7 +90,7 @@ const page: TeamPage = {
   async handle({ team, params }, { database }) {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
     if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
-    const count = (await subscribersOf(database, team.id, [topic.id], COUNTED + 1)).get(topic.id) ?? 0
+    const count = (await subscribersOf(database, team.id, [topic.id], TOPIC_COUNTED + 1)).get(topic.id) ?? 0
     const people = `${howMany(count)} ${count === 1 ? 'contact' : 'contacts'}`
     return show({
       title: topic.name,

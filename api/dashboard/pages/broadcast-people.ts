@@ -1,0 +1,175 @@
+/** The people behind a broadcast's figures, as lists and as CSV: who got it and how it ended, who got none and why. */
+import { broadcastOrRefusal } from '../../../db/broadcasts/draft.ts'
+import { type Reached, reachedBy, type Skipped, skippedBy } from '../../../db/broadcasts/people.sql.ts'
+import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import { noteLook } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { csvFile } from '../csv.ts'
+import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../list.ts'
+import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Link, Section } from '../section.ts'
+
+const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
+
+const placeOf = ({ team, params }: TeamRequest) => ({ team_id: team.id, broadcast_id: params.id ?? '' })
+
+/** The rows to show, and the link to those that follow. */
+function pageBy<R extends { contact_id: string }>(request: TeamRequest, rows: readonly R[]) {
+  const shown = rows.slice(0, PAGE_SIZE)
+  const last = shown.at(-1)
+  const next: Link | null =
+    rows.length > PAGE_SIZE && last
+      ? { href: addressWith(request, { after: last.contact_id }), label: 'Next' }
+      : null
+  return { shown, next }
+}
+
+const pageAsked = ({ query }: TeamRequest) => ({ after: idGiven(query, 'after'), limit: PAGE_SIZE + 1 })
+
+function reachedSection(request: TeamRequest, rows: readonly Reached[]): Section {
+  const { team, now } = request
+  const { shown, next } = pageBy(request, rows)
+  return {
+    kind: 'table',
+    columns: ['Status', 'Address', 'Said last', 'Made', ''].map((label) => ({ label })),
+    rows: shown.map(({ id, email, status: word, detail, created_at }) => ({
+      cells: [
+        status(word),
+        text(email, { href: teamPath(team, 'contacts', email) }),
+        text(detail),
+        time(created_at, now),
+        text('The email', { href: teamPath(team, 'emails', id) }),
+      ],
+    })),
+    next,
+    empty: 'Nobody.',
+  }
+}
+
+const reached: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts/:id/people',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, params, query } = request
+    const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
+    const word = wordGiven(query, 'status', EMAIL_LADDER)
+    const rows = await reachedBy(database, placeOf(request), word, pageAsked(request))
+    const search = new URLSearchParams(word ? { status: word } : {})
+    const tabs = [undefined, ...EMAIL_LADDER].map((each) => ({
+      href: each ? `${request.path}?status=${each}` : request.path,
+      label: each ?? 'all',
+      current: each === word,
+    }))
+    return show({
+      title: word ? `${name}: ${word}` : `${name}: everybody`,
+      back: { href: here(request), label: name },
+      sections: [
+        { kind: 'tabs', links: tabs },
+        reachedSection(request, rows),
+        { kind: 'actions', links: [{ href: `${here(request, 'people.csv')}?${search}`, label: 'CSV' }] },
+      ],
+    })
+  },
+}
+
+const skipped: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts/:id/skips',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, params, now } = request
+    const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
+    const { shown, next } = pageBy(request, await skippedBy(database, placeOf(request), pageAsked(request)))
+    return show({
+      title: `${name}: skipped`,
+      lead: 'Who was picked and got nothing, and why.',
+      back: { href: here(request), label: name },
+      sections: [
+        {
+          kind: 'table',
+          columns: ['Address', 'Why', 'When'].map((label) => ({ label })),
+          rows: shown.map(({ email, reason, detail, at }: Skipped) => ({
+            cells: [
+              text(email, { href: teamPath(team, 'contacts', email) }),
+              text(SKIP_WORDS[reason] ?? reason, { detail }),
+              time(at, now),
+            ],
+          })),
+          next,
+          empty: 'Nobody was skipped.',
+        },
+        { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
+      ],
+    })
+  },
+}
+
+const SKIP_WORDS: Readonly<Record<string, string>> = {
+  variables: 'a variable had no value',
+  unsubscribed: 'unsubscribed',
+  suppressed: 'suppressed',
+  left_topic: 'left the topic',
+  deleted: 'the contact was deleted',
+  cancelled: 'the broadcast was cancelled',
+}
+
+/** How many rows are read at a time. */
+const LOT = 500
+
+/** All rows of a list, by lots. */
+async function* rowsOf<R extends { contact_id: string }>(
+  read: (after: string | undefined) => Promise<readonly R[]>,
+) {
+  for (let after: string | undefined; ; ) {
+    const rows = await read(after)
+    yield* rows
+    after = rows.at(-1)?.contact_id
+    if (rows.length < LOT) return
+  }
+}
+
+async function* reachedLines(request: TeamRequest, { database }: PageDeps) {
+  const word = wordGiven(request.query, 'status', EMAIL_LADDER)
+  const read = (after: string | undefined) =>
+    reachedBy(database, placeOf(request), word, { after, limit: LOT })
+  for await (const { email, status: said, detail, created_at, id, contact_id } of rowsOf(read))
+    yield [email, said, detail, created_at, id, contact_id]
+}
+
+async function* skippedLines(request: TeamRequest, { database }: PageDeps) {
+  const read = (after: string | undefined) => skippedBy(database, placeOf(request), { after, limit: LOT })
+  for await (const { email, reason, detail, at, contact_id } of rowsOf(read))
+    yield [email, reason, detail, at, contact_id]
+}
+
+const reachedCsv: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts/:id/people.csv',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, params } = request
+    const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+    const header = ['email', 'status', 'detail', 'made', 'email_id', 'contact_id']
+    const file = await csvFile('broadcast-people', header, reachedLines(request, deps))
+    await noteLook(request, deps, { action: 'broadcast.export', subject: id })
+    return file
+  },
+}
+
+const skippedCsv: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts/:id/skips.csv',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, params } = request
+    const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+    const header = ['email', 'reason', 'detail', 'at', 'contact_id']
+    const file = await csvFile('broadcast-skips', header, skippedLines(request, deps))
+    await noteLook(request, deps, { action: 'broadcast.export', subject: id })
+    return file
+  },
+}
+
+export const broadcastPeoplePages = [reached, skipped, reachedCsv, skippedCsv]

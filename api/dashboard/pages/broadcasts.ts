@@ -1,0 +1,161 @@
+/** A team's broadcasts: the list with how far each has come, and a new one. */
+import { type BroadcastRow, broadcastsOfTeam } from '../../../db/broadcasts/broadcasts.sql.ts'
+import { createBroadcast } from '../../../db/broadcasts/draft.ts'
+import type { BroadcastState } from '../../../db/broadcasts/state.ts'
+import { type BroadcastView, broadcastViews } from '../../../db/broadcasts/view.ts'
+import { subscribersOf } from '../../../db/contacts/search.sql.ts'
+import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
+import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
+import { act, inTeam } from '../act.ts'
+import { type Choices, draftFields, draftOf } from '../broadcast-form.ts'
+import { type Cell, number, plural, status, text, time } from '../cell.ts'
+import { addressWith, PAGE_SIZE } from '../list.ts'
+import { type PageDeps, redirect, show, type TeamPage, teamPath } from '../page.ts'
+import { howMany, TOPIC_COUNTED } from './topics.ts'
+
+const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
+  scheduled: 'busy',
+  sending: 'busy',
+  sent: 'good',
+}
+
+/** The state of a broadcast as a label. */
+export const stateCell = (state: BroadcastState): Cell =>
+  status(state, TONES[state] ? { tone: TONES[state] } : {})
+
+/** What a draft's form can choose among. */
+export async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
+  const topics = await topicsOfTeam(database, team.id)
+  const ids = topics.map(({ id }) => id)
+  const counts = await subscribersOf(database, team.id, ids, TOPIC_COUNTED + 1)
+  const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
+  return {
+    templates: await templatesOfTeam(database, team.id),
+    topics,
+    subscribers: new Map(ids.map((id) => [id, howMany(counts.get(id) ?? 0)])),
+    from: verified ? `hello@${verified.name}` : '',
+  }
+}
+
+/** How many of a broadcast's emails have left, of how many that are to. */
+export function progressWords({ audience, figures }: Pick<BroadcastView, 'audience' | 'figures'>): string {
+  if (audience === null) return ''
+  const left = figures.made - figures.queued
+  const skipped = figures.skipped === 0 ? '' : `, ${figures.skipped.toLocaleString('en-US')} skipped`
+  return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
+}
+
+/** When a broadcast began, or is to. */
+const begins = ({ started_at, send_at }: BroadcastView): string | null => started_at ?? send_at
+
+const list: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts',
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, query, now } = request
+    const offset = Math.max(0, Math.trunc(Number(query.get('from')) || 0))
+    const rows: readonly BroadcastRow[] = await broadcastsOfTeam(database, team.id, {
+      limit: PAGE_SIZE + 1,
+      offset: Math.min(offset, Number.MAX_SAFE_INTEGER),
+    })
+    const views = await broadcastViews(database, rows.slice(0, PAGE_SIZE))
+    const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
+    const edits = team.role !== 'viewer'
+    const next = { href: addressWith(request, { from: String(offset + PAGE_SIZE) }), label: 'Older' }
+    return show({
+      title: 'Broadcasts',
+      lead: 'One template to everybody in a topic.',
+      sections: [
+        ...(edits && views.length > 0 ? [{ kind: 'actions' as const, links: [fresh] }] : []),
+        {
+          kind: 'table',
+          id: 'list',
+          live: true,
+          columns: [
+            ...['State', 'Name', 'Sent'].map((label) => ({ label })),
+            ...['Bounced', 'Complained'].map((label) => ({ label, number: true })),
+            { label: 'Begins' },
+          ],
+          rows: views.map((view) => ({
+            cells: [
+              stateCell(view.state),
+              text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
+              text(progressWords(view)),
+              number(view.figures.bounced),
+              number(view.figures.complained),
+              time(begins(view), now, 'not started'),
+            ],
+          })),
+          next: rows.length > PAGE_SIZE ? next : null,
+          empty: 'No broadcasts yet.',
+          ...(edits ? { start: fresh } : {}),
+        },
+      ],
+    })
+  },
+}
+
+const fresh: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts/new',
+  access: 'editor',
+  async handle({ team }, deps) {
+    const choices = await choicesOf(team, deps)
+    const back = { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' }
+    const needs = [
+      ...(choices.topics.length > 0
+        ? []
+        : [
+            {
+              title: 'There is no topic yet',
+              link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
+            },
+          ]),
+      ...(choices.templates.length > 0
+        ? []
+        : [
+            {
+              title: 'There is no template yet',
+              link: { href: teamPath(team, 'templates'), label: 'Create a template' },
+            },
+          ]),
+    ]
+    const lead = 'This makes a draft. Nothing is sent before you have seen whom it goes to, and started it.'
+    return show({
+      title: 'New broadcast',
+      lead,
+      back,
+      sections:
+        needs.length > 0
+          ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn' as const, ...need })) }]
+          : [
+              {
+                kind: 'form',
+                action: teamPath(team, 'broadcasts', 'new'),
+                method: 'post',
+                submit: 'Save the draft',
+                fields: draftFields(choices, null),
+              },
+            ],
+    })
+  },
+}
+
+const create: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/broadcasts/new',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, form } = request
+    const fields = draftOf(form)
+    const acting = { team_id: team.id, domain: null }
+    const { row } = await act(request, deps, inTeam(request, 'broadcast.create', fields.name ?? ''), (at) =>
+      createBroadcast(at, acting, { fields, idempotency_key: null }),
+    )
+    return redirect(teamPath(team, 'broadcasts', row.id), `The draft ${row.name} is saved.`)
+  },
+}
+
+export const broadcastsPages = [list, fresh, create]

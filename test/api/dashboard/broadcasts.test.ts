@@ -1,0 +1,147 @@
+/** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
+import t from 'tap'
+import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
+import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t, {
+  publicUrl: 'http://localhost',
+  dashboard: { publicUrl: 'http://localhost' },
+})
+const { call, database } = service
+const team = await makeTeam(service)
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const at = (path = ''): string => `/teams/${team.id}/${path}`
+
+const after = async (sent: Seen): Promise<Seen> => {
+  if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
+  return editor.get(sent.location ?? '')
+}
+
+const topicOf = async (name: string) => {
+  await editor.post(at('topics'), { name })
+  const topics = await topicsOfTeam(database, team.id)
+  return topics.find((topic) => topic.name === name)?.id ?? ''
+}
+const contact = (email: string, topic: string, properties = {}) =>
+  call('POST', '/v1/contacts', { key: team.key, body: { email, topic_ids: [topic], properties } })
+
+async function templateOf(html: string): Promise<string> {
+  const sent = await editor.post(at('templates'), { name: html, html, text: '' })
+  return sent.location?.split('/').at(-1) ?? ''
+}
+
+/** Makes a draft by the form. @returns its path. */
+async function draft(fields: Record<string, string | string[]>): Promise<string> {
+  const from = 'Acme <hello@example.com>'
+  const sent = await editor.post(at('broadcasts/new'), {
+    name: 'Spring',
+    from,
+    subject: 'Hi {{name}}',
+    ...fields,
+  })
+  if (sent.status !== 303) throw new Error(`${sent.status} ${textOf(sent.html)}`)
+  return sent.location ?? ''
+}
+
+t.test('from a draft to its figures, on the pages alone', async (t) => {
+  const sink = await startSmtpSink(t)
+  const topic = await topicOf('News')
+  const other = await topicOf('Customers')
+  const template_id = await templateOf('<p>Hello {{name}}</p><a href="{{unsubscribe_url}}">off</a>')
+  await contact('ana@example.org', topic, { name: 'Ana', city: 'Graz' })
+  await contact('ben@example.org', topic, { city: 'Graz' })
+  await contact('vienna@example.org', topic, { name: 'Vi', city: 'Wien' })
+  await contact('customer@example.org', other, { name: 'Cu', city: 'Graz' })
+  shows(t, await editor.get(at('broadcasts/new')), /News \(3\).*Customers \(1\)/)
+  const condition = { 'property.0': 'city', 'op.0': 'eq', 'value.0': 'Graz' }
+  const path = await draft({ template_id, topic_ids: topic, ...condition })
+  const drafted = await editor.get(path)
+  shows(t, drafted, /State draft.*Topics News Conditions city is Graz/)
+  shows(t, drafted, /Contacts 2 Lack a variable 1.*1 contact would be skipped: no value for one of name/)
+  shows(t, drafted, 'Nothing is missing.')
+  t.match(drafted.html, 'Send “Spring” to 2 contacts of News?')
+  const previewed = await editor.get(`${path}?contact=ana@example.org`)
+  shows(t, previewed, /Subject Hi Ana/)
+  t.match((await editor.get(`${path}/preview?contact=ana%40example.org`)).html, '<p>Hello Ana</p>')
+  shows(t, await editor.get(`${path}?contact=ben@example.org`), /No preview: .*no value for name/)
+  await startWorker(t, service, { smtp_url: sink.url })
+  shows(
+    t,
+    await after(await editor.post(`${path}/test`, { to: 'me@example.net', contact: '' })),
+    'A test is on its way.',
+  )
+  await until('the test is there', () => sink.messages().length === 1)
+  t.same(sink.last().rcpt_to, ['me@example.net'])
+  const many = Array.from({ length: 6 }, (_, nth) => `me${nth}@example.net`).join(', ')
+  t.match(await editor.post(`${path}/test`, { to: many }), { status: 400 })
+  const started = await after(await editor.post(`${path}/send`))
+  shows(t, started, /Spring is being sent/)
+  await until('it is sent', async () => textOf((await editor.get(path)).html).includes('State sent'))
+  const sent = await viewer.get(path)
+  shows(t, sent, /Progress 1 of 2 contacts, 1 skipped.*Audience 2 Emails 1 Skipped 1/)
+  t.match(sink.last().rcpt_to, ['ana@example.org'])
+  shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
+  shows(t, await viewer.get(`${path}/people?status=bounced`), 'Nobody.')
+  shows(t, await viewer.get(`${path}/skips`), /ben@example\.org a variable had no value no value for name/)
+  t.match(
+    (await viewer.get(`${path}/people.csv`)).html,
+    /^\uFEFF?email,status,detail,[\s\S]*\r\nana@example\.org,sent,/,
+  )
+  t.match((await viewer.get(`${path}/skips.csv`)).html, /\r\nben@example\.org,variables,no value for name,/)
+  shows(t, await viewer.get(at('broadcasts')), /sent Spring .*1 of 2 contacts, 1 skipped/)
+  const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
+  for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.send'])
+    t.ok(actions.includes(action), action)
+})
+
+t.test(
+  'what is missing before a start is named all at once, and a refused start says it again',
+  async (t) => {
+    const empty = await topicOf('Nobody here')
+    const template_id = await templateOf('<p>Hello</p>')
+    const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
+    const words =
+      /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*the audience is empty/
+    shows(t, await editor.get(path), words)
+    const refused = await editor.post(`${path}/send`)
+    t.equal(refused.status, 409)
+    shows(t, refused, words)
+    const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
+    shows(
+      t,
+      await after(await editor.post(`${path}/edit`, { ...fields, rate_per_minute: '60' })),
+      /Summer.*at most 60 emails/,
+    )
+    const odd = await editor.post(`${path}/edit`, { ...fields, rate_per_minute: 'many' })
+    t.equal(odd.status, 400)
+    shows(t, odd, /rate_per_minute must be a whole number/i)
+    shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer is deleted.')
+  },
+)
+
+t.test(
+  'one that is being sent is paused, goes on and is cancelled; each button names who is left',
+  async (t) => {
+    const broadcast = await aBroadcast(service, team)
+    await broadcast.emails('one@example.net', 'two@example.net')
+    const path = at(`broadcasts/${broadcast.id}`)
+    t.match((await editor.get(path)).html, 'Pause “News”')
+    shows(t, await after(await editor.post(`${path}/pause`)), /News is paused.*State paused/)
+    t.match(
+      (await editor.get(path)).html,
+      /Go on with “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
+    )
+    shows(t, await after(await editor.post(`${path}/resume`)), /News goes on.*State sending/)
+    shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*State cancelled/)
+    const late = await editor.post(`${path}/pause`)
+    t.equal(late.status, 409)
+    shows(t, late, /the broadcast is cancelled/i)
+    t.equal((await viewer.post(`${path}/cancel`)).status, 403)
+  },
+)
