@@ -2,11 +2,12 @@
 
 import { deleteSilentProcesses } from '../../db/fleet/fleet.sql.ts'
 import { FORGOTTEN } from '../../db/fleet/fleet.ts'
+import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { forgetMessages as forget } from '../../db/retention/forget.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-export async function forgetMessages({ database, retention, clock, log }: WorkerDeps): Promise<void> {
+export async function forgetMessages({ database, retention, log }: WorkerDeps): Promise<void> {
   await deleteSilentProcesses(database, FORGOTTEN)
-  const forgotten = await forget(database, retention, clock())
+  const forgotten = await forget(database, retention, await serviceTime(database))
   if (Object.values(forgotten).some((count) => count > 0)) log.info(forgotten, 'forgot old data')
 }

@@ -1,4 +1,8 @@
-/** Cleans up raw reports that came RETENTION_DAYS_REPORTS ago, parked ones too; what is pending stays. */
+/**
+ * Cleans up raw reports that came RETENTION_DAYS_REPORTS ago, parked ones too; what is pending stays. A worker's own
+ * clock deletes nothing.
+ */
+import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { deleteOldReports } from '../../db/reports/reports.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
@@ -6,8 +10,8 @@ const LOT = 1_000
 const DAY = 86_400_000
 
 /** Forgets up to a thousand reports at a time, until none is left. */
-export async function forgetReports({ database, retention, clock, log }: WorkerDeps): Promise<void> {
-  const before = new Date(clock().getTime() - retention.reports * DAY)
+export async function forgetReports({ database, retention, log }: WorkerDeps): Promise<void> {
+  const before = new Date((await serviceTime(database)).getTime() - retention.reports * DAY)
   let forgotten = 0
   for (;;) {
     const lot = await deleteOldReports(database, before, LOT)

@@ -4,6 +4,7 @@
  * a new session. A stranger gets the same words whether or not we know the address.
  */
 
+import { Refusal } from '../../../db/errors.ts'
 import {
   type Claims,
   ownerOfLink,
@@ -177,7 +178,10 @@ const finishOpenId: OpenPage = {
     if (!claims) return show(refusedView('What your provider answered does not fit. Try once more.'), 400)
     const secret = await database
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
-      .catch(() => null)
+      .catch((error: unknown) => {
+        if (error instanceof Refusal) return null
+        throw error
+      })
     if (secret === null) {
       return show(refusedView(notHere(claims)), 403)
     }

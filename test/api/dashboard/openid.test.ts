@@ -1,4 +1,5 @@
 /** Sign-in through an OpenID provider, from our door to theirs and back. */
+import { sql } from 'slonik'
 import t from 'tap'
 import { createOpenId } from '../../../api/dashboard/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
@@ -70,6 +71,17 @@ t.test('an address that went on to somebody else at the provider lets nobody in'
   issuer.next = { somebody: { sub: '1', email: 'renamed@example.com', email_verified: true } }
   const ana = visitor(service)
   t.equal((await ana.get(await leave(ana))).status, 303, 'the person stays the same under another address')
+})
+
+t.test('a fault of the database is told as ours, and not as that nobody here is known', async (t) => {
+  issuer.next = { somebody: { sub: '1', email: 'ana@example.com', email_verified: true } }
+  const ana = visitor(service)
+  const back = await leave(ana)
+  await service.database.query(sql.unsafe`alter table openid_identities rename to gone`)
+  const page = await ana.get(back)
+  await service.database.query(sql.unsafe`alter table gone rename to openid_identities`)
+  t.equal(page.status, 500)
+  t.notMatch(page.html, /Nobody here is/)
 })
 
 t.test('an answer counts once, for the browser that began, with its state and its nonce', async (t) => {

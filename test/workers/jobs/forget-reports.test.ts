@@ -4,6 +4,7 @@ import { pendingReports, reportsByState, settleReports } from '../../../db/repor
 import { storeReports } from '../../../db/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
+import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
 
 t.test('reports are forgotten after 30 days, parked ones too; pending ones stay', async (t) => {
@@ -24,8 +25,8 @@ t.test('reports are forgotten after 30 days, parked ones too; pending ones stay'
     { id: idOf('parked'), state: 'parked', reason: 'x' },
   ])
   const forget = async (days: number) => {
-    const clock = () => new Date(now.getTime() + days * day)
-    await forgetReports({ ...deps, clock, retention: { reports: 30 } } as unknown as WorkerDeps)
+    await stopClock(database, new Date(now.getTime() + days * day))
+    await forgetReports({ ...deps, retention: { reports: 30 } } as unknown as WorkerDeps)
     return (await reportsByState(database, { limit: 10 })).map(({ event_key }) => event_key).sort()
   }
   t.strictSame(await forget(29), ['done', 'parked', 'pending'])

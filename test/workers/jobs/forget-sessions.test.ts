@@ -4,6 +4,7 @@ import { sessionsOfTeam } from '../../../db/credentials/credentials.sql.ts'
 import { issueSession } from '../../../db/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetSessions } from '../../../workers/jobs/forget-sessions.ts'
+import { stopClock } from '../../support/clock.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 
 t.test('sessions that have expired are deleted, others stay', async (t) => {
@@ -16,7 +17,8 @@ t.test('sessions that have expired are deleted, others stay', async (t) => {
   const old = await issueSession({ tx: database, now }, team.id, null)
   const young = await issueSession({ tx: database, now: later(10) }, team.id, null)
   const forget = async (days: number) => {
-    await forgetSessions({ ...deps, clock: () => later(days) } as unknown as WorkerDeps)
+    await stopClock(database, later(days))
+    await forgetSessions(deps as unknown as WorkerDeps)
     return (await sessionsOfTeam(database, team.id, now)).map(({ id }) => id)
   }
   t.strictSame(await forget(29), [old.id, young.id])
