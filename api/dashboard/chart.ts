@@ -77,7 +77,7 @@ function chartOf(title: string, days: readonly Day[]): Section {
 const tableOf = (days: readonly Day[]): Section => ({
   kind: 'table',
   title: 'By day (UTC)',
-  note: 'Counted every five minutes, by the day on which a message was accepted.',
+  note: 'By the day on which a message was accepted.',
   columns: [
     { label: 'Day' },
     ...LAYERS.map(({ label }) => ({ label, number: true })),
@@ -89,7 +89,7 @@ const tableOf = (days: readonly Day[]): Section => ({
     .map(({ day, counts, total }) => ({
       cells: [text(day), ...counts.map((count) => number(count)), number(total)],
     })),
-  empty: 'Nothing is counted yet. What is accepted shows here within five minutes.',
+  empty: 'Nothing was accepted in these days.',
 })
 
 /** Days as a chart with its table; the table's words alone while there is nothing to draw. */

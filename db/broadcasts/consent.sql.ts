@@ -4,7 +4,9 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
+import { EMAIL } from '../channels/channels.sql.ts'
 import { type EmailRef, refTuples } from '../emails/emails.sql.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { BROADCAST_STATES } from './state.ts'
 
@@ -87,9 +89,12 @@ export async function deleteWaitingEmails(tx: Tx, teamId: string, ids: readonly 
       select id from emails
       where team_id = ${teamId} and id = any(${these}) and unfinished and broadcast_id is not null
       order by id for update
-    )
-    delete from emails e using held where e.team_id = ${teamId} and e.id = held.id
-    returning e.id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.created_at`)
+    ), deleted as (
+      delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
+      returning e.id, e.contact_id, e.to_emails[1] as email,
+        ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    select id, broadcast_id, contact_id, email, created_at from deleted`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId}
       and email_id = any(${sql.array(

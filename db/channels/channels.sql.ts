@@ -54,6 +54,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
   ladder: readonly string[]
   /** Whether a row is the team's own, and no sign-in mail of ours. */
   customers: FragmentSqlToken
+  /** The broadcast that a row is of. */
+  broadcast: FragmentSqlToken
   /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
   named: (by: NamedBy) => FragmentSqlToken
 }
@@ -84,6 +86,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: isCustomers,
+  broadcast: sql.fragment`broadcast_id`,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v
     where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('sent', 'delivered', 'unknown')))`,
@@ -116,6 +119,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: sql.fragment`true`,
+  broadcast: sql.fragment`null::uuid`,
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
     where v.team_id = whatsapp_messages.team_id and v.message_id = whatsapp_messages.id and v.kind = 'unknown'))`,

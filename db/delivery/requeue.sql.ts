@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf, SHARED_JOBS } from '../queue/jobs.ts'
@@ -92,6 +93,9 @@ const requeuedRow = refRow.shape({
 /** A requeued row, its queue, and what its job must say of its sender. */
 export type Requeued = InferType<typeof requeuedRow>
 
+/** Only what channels send is counted. */
+const hasFigures = (channel: Deliverable): channel is Channel => 'customers' in channel
+
 /**
  * Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these, with their queues.
  */
@@ -103,16 +107,24 @@ export async function markRequeued(
 ): Promise<readonly Requeued[]> {
   const time = sql.timestamp(now)
   const triesFrom = by === 'person' ? time : sql.fragment`m.tries_from`
+  const was = sql.fragment`h.was`
+  const became = sql.fragment`m.status`
+  const columns = hasFigures(channel)
+    ? movedColumns(channel, sql.fragment`m`, { was, became })
+    : sql.fragment`m.team_id`
+  const moves = hasFigures(channel) ? appendMoves(channel, sql.fragment`requeued`) : sql.fragment`select`
   return tx.any(sql.type(requeuedRow)`
     with held as materialized (
-      select team_id, id from ${channel.rows}
+      select team_id, id, status as was from ${channel.rows}
       where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
       order by team_id, id for no key update
-    )
-    update ${channel.rows} m set
-      requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
-    from held where m.team_id = held.team_id and m.id = held.id
-    returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
+    ), requeued as (
+      update ${channel.rows} m set
+        requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
+      from held h where m.team_id = h.team_id and m.id = h.id
+      returning m.id, ${channel.job_of} as job, ${channel.sender_of} as sender, ${columns}
+    ), moved as (${moves})
+    select team_id, id, job, sender from requeued`)
 }
 
 /** Gives messages the status of what was given up, where there is one. */

@@ -1,7 +1,9 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, object, string } from 'yup'
+import { EMAIL } from '../channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type EmailRef, refTuples } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
@@ -74,7 +76,7 @@ const CHANGE = ['uuid', 'uuid', 'text', 'text', 'float8', 'text', 'json', 'text'
 const list = (column: FragmentSqlToken) =>
   sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
 
-/** Changes rows, in one statement that writes each at most once; rows that stay as they are, not at all. */
+/** Changes locked rows, in one statement that writes each at most once; rows that stay as they are, not at all. */
 export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
   const pending = sql.fragment`
@@ -87,7 +89,7 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
     end`
   await tx.query(sql.prepared('change_emails', object())`
     with change as (
-      select e.team_id, e.id,
+      select e.team_id, e.id, e.status as was,
         case when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
           then c.status else e.status end as status,
         coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
@@ -96,12 +98,15 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       from emails e join ${sql.unnest(changes.map(tupleOf), CHANGE)}
         as c (team_id, id, status, provider_message_id, size_kb, kind, pending, seen_id, seen_pending)
         on e.team_id = c.team_id and e.id = c.id
+    ), changed as (
+      update emails e set
+        status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
+        pending_recipients = c.pending_recipients
+      from change c
+      where e.team_id = c.team_id and e.id = c.id
+        and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients)
+          is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients)
+      returning ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`c.was`, became: sql.fragment`e.status` })}
     )
-    update emails e set
-      status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
-      pending_recipients = c.pending_recipients
-    from change c
-    where e.team_id = c.team_id and e.id = c.id
-      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients)
-        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients)`)
+    ${appendMoves(EMAIL, sql.fragment`changed`)}`)
 }

@@ -1,7 +1,9 @@
 /** Rows of emails, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { EMAIL } from '../channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
 
@@ -87,6 +89,8 @@ const newValues = commas(
   ),
 )
 
+const EMAILS = sql.fragment`emails`
+
 /** Stores new rows and charges for them (limits.ts, chargesOf), in one statement. */
 export async function insertEmails(
   tx: Tx,
@@ -98,9 +102,12 @@ export async function insertEmails(
   )
   const types = newColumns.map(([, type]) => type)
   await tx.query(sql.prepared('insert_emails', object())`
-    with charged as (${charge})
-    insert into emails (${newNames})
-    select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})`)
+    with charged as (${charge}), stored as (
+      insert into emails (${newNames})
+      select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})
+      returning ${movedColumns(EMAIL, EMAILS, { was: null, became: sql.fragment`emails.status` })}
+    )
+    ${appendMoves(EMAIL, sql.fragment`stored`)}`)
 }
 
 const referenceRow = object({
@@ -245,7 +252,11 @@ const deletedRow = object({ created_at: string().defined() })
  */
 export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
   const deleted = await tx.maybeOne(sql.type(deletedRow)`
-    delete from emails where team_id = ${teamId} and id = ${id} returning created_at`)
+    with deleted as (
+      delete from emails where team_id = ${teamId} and id = ${id}
+      returning ${movedColumns(EMAIL, EMAILS, { was: sql.fragment`emails.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    select created_at from deleted`)
   await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
   return deleted
 }

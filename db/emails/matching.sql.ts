@@ -1,6 +1,8 @@
 /** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
+import { EMAIL } from '../channels/channels.sql.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type EmailCriteria, fitsCriteria, type Page } from './find.sql.ts'
 
@@ -57,8 +59,11 @@ export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly stri
   const deleted = await tx.any(sql.type(deletedRow)`
     with held as materialized (
       select id from emails where team_id = ${teamId} and id = any(${these}) order by id for update
-    )
-    delete from emails e using held where e.team_id = ${teamId} and e.id = held.id returning e.created_at`)
+    ), deleted as (
+      delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
+      returning ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    select created_at from deleted`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId} and email_id = any(${these})`)
   return deleted

@@ -217,7 +217,7 @@ export const deadLetterOf = (job: JobName): string => `${job}-dead`
 /** Jobs that run by the clock, in UTC. */
 export const SCHEDULES = {
   'requeue-stale': { cron: '*/5 * * * *' },
-  'count-figures': { cron: '*/5 * * * *' },
+  'count-figures': { cron: '* * * * *' },
   'forget-upserts': { cron: '*/10 * * * *' },
   'forget-reports': { cron: '7 * * * *' },
   'forget-sessions': { cron: '37 * * * *' },

@@ -7,6 +7,7 @@
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Channel } from '../channels/channels.sql.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 
 /** Which rows of a team: those whose id is above `after` and below `before`, at most so many. */
@@ -55,7 +56,10 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
           from allowances where team_id = ${teamId})
       order by id limit ${lot.limit} for update skip locked
     ), gone as (
-      delete from ${rows} where team_id = ${teamId} and id in (select id from old)
+      delete from ${rows} m where team_id = ${teamId} and id in (select id from old)
+      returning ${movedColumns(channel, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
+    ), moved as (
+      ${appendMoves(channel, sql.fragment`gone`)}
     ), told as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )

@@ -1,7 +1,9 @@
 /** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
+import { WHATSAPP } from '../channels/channels.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type MessageRef, refTuples } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
@@ -75,19 +77,24 @@ export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): P
     where m.team_id = a.team_id and m.id = a.id`)
 }
 
-/** Lifts rows to a status each, never down the ladder, in one statement. */
+/** Lifts locked rows to a status each, never down the ladder, in one statement. */
 export async function raiseStatuses(
   tx: Tx,
   rises: readonly (MessageRef & { status: WhatsappStatus })[],
 ): Promise<void> {
   const ladder = sql.array(WHATSAPP_LADDER, 'text')
   await tx.query(sql.prepared('raise_whatsapp_statuses', object())`
-    update whatsapp_messages m set status = r.status
-    from ${sql.unnest(
-      rises.map((rise) => [rise.team_id, rise.message_id, rise.status]),
-      ['uuid', 'uuid', 'text'],
-    )}
-      as r (team_id, id, status)
-    where m.team_id = r.team_id and m.id = r.id
-      and array_position(${ladder}, r.status) > array_position(${ladder}, m.status)`)
+    with rise as (
+      select r.*, m.status as was
+      from ${sql.unnest(
+        rises.map((rise) => [rise.team_id, rise.message_id, rise.status]),
+        ['uuid', 'uuid', 'text'],
+      )}
+        as r (team_id, id, status) join whatsapp_messages m on m.team_id = r.team_id and m.id = r.id
+      where array_position(${ladder}, r.status) > array_position(${ladder}, m.status)
+    ), risen as (
+      update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.id
+      returning ${movedColumns(WHATSAPP, sql.fragment`m`, { was: sql.fragment`r.was`, became: sql.fragment`m.status` })}
+    )
+    ${appendMoves(WHATSAPP, sql.fragment`risen`)}`)
 }

@@ -1,12 +1,9 @@
-/** Counts the figures that charts are drawn from: today and yesterday, and once an hour the week before. */
-import { countFigures } from '../../db/figures/count.ts'
+/** Folds what moved into the figures that charts are drawn from. */
+import { foldFigures } from '../../db/figures/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-/** Runs every five minutes. */
-export async function countFiguresJob({
+/** Runs every minute. */
+export const countFiguresJob = async ({
   database,
   clock,
-}: Pick<WorkerDeps, 'database' | 'clock'>): Promise<void> {
-  const now = clock()
-  await countFigures(database, now, now.getUTCMinutes() < 5 ? 8 : 2)
-}
+}: Pick<WorkerDeps, 'database' | 'clock'>): Promise<void> => foldFigures(database, clock())

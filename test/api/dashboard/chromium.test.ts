@@ -8,7 +8,6 @@ import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { PAGES } from '../../../api/dashboard/routes.ts'
-import { countFigures } from '../../../db/figures/count.ts'
 import { linkFor } from '../../../db/people/members.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -60,7 +59,6 @@ async function journeys(browser: Browser): Promise<void> {
     html: '<script>parent.hacked=1;window.hacked=1</script><form action="/x"><button>x</button></form><p>Evil</p>',
     tags: ['"><script>window.hacked=1</script>'],
   })
-  await countFigures(database, new Date(), 1)
 
   /** A browser in which somebody has signed in by a link. */
   const signIn = async (
