@@ -209,7 +209,18 @@ t.test(
     const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
     const requeue = `/teams/${team.id}/emails/${body.id}`
     await operator.post(`${requeue}/requeue`)
-    shows(t, await operator.get(requeue), 'Requeued. Delivery is paused just now')
+    shows(t, await operator.get(requeue), 'Requeued. Delivery is paused just now (sender smtp:relay.test)')
+    const counted = { newest: body.id, oldest: body.id }
+    await operator.post(`/teams/${team.id}/emails/all/requeue`, counted)
+    const list = `/teams/${team.id}/emails`
+    shows(
+      t,
+      await operator.get(list),
+      /1 email requeued\. Delivery is paused just now \(sender smtp:relay\.test\)/,
+    )
+    const editor = await signedIn(service, { team: team.id, role: 'editor' })
+    await editor.post(`${list}/all/requeue`, counted)
+    shows(t, await editor.get(list), /1 email requeued\. Delivery is paused just now: the next try/)
     await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
     t.notMatch((await operator.get('/operator/queues')).html, /Why queues stand/)
     shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
