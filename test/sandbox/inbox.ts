@@ -9,11 +9,13 @@ import { readFileSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { detailsOf, summaryOf } from './letter.ts'
 import { createPages, type PageQuery, type Pages } from './pages.ts'
 import type { SandboxMessage, SmtpSandbox } from './smtp.ts'
+import { createWebhookReceiver, type WebhookReceiver } from './webhooks.ts'
 import type { CloudMessage, Json, WhatsappSandbox } from './whatsapp.ts'
 
 export type Inbox = { port: number; close(): Promise<void> }
@@ -51,6 +53,7 @@ export async function startInbox(options: {
   const routes = [
     mailRoutes(options.sandbox, pages),
     whatsappRoutes(options.whatsapp ?? NO_WHATSAPP, pages),
+    webhookRoutes(createWebhookReceiver(), pages),
     assetRoutes(),
   ]
   for (const router of routes) app.use(router.routes()).use(router.allowedMethods())
@@ -146,6 +149,30 @@ function whatsappRoutes(whatsapp: Whatsapp, pages: Pages): Router {
   router.delete('/whatsapp', (ctx) => {
     whatsapp.clear()
     ctx.status = 204
+  })
+  return router
+}
+
+/** A server of a customer's own, at /webhooks: what comes is kept, and shown with whether it is genuine. */
+function webhookRoutes(receiver: WebhookReceiver, pages: Pages): Router {
+  const router = new Router()
+  const url = (ctx: Context): string => `${ctx.origin}/webhooks`
+  router.post('/webhooks', async (ctx) => {
+    ctx.status = receiver.take(ctx.headers, await text(ctx.req))
+  })
+  router.get('/webhooks', (ctx) => sendPage(ctx, pages.webhooks(receiver.messages(), url(ctx))))
+  router.get('/webhooks/list', (ctx) => sendPage(ctx, pages.webhookList(receiver.messages(), url(ctx))))
+  router.get('/webhooks/messages', (ctx) => {
+    ctx.body = receiver.messages().toReversed()
+  })
+  router.post('/webhooks/secrets', async (ctx) => {
+    const secret = new URLSearchParams(await text(ctx.req)).get('secret') ?? ''
+    if (receiver.trust(secret)) ctx.redirect('/webhooks')
+    else ctx.throw(400, 'that is no secret of a webhook')
+  })
+  router.post('/webhooks/clear', (ctx) => {
+    receiver.clear()
+    ctx.redirect('/webhooks')
   })
   return router
 }

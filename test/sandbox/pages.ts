@@ -8,6 +8,7 @@ import Handlebars from 'handlebars'
 import { type Bubble, bubbleOf } from './bubble.ts'
 import { type Details, detailsOf, type Summary, summaryOf } from './letter.ts'
 import type { SandboxMessage } from './smtp.ts'
+import type { ReceivedWebhook } from './webhooks.ts'
 import type { CloudMessage, Json } from './whatsapp.ts'
 
 /** The newest that a page lists; the search looks through all. */
@@ -20,6 +21,9 @@ export type Pages = {
   mailList(messages: readonly SandboxMessage[], query: PageQuery): Promise<string>
   phone(messages: readonly CloudMessage[], query: PageQuery): string
   phoneList(messages: readonly CloudMessage[], query: PageQuery): string
+  /** @param url where they are received. */
+  webhooks(messages: readonly ReceivedWebhook[], url: string): string
+  webhookList(messages: readonly ReceivedWebhook[], url: string): string
 }
 
 const VIEWS = ['html', 'text', 'headers', 'source'] as const
@@ -65,13 +69,24 @@ export function createPages({
   const views = Handlebars.create()
   const source = (name: string): string =>
     readFileSync(join(import.meta.dirname, 'views', `${name}.hbs`), 'utf8')
-  for (const name of ['layout', 'mail-list', 'phone-list']) views.registerPartial(name, source(name))
+  for (const name of ['layout', 'mail-list', 'phone-list', 'webhook-list'])
+    views.registerPartial(name, source(name))
   views.registerHelper('same', (one, other) => one === other)
   const compiled = (name: string) => views.compile(source(name), { strict: false, preventIndent: true })
   const mail = compiled('mail')
   const mailList = compiled('mail-list')
   const phone = compiled('phone')
   const phoneList = compiled('phone-list')
+  const webhooks = compiled('webhooks')
+  const webhookList = compiled('webhook-list')
+  const told = (messages: readonly ReceivedWebhook[], url: string) => ({
+    rows: messages
+      .toReversed()
+      .slice(0, LISTED)
+      .map((one) => ({ ...one, body: JSON.stringify(one.body, null, 2) })),
+    total: messages.length,
+    url,
+  })
   const link = (ref: string): string | null =>
     dashboard === null || ref === '' ? null : `${dashboard}/find?${new URLSearchParams({ id: ref })}`
   const letter = async (message: SandboxMessage, { q = '', view, images }: PageQuery) => {
@@ -109,7 +124,11 @@ export function createPages({
       })
     },
     mailList: async (messages, query) => mailList(await rowsOf(messages, query)),
-    phone: (messages, query) => phone({ ...bubbles(messages, query), whatsapp: true, dashboard }),
+    phone: (messages, query) =>
+      phone({ ...bubbles(messages, query), whatsapp: true, elsewhere: true, dashboard }),
+    webhooks: (messages, url) =>
+      webhooks({ ...told(messages, url), webhooks: true, elsewhere: true, dashboard }),
+    webhookList: (messages, url) => webhookList(told(messages, url)),
     phoneList: (messages, query) => phoneList(bubbles(messages, query)),
   }
 }

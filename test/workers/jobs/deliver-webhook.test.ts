@@ -5,8 +5,9 @@ import { number, object, string } from 'yup'
 import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
 import type { EmailEventKind } from '../../../db/emails/status.ts'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
-import { networksOf } from '../../../db/process/public-address.ts'
+import { networksOf, resolver } from '../../../db/process/public-address.ts'
 import { forgetMessages } from '../../../db/retention/forget.ts'
+import { startInbox } from '../../sandbox/inbox.ts'
 import { adminCli } from '../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
@@ -411,3 +412,50 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and mend
   await owner.post(at(id, 'remove'), { confirmed: 'yes' })
   shows(t, await owner.get(at()), /No webhooks yet/)
 })
+
+t.test('the sandbox shows the webhooks that it received, and whether they are genuine', async (t) => {
+  const inbox = await startInbox({ port: 0, sandbox: { messages: () => [], clear: () => {} } })
+  t.teardown(() => inbox.close())
+  const here = `http://127.0.0.1:${inbox.port}`
+  const team = await makeTeam(service)
+  const { id, secret } = await cli.json(['webhook', 'add', team.id, '--url', `${here}/webhooks`])
+  await startWorker(t, service)
+  await cli.json(['webhook', 'test', team.id, id])
+  const came = async () => (await fetch(`${here}/webhooks/messages`)).json()
+  await until('it came', async () => ((await came()) as unknown[]).length === 1)
+  t.match(await came(), [{ type: 'webhook.test', verified: false }])
+  const trusted = (word: string) =>
+    fetch(`${here}/webhooks/secrets`, { method: 'POST', body: new URLSearchParams({ secret: word }) })
+  t.equal((await trusted('whsec_!')).status, 400)
+  t.equal((await trusted(secret)).status, 200)
+  t.match(await came(), [{ type: 'webhook.test', verified: true }])
+  t.match(await (await fetch(`${here}/webhooks`)).text(), /webhook.test · verified/)
+  t.equal((await fetch(`${here}/webhooks`, { method: 'POST', body: 'no JSON' })).status, 400)
+})
+
+t.test(
+  'five days of nothing but failures disable an endpoint; a body that is refused is tried three times',
+  async (t) => {
+    const { team, receiver, endpoint, show } = await begin(t)
+    const webhooks = {
+      concurrency: 4,
+      allowed: networksOf(['127.0.0.0/8']),
+      resolve: resolver(),
+      pauses: Array(9).fill(0.02),
+    }
+    await startWorker(t, service, { webhooks })
+    receiver.answer = (_one, response) => void response.writeHead(413).end()
+    await cli.json(['webhook', 'test', team.id, endpoint.id])
+    await until('it is given up', async () => (await show()).backlog === 0)
+    t.strictSame(
+      (await show()).attempts.map(({ status }: { status: number }) => status),
+      [413, 413, 413],
+    )
+    t.match(await show(), { state: 'enabled', failing_since: String })
+    await service.database.query(sql.unsafe`
+    update webhook_endpoints set failing_since = now() - interval '121 hours' where id = ${endpoint.id}`)
+    await cli.json(['webhook', 'test', team.id, endpoint.id])
+    await until('it is disabled', async () => (await show()).state === 'disabled')
+    t.match(await show(), { state_reason: 'nothing but failures for five days', backlog: 0 })
+  },
+)

@@ -1,0 +1,75 @@
+/**
+ * A receiver of webhooks, as a customer's own server is: takes what comes, verifies it with the reference library, and
+ * keeps it to be looked at.
+ * Promises: every body that is JSON is taken; whether it is genuine is said beside it, by the secrets that were pasted
+ * so far. Must not know the service but by what it sends.
+ */
+import { Webhook } from 'standardwebhooks'
+
+/** One request, as it came. */
+type Received = { id: string; received_at: string; timestamp: string; signatures: string[]; raw: string }
+
+export type ReceivedWebhook = {
+  id: string
+  received_at: string
+  type: string
+  verified: boolean
+  // biome-ignore lint/suspicious/noExplicitAny: whatever came
+  body: any
+}
+
+export type WebhookReceiver = {
+  /** @returns the status to answer with. */
+  take(headers: Readonly<Record<string, string | string[] | undefined>>, raw: string): number
+  /** What came, oldest first. */
+  messages(): ReceivedWebhook[]
+  /** Adds a secret to verify by. @returns whether it is one. */
+  trust(secret: string): boolean
+  clear(): void
+}
+
+/** How many are kept. */
+const MOST = 1_000
+
+export function createWebhookReceiver(): WebhookReceiver {
+  let kept: Received[] = []
+  const trusted: Webhook[] = []
+  const isVerified = ({ id, timestamp, signatures, raw }: Received): boolean =>
+    trusted.some((one) => signatures.includes(one.sign(id, new Date(Number(timestamp) * 1_000), raw)))
+  return {
+    take(headers, raw) {
+      const said = (name: string): string => String(headers[`webhook-${name}`] ?? '')
+      if (parsed(raw) === null || said('id') === '') return 400
+      const received_at = new Date().toISOString()
+      const one = { id: said('id'), timestamp: said('timestamp'), signatures: said('signature').split(' ') }
+      kept = [...kept, { ...one, received_at, raw }].slice(-MOST)
+      return 204
+    },
+    messages: () =>
+      kept.map((one) => {
+        const body = parsed(one.raw)
+        const { id, received_at } = one
+        return { id, received_at, type: String(body?.type ?? ''), verified: isVerified(one), body }
+      }),
+    trust(secret) {
+      try {
+        trusted.push(new Webhook(secret.trim()))
+        return true
+      } catch {
+        return false
+      }
+    },
+    clear() {
+      kept = []
+    },
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever came
+function parsed(raw: string): any {
+  try {
+    return JSON.parse(raw)
+  } catch {
+    return null
+  }
+}
