@@ -9,7 +9,15 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../db/errors.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '../db/process/keyed-semaphore.ts'
-import { type BodyShape, discard, parseBody, type Reading, readBytes, readJsonBytes } from './input.ts'
+import {
+  type BodyShape,
+  discard,
+  parseBody,
+  type Reading,
+  readBytes,
+  readJsonBytes,
+  readPieces,
+} from './input.ts'
 import type { Parser } from './parser.ts'
 
 /** What a process holds of one owner's bodies, and of all together, in bytes. */
@@ -40,6 +48,8 @@ export type Taking = { method: string; path: string; body?: BodyShape<unknown> }
 export type Body = {
   /** As it came. @throws Refusal unavailable, and as `readBytes` does */
   bytes(limit?: number): Promise<Buffer>
+  /** As it comes, in pieces: it is never held whole. @throws Refusal as `bytes` does, and what `take` throws */
+  pieces(bounds: { limit: number; size: number }, take: (piece: Buffer) => Promise<void>): Promise<void>
   /** By the shape that the route declares; undefined when it declares none. @throws Refusal */
   parsed(route: Taking): Promise<unknown>
 }
@@ -147,6 +157,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
       }
       try {
         return await work({
+          pieces: (bounds, take) => orDiscarded(() => readPieces(request, { ...account, ...bounds }, take)),
           bytes: (limit) => orDiscarded(() => readBytes(request, { ...account, limit })),
           parsed: async (route) => {
             if (!route.body) return undefined

@@ -17,6 +17,14 @@ import { HEADER_TOKEN } from '../db/text/headers.ts'
 import type { OpenIdSettings } from './dashboard/openid.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
 import type { HookSettings } from './route.ts'
+import type { AttachmentLimits } from './v1/attached.ts'
+
+/** What mail servers commonly refuse, whatever it holds: programs, scripts, links. */
+const BLOCKED =
+  'ade,adp,app,asp,bas,bat,cer,chm,cmd,com,cpl,crt,csh,der,exe,fxp,gadget,hlp,hta,inf,ins,isp,its,js,jse,ksh,lib,lnk,' +
+  'mad,maf,mag,mam,maq,mar,mas,mat,mau,mav,maw,mda,mdb,mde,mdt,mdw,mdz,msc,msh,msh1,msh2,mshxml,msh1xml,msh2xml,msi,' +
+  'msp,mst,ops,pcd,pif,plg,prf,prg,ps1,ps1xml,ps2,ps2xml,psc1,psc2,reg,scf,scr,sct,shb,shs,sys,tmp,url,vb,vbe,vbs,vps,' +
+  'vsmacros,vss,vst,vsw,vxd,ws,wsc,wsf,wsh,xnk'
 
 /** Whoever knows a token is believed, so nobody may be able to guess it. */
 const token = string().matches(
@@ -47,6 +55,16 @@ const apiSettings = object({
     '${path} must be beginnings of header names, separated by commas, such as X-SMTPAPI,X-MC-',
     (value) => commaList(value).every((prefix) => HEADER_TOKEN.test(prefix)),
   ),
+  /** How large a message with attachments may be, as encoded, in MiB. */
+  MAX_MESSAGE_MB: wholeNumber(1, 50).default(25),
+  /** The endings of names that attachments may not have, separated by commas, in place of the usual ones; or none. */
+  BLOCKED_EXTENSIONS: string()
+    .test(
+      'extensions',
+      '${path} must be endings of file names, separated by commas, such as exe,js; or none',
+      (value) => commaList(value).every((ending) => /^\.?\w{1,20}$/.test(ending)),
+    )
+    .default(BLOCKED),
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
   WHATSAPP_APP_SECRET: string().when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
     other
@@ -146,6 +164,16 @@ export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {
   if (!issuer || !clientId || !clientSecret) return null
   return { issuer, clientId, clientSecret, only: settings.OIDC_ONLY === 'on' }
 }
+
+/** What attachments may be. */
+export const attachmentLimits = ({ MAX_MESSAGE_MB, BLOCKED_EXTENSIONS }: ApiSettings): AttachmentLimits => ({
+  message_bytes: MAX_MESSAGE_MB * 1024 * 1024,
+  blocked_extensions: new Set(
+    BLOCKED_EXTENSIONS === 'none'
+      ? []
+      : commaList(BLOCKED_EXTENSIONS).map((ending) => ending.replace(/^\./, '').toLowerCase()),
+  ),
+})
 
 /** The prefixes of RESERVED_HEADER_PREFIXES. */
 export const reservedPrefixes = ({ RESERVED_HEADER_PREFIXES }: ApiSettings): string[] =>

@@ -152,6 +152,7 @@ const requestOf = async (
   query: route.query?.read(ctx.req.url ?? ''),
   headers: ctx.headers,
   bytes: body.bytes,
+  pieces: body.pieces,
   body: await body.parsed(route),
   now,
 })

@@ -85,6 +85,58 @@ export async function readBytes(
   return Buffer.concat(chunks)
 }
 
+/**
+ * A body in pieces of a size, the last one shorter: handed over one at a time, and never held whole. Sizes are checked
+ * as in `readBytes`. @throws Refusal as `readBytes` does, and what `take` throws
+ */
+export async function readPieces(
+  request: IncomingMessage,
+  { expect, hold, limit = BODY_LIMIT, size }: Reading & { size: number },
+  take: (piece: Buffer) => Promise<void>,
+): Promise<void> {
+  const tooLarge = () =>
+    new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+  if (lengthOf(request) > limit) throw tooLarge()
+  expect(size)
+  // What is held at most at any time: a piece, and what the socket hands over.
+  hold(size)
+  let gathered: Buffer[] = []
+  let bytes = 0
+  let total = 0
+  const cut = (): Buffer[] => {
+    const whole = Buffer.concat(gathered)
+    const pieces = Array.from({ length: Math.floor(whole.length / size) }, (_, index) =>
+      whole.subarray(index * size, (index + 1) * size),
+    )
+    const rest = whole.subarray(pieces.length * size)
+    gathered = rest.length > 0 ? [Buffer.from(rest)] : []
+    bytes = rest.length
+    return pieces
+  }
+  for await (const chunk of unbroken(request)) {
+    total += chunk.length
+    if (total > limit) throw tooLarge()
+    gathered.push(chunk)
+    bytes += chunk.length
+    if (bytes < size) continue
+    for (const piece of cut()) await take(piece)
+  }
+  if (bytes > 0) await take(Buffer.concat(gathered))
+}
+
+/** The body's chunks, to its very end. @throws Refusal bad_request when it breaks off */
+async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
+  const chunks = chunksOf(request)[Symbol.asyncIterator]()
+  for (;;) {
+    // Nobody is left to read this answer.
+    const next = await chunks.next().catch(() => {
+      throw new Refusal('bad_request', 'the body ended early')
+    })
+    if (next.done) return
+    yield next.value
+  }
+}
+
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
 export async function readJsonBytes(request: IncomingMessage, reading: Reading): Promise<Buffer> {
   const { headers } = request

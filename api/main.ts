@@ -27,6 +27,7 @@ import { createCredentials } from './auth.ts'
 import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
+  attachmentLimits,
   hookSettings,
   openIdSettings,
   readApiSettings,
@@ -108,6 +109,7 @@ async function start(settings: ApiSettings, log: Log) {
     wake: createWaker(database),
     hooks: hookSettings(settings),
     reservedPrefixes: reservedPrefixes(settings),
+    attachments: attachmentLimits(settings),
     replies,
     upsertWait: UPSERT_WAIT,
     metrics,

@@ -29,6 +29,7 @@ import type { Sns } from './hooks/sns.ts'
 import type { BodyShape, QueryShape } from './input.ts'
 import type { Catalog } from './plan-cache.ts'
 import type { Refusals } from './refusals.ts'
+import type { AttachmentLimits } from './v1/attached.ts'
 
 /** How the hooks prove that a report is genuine; null: not configured, so that nothing is. */
 export type HookSettings = {
@@ -60,6 +61,7 @@ export type Deps = {
   replies: Replies
   /** What custom headers may not begin with, besides what the contract reserves. */
   reservedPrefixes: readonly string[]
+  attachments: AttachmentLimits
   /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: Unavailable). */
   upsertWait: number
   sns: Sns
@@ -90,6 +92,8 @@ export type Request<B = undefined, Q = undefined> = {
   search: string
   /** The body as it came, for the hooks: they read one only once its headers may be genuine. */
   bytes: Body['bytes']
+  /** The same in pieces, for what is not to be held whole. */
+  pieces: Body['pieces']
   body: B
   query: Q
   headers: IncomingHttpHeaders
@@ -102,6 +106,8 @@ type Declared<B, Q> = {
   /** Without it the body is not read. */
   body?: BodyShape<B>
   query?: QueryShape<Q>
+  /** Its body is taken as raw bytes, whatever their type. */
+  raw?: true
   /** It may go through many rows: of each team one at a time. */
   searches?: boolean
   /** Every route under /v1 has it: without it there is no description to draw. */

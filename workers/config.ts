@@ -125,6 +125,8 @@ const workerSettings = object({
   DNS_SERVER: dnsServer,
   /** How many provider calls run at once in this process. */
   WORKER_CONCURRENCY: wholeNumber(1, 500).default(20),
+  /** How much memory the attachments of emails that are being sent may take, in MiB. */
+  SEND_MEMORY_MB: wholeNumber(16, 65_536).default(128),
   /** For how many days reports, a message's events, body and row, and senders' events are kept; unset: for ever. */
   RETENTION_DAYS_REPORTS: wholeNumber(1, 3_650).default(30),
   RETENTION_DAYS_EVENTS: wholeNumber(1, 3_650).default(365),

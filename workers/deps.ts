@@ -10,6 +10,7 @@ import type { Consumer } from '../db/queue/boss.ts'
 import type { QueuePauses } from '../db/queue/pauses.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import type { Versions } from '../db/templates/versions.ts'
+import type { EncodedFiles } from './encoded-files.ts'
 import type { Figures } from './figures.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import type { Readers } from './providers/readers.ts'
@@ -29,6 +30,8 @@ export type WorkerDeps = {
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
   webhooks: WebhookDelivery
+  /** The files of emails, encoded. */
+  files: EncodedFiles
   /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */
   concurrency: number
   pauses: QueuePauses

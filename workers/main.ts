@@ -23,6 +23,7 @@ import {
   type WorkerSettings,
   webhooksOf,
 } from './config.ts'
+import { createEncodedFiles } from './encoded-files.ts'
 import { createFigures } from './figures.ts'
 import { serveHealth } from './health.ts'
 import { bulkProvider, emailProvider, whatsappDelivery } from './providers/adapters.ts'
@@ -59,6 +60,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     bulk,
     whatsapp,
     webhooks: webhooksOf(settings),
+    files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),
     figures,

@@ -8,10 +8,13 @@ import { bareRecipients, distinctRecipients } from '../db/emails/recipients.ts'
 import type { CompiledVersion } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import { UNSUBSCRIBE_SLOT } from '../db/text/slots.ts'
-import type { DkimKey, OutgoingEmail } from './providers/provider.ts'
+import type { DkimKey, OutgoingEmail, OutgoingFile } from './providers/provider.ts'
 
 /** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
 type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
+
+/** The row's files, encoded. */
+type Files = readonly OutgoingFile[]
 
 /** The recipients that are still to be tried: bare addresses, one for all spellings of it. */
 export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
@@ -35,7 +38,7 @@ function unsubscribeLinkOf(
 export function renderEmail(
   row: EmailRow,
   version: CompiledVersion | undefined,
-  { dkim, returnPathAt }: Sealing,
+  { dkim, returnPathAt, files = [] }: Sealing & { files?: Files },
 ): OutgoingEmail {
   const { html, text } = emailContent(row, version)
   const from = parseMailbox(row.from_address)
@@ -56,5 +59,6 @@ export function renderEmail(
     list_unsubscribe: unsubscribeLinkOf(row, version),
     date: new Date(row.created_at),
     dkim,
+    files,
   }
 }

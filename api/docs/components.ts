@@ -17,6 +17,8 @@ const orNull = ({ type, ...rest }: { type: string }) => ({ type: [type, 'null'],
 const list = (items: JsonSchema) => ({ type: 'array', items })
 const map = { type: 'object', additionalProperties: text }
 
+const EXAMPLE_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
 /** What a field means, and a value that it may have. */
 const said = (schema: JsonSchema, description: string, example?: unknown): JsonSchema => ({
   ...schema,
@@ -38,6 +40,7 @@ export type Component =
   | 'Email'
   | 'Broadcast'
   | 'BroadcastPage'
+  | 'Upload'
   | 'WhatsappMessages'
   | 'BatchResult'
   | 'Catalog'
@@ -79,29 +82,48 @@ const plan = record(
   ['email_limit', 'contact_limit', 'domains_limit', 'storage_gb', 'send_rate_per_second'],
 )
 
-const EMAIL = record({
-  id: said(uuid, 'The same in every replay.'),
-  team_id: said(uuid, 'The team that sent it.'),
-  domain_id: said(uuid, 'The verified domain of `from`.'),
-  template_id: said(orNull(uuid), 'null for one sent with `html`.', null),
-  from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
-  to_emails: said(list(text), 'The recipients.', ['ana@example.org']),
-  subject: said(text, 'The subject, as given.', 'Your order has shipped'),
-  html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
-  size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
-  tags: said(list(text), 'As given.', ['receipt']),
-  status: said({ type: 'string', enum: EMAIL_LADDER }, 'How far it has come.', 'queued'),
-  idempotency_key: said(orNull(text), 'The key it was stored under, if any.', 'order-1001-shipped'),
-  created_at: said(time, 'When it was accepted.'),
-  requeued_at: said(orNull(time), 'When it was last queued again.', null),
-  provider_message_id: said(orNull(text), 'The provider’s id, once it was handed over.', null),
-  broadcast_id: said(orNull(uuid), 'The broadcast that it is part of.', null),
-  contact_id: said(orNull(uuid), 'The contact, when its only recipient is a stored one.', null),
-  unsubscribe_token: said(orNull(text), 'What its unsubscribe link ends with, when it has a contact.', null),
-  body_text: said(text, 'The plain text; empty when there is none.', ''),
-  headers: said(orNull(map), 'Custom headers, as accepted.', null),
-  reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
-})
+const EMAIL = record(
+  {
+    id: said(uuid, 'The same in every replay.'),
+    team_id: said(uuid, 'The team that sent it.'),
+    domain_id: said(uuid, 'The verified domain of `from`.'),
+    template_id: said(orNull(uuid), 'null for one sent with `html`.', null),
+    from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
+    to_emails: said(list(text), 'The recipients.', ['ana@example.org']),
+    subject: said(text, 'The subject, as given.', 'Your order has shipped'),
+    html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
+    size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
+    tags: said(list(text), 'As given.', ['receipt']),
+    status: said({ type: 'string', enum: EMAIL_LADDER }, 'How far it has come.', 'queued'),
+    idempotency_key: said(orNull(text), 'The key it was stored under, if any.', 'order-1001-shipped'),
+    created_at: said(time, 'When it was accepted.'),
+    requeued_at: said(orNull(time), 'When it was last queued again.', null),
+    provider_message_id: said(orNull(text), 'The provider’s id, once it was handed over.', null),
+    broadcast_id: said(orNull(uuid), 'The broadcast that it is part of.', null),
+    contact_id: said(orNull(uuid), 'The contact, when its only recipient is a stored one.', null),
+    unsubscribe_token: said(
+      orNull(text),
+      'What its unsubscribe link ends with, when it has a contact.',
+      null,
+    ),
+    body_text: said(text, 'The plain text; empty when there is none.', ''),
+    headers: said(orNull(map), 'Custom headers, as accepted.', null),
+    reply_to: said(text, 'The bare address; empty when there is none.', 'support@example.com'),
+    attachments: said(
+      list(
+        record({
+          filename: said(text, 'As given.', 'invoice.pdf'),
+          content_type: said(text, 'As given, or by the ending of the name.', 'application/pdf'),
+          size: said(count, 'In bytes, decoded.', 48_213),
+          content_id: said(orNull(text), 'What the html refers to it by; null: it is attached.', null),
+          sha256: said(text, 'Of its bytes, in lower-case hex.', EXAMPLE_SHA256),
+        }),
+      ),
+      'What it carries; absent when nothing.',
+    ),
+  },
+  ['attachments'],
+)
 
 const CONDITION = record(
   {
@@ -195,6 +217,14 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
     },
     ['next_cursor'],
   ),
+  Upload: record({
+    id: said(uuid, 'For `attachment_id`.'),
+    filename: said(text, 'As given.', 'invoice.pdf'),
+    content_type: said(text, 'As given, or by the ending of the name.', 'application/pdf'),
+    size: said(count, 'In bytes.', 48_213),
+    sha256: said(text, 'Of its bytes, in lower-case hex.', EXAMPLE_SHA256),
+    expires_at: said(time, 'Until when new emails can refer to it.'),
+  }),
   WhatsappMessages: record({
     data: said(
       list(

@@ -236,11 +236,7 @@ ${table(
       '<code>html</code> or <code>template_id</code>; <code>text</code> beside it',
     ],
     ['<code>tags</code>', 'objects', 'strings'],
-    [
-      '<code>cc</code>, <code>bcc</code>, <code>attachments</code>, <code>scheduled_at</code>',
-      'yes',
-      'refused by name',
-    ],
+    ['<code>cc</code>, <code>bcc</code>, <code>scheduled_at</code>', 'yes', 'refused by name'],
     ['Idempotency', 'the header, for 24 hours', 'the header or the field, as long as the email'],
     ['Batch', 'an array', '<code>{"emails": […]}</code>, an outcome for each item'],
     ['Answer of a send', 'the id', 'the whole email, its id in it'],

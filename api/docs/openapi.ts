@@ -24,18 +24,19 @@ export const GROUPS: Readonly<Record<Group, string>> = {
 
 /** What every route of its kind may answer, beside its own refusals. */
 export function refusalsOf(route: Route): Code[] {
-  const { access, body, query, path, about } = route
+  const { access, body, query, path, about, raw } = route
   const own = about?.refusals ?? []
-  const inherent: (Code | false)[] = [
+  const inherent: (Code | false | undefined)[] = [
     (body !== undefined || query !== undefined || path.includes(':')) && 'bad_request',
     access !== 'public' && 'unauthorized',
     access !== 'public' && 'insufficient_scope',
-    body !== undefined && 'payload_too_large',
-    body !== undefined && 'unsupported_media_type',
+    raw && 'bad_request',
+    (body !== undefined || raw) && 'payload_too_large',
+    (body !== undefined || raw) && 'unsupported_media_type',
     'internal_error',
     'unavailable',
   ]
-  return [...new Set([...own, ...inherent.filter((code) => code !== false)])]
+  return [...new Set([...own, ...inherent.filter((code) => code !== false && code !== undefined)])]
 }
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -169,8 +170,15 @@ function operation(route: Route) {
           },
         }
       : {}),
+    ...(route.raw ? { requestBody: RAW } : {}),
     responses: Object.fromEntries([...answers(route), ...failures(route)]),
   }
+}
+
+const RAW = {
+  required: true,
+  description: 'The bytes of the file, with its own Content-Type.',
+  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
 }
 
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })

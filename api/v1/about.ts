@@ -19,9 +19,11 @@ const EMAIL_NOTES = {
   headers: 'Custom headers, at most 10, of printable ASCII. Some names are reserved.',
   reply_to: 'Reduced to its bare address.',
   tags: 'For finding it again in the dashboard.',
+  attachments: 'At most 20. With a `content_id` a part is shown inline, by `<img src="cid:…">`.',
 }
 
 const EMAIL_REFUSALS = [
+  'payload_too_large' as const,
   ...(['invalid_from', 'invalid_headers', 'invalid_reply_to', 'from_domain_not_verified'] as const),
   ...(['domain_not_allowed', 'not_found', 'quota_exceeded', 'rate_limited'] as const),
 ]
@@ -100,6 +102,17 @@ export const ABOUT = {
     answers: { 200: BATCH_ANSWER },
     refusals: ['batch_too_large', 'quota_exceeded'],
     rated: true,
+  },
+  uploadAttachment: {
+    id: 'uploadAttachment',
+    group: 'Emails',
+    summary: 'Upload a file for emails',
+    description: [
+      'Takes the raw bytes of a file, at most 25 MiB, with their `Content-Type`. Its name comes by `?filename=` or `Content-Disposition`. For 7 days emails can refer to it by `attachment_id`.',
+    ],
+    notes: { filename: 'The name of the file; it wins over `Content-Disposition`.' },
+    answers: { 201: { when: 'Stored.', body: 'Upload' } },
+    refusals: ['quota_exceeded'],
   },
   sendWhatsapp: {
     id: 'sendWhatsapp',

@@ -7,7 +7,7 @@ import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
 import { fromOf, replyToOf } from '../../db/emails/item.ts'
-import { Refusal } from '../../db/errors.ts'
+import { Refusal, settle } from '../../db/errors.ts'
 import { RateLimited } from '../../db/teams/limits.ts'
 import { formatMailbox, parseMailbox } from '../../db/text/address.ts'
 import {
@@ -31,6 +31,7 @@ import { batchOf, jsonAs } from '../input.ts'
 import { rateHeaders } from '../rate.ts'
 import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
 import { ABOUT } from './about.ts'
+import { attachedOf, attachments, type Draft, itemsOf, textBytes, withContents } from './attached.ts'
 import { keyed, underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
@@ -62,7 +63,7 @@ const sendSchema = object({
   idempotency_key: idempotencyKey(),
   cc: unsupported(),
   bcc: unsupported(),
-  attachments: unsupported(),
+  attachments: attachments(),
   scheduled_at: unsupported(),
   send_at: unsupported(),
 }).meta({
@@ -98,8 +99,21 @@ function itemOf(send: SendBody, path = ''): EmailItem {
   }
 }
 
-/** An item of a batch. @throws Refusal bad_request, and what itemOf does */
-const toBatchItem = (value: unknown, at: string): EmailItem => itemOf(parse(sendSchema, value, at), `${at}.`)
+/** What a send brings, whatever else it will be refused for: its attachments are judged first. */
+function draftOf(send: SendBody, path = ''): Draft {
+  const made = settle(() => itemOf(send, path))
+  const draft = {
+    path,
+    idempotency_key: send.idempotency_key ?? null,
+    attached: attachedOf(send.attachments),
+    text_bytes: textBytes(send.html, send.text),
+  }
+  if (made instanceof Refusal) return { ...draft, refused: { code: made.code, message: made.message } }
+  return { ...draft, item: made }
+}
+
+/** An item of a batch. @throws Refusal bad_request */
+const toBatchItem = (value: unknown, at: string): Draft => draftOf(parse(sendSchema, value, at), `${at}.`)
 
 /** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
 function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
@@ -119,6 +133,33 @@ const senderOf = ({ team_id, domain }: Principal, http_request_id: string): Emai
   domain,
   http_request_id,
 })
+
+const attaching = ({ database: tx, attachments: limits }: Deps, { team_id }: Principal) => ({
+  tx,
+  teamId: team_id,
+  limits,
+})
+
+/** The items of drafts, or what each is refused for before anything is looked up but uploads. */
+async function draftedItems(
+  deps: Deps,
+  principal: Principal,
+  drafts: readonly Draft[],
+): Promise<(EmailItem | Refusal)[]> {
+  const items = await itemsOf(attaching(deps, principal), drafts)
+  return items.map((item) => (item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item)))
+}
+
+function orThrow<T>(value: T | Refusal): T {
+  if (value instanceof Refusal) throw value
+  return value
+}
+
+function nextOf<T>(list: T[]): T {
+  const next = list.shift()
+  if (next === undefined) throw new Error('every item must have an outcome')
+  return next
+}
 
 /** Accepts a batch in a transaction of its own. */
 async function acceptBatch(deps: Deps, sender: EmailSender, items: readonly EmailItem[]) {
@@ -161,15 +202,17 @@ export const emailRoutes: readonly TeamRoute[] = [
     path: '/v1/emails',
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
-    body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
+    body: jsonAs(
+      sendSchema,
+      keyed(sendSchema, (send) => draftOf(send)),
+    ),
     async handle({ id, body, headers, principal }, deps) {
-      const item = underKey(body, headers)
-      const refusal = reservedRefusal(deps, item)
-      if (refusal) throw refusal
-      const [outcome] = committed(
-        deps,
-        await deps.accepts.email({ sender: senderOf(principal, id), items: [item] }),
-      )
+      const drafts = [underKey(body, headers)]
+      const items = (await draftedItems(deps, principal, drafts)).map(orThrow)
+      const accept = (ready: readonly EmailItem[]) =>
+        deps.accepts.email({ sender: senderOf(principal, id), items: ready })
+      const stored = await withContents(attaching(deps, principal), { drafts, items }, accept)
+      const [outcome] = committed(deps, stored)
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return {
@@ -187,12 +230,14 @@ export const emailRoutes: readonly TeamRoute[] = [
     access: keyOnly('emails:send'),
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
-      const checked = body.map((item) =>
-        item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item),
-      )
+      const drafts = body.flatMap((each) => (each instanceof Refusal ? [] : [each]))
+      const drafted = await draftedItems(deps, principal, drafts)
+      const checked = body.map((each) => (each instanceof Refusal ? each : nextOf(drafted)))
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
-        const outcomes = await acceptBatch(deps, senderOf(principal, id), valid)
+        const outcomes = await withContents(attaching(deps, principal), { drafts, items: valid }, (ready) =>
+          acceptBatch(deps, senderOf(principal, id), ready),
+        )
         headers = rateOf(outcomes)
         return outcomes
       }

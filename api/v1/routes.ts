@@ -1,5 +1,6 @@
 /** Every route under /v1: what the application mounts, what the parser's thread and the API's description know. */
 import type { Route } from '../route.ts'
+import { attachmentRoutes } from './attachments.ts'
 import { broadcastRoutes } from './broadcasts.ts'
 import { bulkRoutes } from './bulk.ts'
 import { contactRoutes } from './contacts.ts'
@@ -13,6 +14,7 @@ export const V1_ROUTES: readonly Route[] = [
   ...bulkRoutes,
   ...subscriptionRoutes,
   ...emailRoutes,
+  ...attachmentRoutes,
   ...whatsappRoutes,
   ...broadcastRoutes,
   ...planRoutes,

@@ -46,6 +46,13 @@ export function limit(text: string): number {
   throw new InvalidArgumentError(`It must be a whole number from 0 to ${LARGEST_FIGURE}.`)
 }
 
+/** A number, 0 or more, with a fraction or without. */
+export function amount(text: string): number {
+  const number = Number(text)
+  if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(number)) return number
+  throw new InvalidArgumentError('It must be a number, 0 or more.')
+}
+
 /** A number of sends per second, above 0. */
 export function rate(text: string): number {
   const number = Number(text)

@@ -6,7 +6,7 @@ import { subscribeTeam } from '../teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../teams/suspend.ts'
 import { allTeams } from '../teams/teams.sql.ts'
 import { showTeam } from '../teams/view.ts'
-import { instant, limit, rate, uuid } from './input.ts'
+import { amount, instant, limit, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = {
@@ -15,6 +15,7 @@ type PlanOptions = {
   contacts?: number | 'plan'
   whatsapp?: number | 'plan'
   rate?: number | 'plan'
+  storage?: number | 'plan'
   periodStart?: Date
   periodEnd?: Date
 }
@@ -38,7 +39,7 @@ function periodOf({
 
 /** The figures that were given: what is absent stays as it is. */
 function changeOf(options: PlanOptions) {
-  const { plan, emails, contacts, whatsapp, rate: sends } = options
+  const { plan, emails, contacts, whatsapp, rate: sends, storage } = options
   const period = periodOf(options)
   return {
     plan,
@@ -46,6 +47,7 @@ function changeOf(options: PlanOptions) {
     ...(contacts === undefined ? {} : { contact_limit: own(contacts) }),
     ...(whatsapp === undefined ? {} : { whatsapp_limit: own(whatsapp) }),
     ...(sends === undefined ? {} : { send_rate_per_second: own(sends) }),
+    ...(storage === undefined ? {} : { storage_gb: own(storage) }),
     ...(period === undefined ? {} : { period }),
   }
 }
@@ -86,6 +88,11 @@ const plans: Verbs = (team, admin) => {
       orPlan(limit),
     )
     .option('--rate <n>', 'emails per second, in place of the plan’s; “plan” takes it off', orPlan(rate))
+    .option(
+      '--storage <gb>',
+      'gigabytes of attachments, 0 and fractions too, in place of the plan’s; “plan” takes it off',
+      orPlan(amount),
+    )
     .option(
       '--period-start <time>',
       'start of the billing period (UTC); a free plan counts by calendar month',

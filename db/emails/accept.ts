@@ -2,11 +2,12 @@
  * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
  * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
  * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
- * more for a template version that is new here, or a look at the line), whatever the number of items; neither quota
- * nor rate is exceeded, and a key never gets a second row. Never talks to a provider. DECISIONS:
- * Order of refusals, Quota.
+ * more for a template version that is new here, or a look at the line; three more where there are attachments),
+ * whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row. Never talks to a
+ * provider. DECISIONS: Order of refusals, Quota.
  */
 import { Refusal } from '../errors.ts'
+import { insertEmailFiles, publishFiles, readyFiles } from '../files/files.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { placesAfter } from '../queue/line.ts'
@@ -19,11 +20,12 @@ import {
   type Standing,
   secondsUntilToken,
   standingOf,
+  storageRefusal,
 } from '../teams/limits.ts'
 import type { Versions } from '../templates/versions.ts'
 import { formatMailbox, parseMailbox } from '../text/address.ts'
 import { idsAt } from '../text/ids.ts'
-import type { EmailCall, EmailItem, EmailSender } from './call.ts'
+import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
 import { type EmailRow, emailsByKeys, insertEmails } from './emails.sql.ts'
 import {
@@ -57,6 +59,10 @@ type Desk = {
   references: References
   /** What each idempotency key is stored under, in this transaction too. */
   stored: Map<string, StoredKey>
+  /** The contents that the team has, in this transaction too. */
+  ready: Set<string>
+  /** The files that new rows bring. */
+  brought: { team_id: string; id: string }[]
   nextId: () => string
 }
 
@@ -94,7 +100,27 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     reply_to: item.reply_to,
     http_request_id: sender.http_request_id ?? null,
     pending_recipients: null,
+    attachments: rowFilesOf(item),
   }
+}
+
+/** What an item carries, with where each content of it is. */
+const filesOf = ({ attachments = [] }: EmailItem): Exclude<ItemFile, { missing: string }>[] =>
+  attachments.flatMap((file) => ('missing' in file ? [] : [file]))
+
+function rowFilesOf(item: EmailItem): EmailFile[] | null {
+  const files = filesOf(item).map(({ loaded: _loaded, ...file }) => file)
+  return files.length === 0 ? null : files
+}
+
+/** The contents that calls carry, each once for a team. */
+function contentsOf(calls: readonly EmailCall[]) {
+  const found = new Map<string, { team_id: string; sha256: string }>()
+  for (const { sender, items } of calls) {
+    for (const { sha256 } of items.flatMap(filesOf))
+      found.set(`${sender.team_id}/${sha256}`, { team_id: sender.team_id, sha256 })
+  }
+  return [...found.values()]
 }
 
 async function openDesks(
@@ -111,7 +137,15 @@ async function openDesks(
   const desks = new Map<string, Desk>()
   for (const [teamId, account] of accounts) {
     const own = references.get(teamId)
-    if (own) desks.set(teamId, { account, references: own, stored: new Map(), nextId: idsAt(account.now) })
+    if (own)
+      desks.set(teamId, {
+        account,
+        references: own,
+        stored: new Map(),
+        ready: new Set(),
+        brought: [],
+        nextId: idsAt(account.now),
+      })
   }
   const keys = calls.flatMap(({ sender: { team_id }, items }) =>
     desks.has(team_id)
@@ -122,6 +156,9 @@ async function openDesks(
     const domain = parseMailbox(row.from_address)?.domain ?? null
     desks.get(row.team_id)?.stored.set(row.idempotency_key, { id: row.id, domain })
   }
+  const contents = contentsOf(calls)
+  for (const { team_id, sha256 } of contents.length === 0 ? [] : await readyFiles(tx, contents))
+    desks.get(team_id)?.ready.add(sha256)
   return desks
 }
 
@@ -133,16 +170,40 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: Desk): Email
   return { kind: 'replayed', id: original.id }
 }
 
-/** How many rows the items would make, each new key once. @param refusals what each item would meet by itself. */
-function rowsWanted(items: readonly EmailItem[], refusals: readonly (Refusal | null)[], desk: Desk): number {
+/** The items that would make rows, each new key once. @param refusals what each item would meet by itself. */
+function wantedOf(
+  items: readonly EmailItem[],
+  refusals: readonly (Refusal | null)[],
+  desk: Desk,
+): EmailItem[] {
   const taken = new Set<string>()
-  let rows = 0
-  for (const [index, { idempotency_key: key }] of items.entries()) {
+  const wanted: EmailItem[] = []
+  for (const [index, item] of items.entries()) {
+    const { idempotency_key: key } = item
     if (refusals[index] || (key !== null && (taken.has(key) || desk.stored.has(key)))) continue
-    rows += 1
+    wanted.push(item)
     if (key !== null) taken.add(key)
   }
-  return rows
+  return wanted
+}
+
+/** The bytes of contents that items would add to the team's storage. */
+function bytesAdded(items: readonly EmailItem[], { ready }: Desk): number {
+  const added = new Map(items.flatMap(filesOf).map(({ sha256, size }) => [sha256, size]))
+  return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
+}
+
+/** Takes over the contents of an item that the team has not, and charges for them. */
+function bring(item: EmailItem, team_id: string, { account, ready, brought }: Desk): void {
+  for (const { sha256, size, loaded } of filesOf(item)) {
+    if (ready.has(sha256)) continue
+    // It was there a moment ago: only a row that was deleted meanwhile can explain that.
+    if (loaded === null)
+      throw new Refusal('unavailable', 'the attachments are just changing; please retry', 1)
+    brought.push({ team_id, id: loaded })
+    ready.add(sha256)
+    account.used.storage += size
+  }
 }
 
 /** Gives an item its row while tokens last. */
@@ -154,6 +215,7 @@ function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
     account.bucket.tokens -= 1
   }
   account.used.emails += 1
+  bring(item, sender.team_id, desk)
   const row = rowOf(item, sender, desk)
   if (item.idempotency_key !== null)
     desk.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
@@ -169,12 +231,15 @@ function take({ sender, items }: EmailCall, desk: Desk): EmailOutcome[] | Refusa
     replayOf(item, sender, desk) ? null : refusalOf(item, sender, desk.references),
   )
   const { limits, used } = desk.account
-  if (rowsWanted(items, refusals, desk) > left(limits.emails, used.emails)) {
+  const wanted = wantedOf(items, refusals, desk)
+  if (wanted.length > left(limits.emails, used.emails)) {
     return new Refusal(
       'quota_exceeded',
       `the allowance of ${limits.emails} emails for this period is reached`,
     )
   }
+  const storageFull = storageRefusal(desk.account, bytesAdded(wanted, desk))
+  if (storageFull) return storageFull
   return items.map((item, index) => {
     const refusal = refusals[index]
     return replayOf(item, sender, desk) ?? (refusal ? refused(refusal) : store(item, sender, desk))
@@ -192,6 +257,17 @@ const LINES: readonly Line[] = [
   { job: 'deliver-email', place: 'email', takes: ({ broadcast_id }) => broadcast_id === null },
   { job: 'deliver-broadcast', place: 'broadcast', takes: ({ broadcast_id }) => broadcast_id !== null },
 ]
+
+/** Publishes the contents that rows bring, and notes who needs them. */
+async function attach(tx: Tx, rows: readonly EmailRow[], brought: Desk['brought']): Promise<void> {
+  const refs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
+    (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
+  )
+  if (refs.length === 0) return
+  if (brought.length > 0 && (await publishFiles(tx, brought)) !== brought.length)
+    throw new Error('the bytes of an attachment are not there')
+  await insertEmailFiles(tx, refs)
+}
 
 /** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
 async function commit(
@@ -217,6 +293,11 @@ async function commit(
     jobs.push({ job, refs: own.map(({ team_id, id }) => ({ team_id, email_id: id })), places })
   }
   await insertEmails(tx, rows, chargesOf(charged))
+  await attach(
+    tx,
+    rows,
+    [...desks.values()].flatMap(({ brought }) => brought),
+  )
   for (const { job, refs, places } of jobs) {
     const stored = await queue.enqueue(tx, job, refs, places)
     if (stored !== refs.length) throw new Error(`stored ${refs.length} emails but ${stored} jobs`)

@@ -17,6 +17,24 @@ export type EmailSender = {
   rated?: false
 }
 
+/** What an email carries, as its row shows it. */
+export type EmailFile = {
+  filename: string
+  content_type: string
+  size: number
+  content_id: string | null
+  /** In lower-case hex. */
+  sha256: string
+}
+
+/** What a new email is to carry: a content that is stored, or an upload that there is not. */
+export type ItemFile =
+  | (EmailFile & {
+      /** The id of its bytes, where this call brings them. */
+      loaded: string | null
+    })
+  | { missing: string }
+
 /** An email whose fields are valid by themselves. `html` counts only without a template. */
 export type EmailItem = {
   /** Where it lies in the call, such as `emails[3].`, for messages that name its fields; '' for a single send. */
@@ -34,6 +52,7 @@ export type EmailItem = {
   idempotency_key: string | null
   /** Of a broadcast: the stored contact that it is for, known beforehand. */
   contact_id?: string
+  attachments?: readonly ItemFile[]
 }
 
 /** One call: a single send has one item, a batch up to a hundred. */

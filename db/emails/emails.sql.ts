@@ -6,6 +6,7 @@ import { EMAIL_LADDER } from '../channels/ladder.ts'
 import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { isSuspended } from '../teams/teams.sql.ts'
+import type { EmailFile } from './call.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
@@ -35,6 +36,7 @@ export const emailRow = object({
   reply_to: string().defined(),
   http_request_id: string().defined().nullable(),
   pending_recipients: array(string().defined()).defined().nullable(),
+  attachments: mixed<EmailFile[]>().defined().nullable(),
 })
 export type EmailRow = InferType<typeof emailRow>
 
@@ -42,7 +44,7 @@ export type EmailRow = InferType<typeof emailRow>
 const lightColumns = sql.fragment`
   team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb, tags, status,
   idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, headers, reply_to,
-  http_request_id, pending_recipients`
+  http_request_id, pending_recipients, attachments`
 
 const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
@@ -73,6 +75,7 @@ const NEW_COLUMNS = {
   headers: 'json',
   reply_to: 'text',
   http_request_id: 'text',
+  attachments: 'json',
 } as const satisfies Partial<Record<keyof EmailRow, string>>
 
 const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]

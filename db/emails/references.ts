@@ -135,6 +135,16 @@ function variablesFault(
   return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
 }
 
+/** For the first of an item's uploads that there is not; null without one. */
+function missingUpload({ path, attachments = [] }: EmailItem): Refusal | null {
+  for (const [index, file] of attachments.entries()) {
+    if (!('missing' in file)) continue
+    const at = `${path}attachments[${index}].attachment_id`
+    return new Refusal('not_found', `${at}: there is no attachment ${file.missing}, or it has expired`)
+  }
+  return null
+}
+
 /** Why the item can't be sent (DECISIONS: Order of refusals); null when it can. */
 export function refusalOf(item: EmailItem, sender: EmailSender, references: References): Refusal | null {
   const { domains, pending, templates } = references
@@ -147,10 +157,12 @@ export function refusalOf(item: EmailItem, sender: EmailSender, references: Refe
     return new Refusal('from_domain_not_verified', `${path}from: ${why}`)
   }
   if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
-  if (item.template_id === null) return null
-  const template = templates.get(item.template_id)
-  if (!template)
+  const template = item.template_id === null ? undefined : templates.get(item.template_id)
+  if (item.template_id !== null && !template)
     return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
+  const missing = missingUpload(item)
+  if (missing !== null) return missing
+  if (!template) return null
   const variables = variablesOf(item, template.slots, references, sender)
   const fault = variablesFault(template, variables, item.text)
   return fault === null ? null : new Refusal('bad_request', `${path}variables ${fault}`)

@@ -5,6 +5,7 @@
 import type { Secrets } from '../process/secrets.ts'
 import type { CompiledVersion } from '../templates/versions.ts'
 import { broadcastToken } from './broadcast-token.ts'
+import type { EmailFile } from './call.ts'
 import { type Content, emailContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
@@ -32,6 +33,8 @@ export type EmailView = {
   body_text: string
   headers: Record<string, string> | null
   reply_to: string
+  /** Absent when there are none. */
+  attachments?: EmailFile[]
 }
 
 /** In a list the bodies are left out: html may be a mebibyte each. */
@@ -89,5 +92,6 @@ function viewOf(
     body_text: text,
     headers: row.headers,
     reply_to: row.reply_to,
+    ...(row.attachments === null ? {} : { attachments: row.attachments }),
   }
 }

@@ -25,9 +25,12 @@ export type Limits = {
   contacts: number | null
   whatsapp: number | null
   rate: number
+  /** In bytes of attachments. */
+  storage: number | null
 }
 
-export type Used = { emails: number; contacts: number; whatsapp: number }
+/** `storage`: distinct bytes of attachments, whatever the period. */
+export type Used = { emails: number; contacts: number; whatsapp: number; storage: number }
 
 /** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
 export type Account = {
@@ -81,13 +84,18 @@ export function currentPeriod(
   return rolledPeriod({ start: new Date(subscription_start), end: new Date(subscription_end) }, now)
 }
 
+/** A gigabyte of the catalog, in bytes. */
+const GB = 1e9
+
+const storageBytes = (gb: number | null): number | null => (gb === null ? null : Math.floor(gb * GB))
+
 /** The account as it stands at the row's `now`: the period rolled on, the bucket refilled. Pure. */
 export function accountOf(row: AccountRow): Account {
   const now = new Date(row.now)
   const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
   const rolled = now < stored.end ? stored : currentPeriod(row, now)
   const fresh = rolled.start.getTime() !== stored.start.getTime()
-  const limits = planFigures(row.plan_kind, row)
+  const limits = { ...planFigures(row.plan_kind, row), storage: storageBytes(row.storage_gb) }
   const bucket: Bucket = { tokens: row.bucket_tokens, refilled_at: new Date(row.refilled_at) }
   return {
     plan: row.plan,
@@ -97,6 +105,7 @@ export function accountOf(row: AccountRow): Account {
       emails: fresh ? 0 : row.emails_used,
       whatsapp: fresh ? 0 : row.whatsapp_used,
       contacts: row.contacts_used,
+      storage: row.storage_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
     places: { email: row.email_place, whatsapp: row.whatsapp_place, broadcast: row.broadcast_place },
@@ -133,6 +142,7 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   emails_used: account.used.emails,
   whatsapp_used: account.used.whatsapp,
   contacts_used: account.used.contacts,
+  storage_used: account.used.storage,
   bucket_tokens: account.bucket.tokens,
   refilled_at: account.bucket.refilled_at.toISOString(),
   email_place: account.places.email,
@@ -155,6 +165,15 @@ export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map(
 export const left = (limit: number | null, used: number): number =>
   limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
 
+/** For bytes that would not fit the team's storage; null when they do, and for none at all. */
+export function storageRefusal({ limits, used }: Account, added: number): Refusal | null {
+  if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
+  return new Refusal(
+    'quota_exceeded',
+    `the storage of ${limits.storage} bytes is reached: ${used.storage} are used, and this would add ${added}`,
+  )
+}
+
 /** A new team's allowance row. */
 export const firstAllowance = (
   plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>,
@@ -167,6 +186,7 @@ export const firstAllowance = (
     emails_used: 0,
     whatsapp_used: 0,
     contacts_used: 0,
+    storage_used: 0,
     bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
     email_place: 0,

@@ -15,10 +15,18 @@ import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } fr
 import { usageIn } from './usage.sql.ts'
 import { type TeamView, teamOrRefusal, teamView } from './view.ts'
 
+/** In gigabytes. */
+const LARGEST_STORAGE = 1_000_000
 // A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
 const SMALLEST_RATE = 0.2
 
-const FIGURES = ['email_limit', 'contact_limit', 'whatsapp_limit', 'send_rate_per_second'] as const
+const FIGURES = [
+  'email_limit',
+  'contact_limit',
+  'whatsapp_limit',
+  'send_rate_per_second',
+  'storage_gb',
+] as const
 
 /** A number is the team's own, null the plan's; a figure that is absent stays as it is, unless the plan changes. */
 export type SubscriptionChange = Partial<OverridesRow> & { plan: string; period?: Period }
@@ -30,7 +38,9 @@ function subscriptionProblem(change: SubscriptionChange, now: Date): string | nu
     if (limit == null || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_FIGURE)) continue
     return `${field} must be a whole number from 0 to ${LARGEST_FIGURE}`
   }
-  const { send_rate_per_second: rate, period } = change
+  const { send_rate_per_second: rate, storage_gb: storage, period } = change
+  if (storage != null && !(storage >= 0 && storage <= LARGEST_STORAGE))
+    return `storage_gb must be from 0 to ${LARGEST_STORAGE}`
   if (rate != null && !(rate >= SMALLEST_RATE && rate <= LARGEST_RATE)) {
     return `the rate must be from ${SMALLEST_RATE} to ${LARGEST_RATE} sends per second`
   }

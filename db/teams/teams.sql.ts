@@ -26,6 +26,7 @@ export const accountRow = object({
   contact_limit: number().defined().nullable(),
   whatsapp_limit: number().defined().nullable(),
   send_rate_per_second: number().defined().nullable(),
+  storage_gb: number().defined().nullable(),
   subscription_start: string().defined().nullable(),
   subscription_end: string().defined().nullable(),
   period_start: string().defined(),
@@ -33,6 +34,7 @@ export const accountRow = object({
   emails_used: number().defined(),
   whatsapp_used: number().defined(),
   contacts_used: number().defined(),
+  storage_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
   email_place: number().defined(),
@@ -51,9 +53,10 @@ export const accountColumns = sql.fragment`
   coalesce(s.contact_limit, p.contact_limit) as contact_limit,
   coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
+  coalesce(s.storage_gb, p.storage_gb) as storage_gb,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.bucket_tokens, a.refilled_at,
-  a.email_place, a.whatsapp_place, a.broadcast_place, service_time() as now`
+  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used, a.bucket_tokens,
+  a.refilled_at, a.email_place, a.whatsapp_place, a.broadcast_place, service_time() as now`
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -98,6 +101,7 @@ const FIGURES = {
   emails_used: 'int4',
   whatsapp_used: 'int4',
   contacts_used: 'int4',
+  storage_used: 'int8',
   bucket_tokens: 'float8',
   refilled_at: 'timestamptz',
   email_place: 'int8',
@@ -197,13 +201,14 @@ const overridesRow = object({
   contact_limit: number().defined().nullable(),
   whatsapp_limit: number().defined().nullable(),
   send_rate_per_second: number().defined().nullable(),
+  storage_gb: number().defined().nullable(),
 })
 export type OverridesRow = InferType<typeof overridesRow>
 
 /** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
 export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
   return tx.one(sql.type(overridesRow)`
-    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second
+    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second, storage_gb
     from subscriptions where team_id = ${teamId}`)
 }
 
@@ -217,6 +222,7 @@ export async function updateSubscription(
     update subscriptions set
       plan_key = ${plan}, email_limit = ${overrides.email_limit}, contact_limit = ${overrides.contact_limit},
       whatsapp_limit = ${overrides.whatsapp_limit}, send_rate_per_second = ${overrides.send_rate_per_second},
+      storage_gb = ${overrides.storage_gb},
       period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
       period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)
     where team_id = ${teamId}`)

@@ -16,9 +16,16 @@ export type TeamView = {
   /** null: unlimited. */
   limits: Limits
   /** The figures that are the team's own; null: the plan's. */
-  overrides: { emails: number | null; contacts: number | null; whatsapp: number | null; rate: number | null }
+  overrides: {
+    emails: number | null
+    contacts: number | null
+    whatsapp: number | null
+    rate: number | null
+    /** In gigabytes, as it was given. */
+    storage: number | null
+  }
   used: Used
-  left: { emails: number | null; contacts: number | null; whatsapp: number | null }
+  left: { emails: number | null; contacts: number | null; whatsapp: number | null; storage: number | null }
   bucket: { tokens: number; capacity: number }
   period: { start: string; end: string }
 }
@@ -51,12 +58,14 @@ export function teamView(
       contacts: overrides.contact_limit,
       whatsapp: overrides.whatsapp_limit,
       rate: overrides.send_rate_per_second,
+      storage: overrides.storage_gb,
     },
     used,
     left: {
       emails: leftOf(limits.emails, used.emails),
       contacts: leftOf(limits.contacts, used.contacts),
       whatsapp: leftOf(limits.whatsapp, used.whatsapp),
+      storage: leftOf(limits.storage, used.storage),
     },
     bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: burstOf(limits.rate) },
     period: { start: period.start.toISOString(), end: period.end.toISOString() },

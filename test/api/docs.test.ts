@@ -86,7 +86,8 @@ t.test('every body has a name, every field of an answer has words, every answer 
   for (const [at, { description }] of fields) t.ok(description, at)
   const operations = Object.values(paths).flatMap((path) => Object.values(path))
   for (const { operationId, requestBody, responses } of operations) {
-    const body = requestBody?.content['application/json'].schema.$ref.split('/').at(-1) ?? 'Email'
+    const content = (requestBody?.content ?? {}) as Record<string, { schema: { $ref?: string } }>
+    const body = content['application/json']?.schema.$ref?.split('/').at(-1) ?? 'Email'
     t.ok(body in components.schemas, `${operationId}: ${body}`)
     for (const answer of Object.values(responses)) {
       const { schema, example } = (answer as Answer).content?.['application/json'] ?? {}

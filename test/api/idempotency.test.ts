@@ -14,7 +14,7 @@ t.test('a replay answers 200 with the original row and charges nothing', async (
   t.equal(first.status, 201)
   t.equal(again.status, 200)
   t.strictSame(again.body, first.body)
-  t.strictSame(await usedBy(service, team.id), { emails: 1, whatsapp: 0, contacts: 0 })
+  t.strictSame(await usedBy(service, team.id), { emails: 1, whatsapp: 0, contacts: 0, storage: 0 })
 })
 
 t.test('a replay answers though the domain is gone and the plan exhausted', async (t) => {
@@ -63,7 +63,7 @@ t.test('200 parallel requests with one key: one 201, 199 × 200, one row, one jo
   t.equal(statuses.filter((status) => status === 200).length, 199)
   t.equal(new Set(replies.map((reply) => reply.body.id)).size, 1)
   t.strictSame(await rowCounts(service, team.id), { emails: 1, jobs: 1 })
-  t.strictSame(await usedBy(service, team.id), { emails: 1, whatsapp: 0, contacts: 0 })
+  t.strictSame(await usedBy(service, team.id), { emails: 1, whatsapp: 0, contacts: 0, storage: 0 })
 })
 
 t.test('a job carries the ids and nothing else', async (t) => {

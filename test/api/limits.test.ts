@@ -65,7 +65,7 @@ t.test('a change of plan that has committed binds every call that waited for it'
   waited.resolve()
   await change
   t.strictSame(await codes(waiting), Array(4).fill('quota_exceeded'))
-  t.strictSame(await usedBy(service, team.id), { emails: 0, whatsapp: 0, contacts: 0 })
+  t.strictSame(await usedBy(service, team.id), { emails: 0, whatsapp: 0, contacts: 0, storage: 0 })
 })
 
 t.test('an empty bucket is 429 rate_limited with Retry-After, and takes no quota', async (t) => {

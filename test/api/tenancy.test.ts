@@ -66,12 +66,14 @@ const asks = (ids: Ids): Record<string, Ask[]> => {
     'POST /v1/emails': [
       { body: templated, expect: '404 not_found' },
       { body: elsewhere, expect: '422 from_domain_not_verified' },
+      { body: anEmail({ attachments: [{ attachment_id: ids.template }] }), expect: '404 not_found' },
       { body: anEmail({ to: [ids.email] }), expect: '201' },
     ],
     'POST /v1/emails/batch': [
       { body: { emails: [templated] }, expect: '200 not_found' },
       { body: { emails: [elsewhere] }, expect: '200 from_domain_not_verified' },
     ],
+    'POST /v1/attachments': [{ path: `/v1/attachments?filename=${ids.key}.txt`, body: {}, expect: '201' }],
     'POST /v1/whatsapp/messages': [{ body: whatsapp, expect: '404 not_found' }],
     'POST /v1/whatsapp/messages/batch': [{ body: { messages: [whatsapp] }, expect: '200 not_found' }],
     'POST /v1/contacts/bulk': [
@@ -163,6 +165,6 @@ t.test('another team’s idempotency key is no replay', async (t) => {
 t.test('the other team is as it was', async (t) => {
   const found = await service.call('GET', `/v1/contacts/${email}`, { key: theirs.key })
   t.strictSame(found.body, contact.body)
-  t.strictSame(await usedBy(service, theirs.id), { emails: 1, whatsapp: 1, contacts: 1 })
+  t.strictSame(await usedBy(service, theirs.id), { emails: 1, whatsapp: 1, contacts: 1, storage: 0 })
   t.equal((await jobsOf(service, theirs.id)).length, 2)
 })

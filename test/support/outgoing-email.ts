@@ -21,6 +21,7 @@ export function outgoingEmail(changes: Partial<OutgoingEmail> = {}): OutgoingEma
     list_unsubscribe: null,
     date: new Date('2026-03-01T12:00:00Z'),
     dkim: null,
+    files: [],
     ...changes,
   }
 }

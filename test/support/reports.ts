@@ -102,6 +102,7 @@ export const anEmailRow = (changes: Partial<EmailRow> = {}): EmailRow => ({
   reply_to: '',
   http_request_id: null,
   pending_recipients: null,
+  attachments: null,
   ...changes,
 })
 

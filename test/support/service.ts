@@ -173,6 +173,7 @@ export async function startService(
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
     },
     reservedPrefixes: RESERVED_PREFIXES,
+    attachments: { message_bytes: 25 * 1024 * 1024, blocked_extensions: new Set(['exe', 'js']) },
     replies,
     upsertWait,
     metrics,
@@ -250,6 +251,7 @@ export type TeamLimits = {
   email_limit?: number
   contact_limit?: number
   whatsapp_limit?: number
+  storage_gb?: number
   rate?: number
 }
 

@@ -16,6 +16,7 @@ import { JOBS, type JobName } from '../../db/queue/jobs.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { onWake } from '../../db/queue/wake.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
+import { createEncodedFiles } from '../../workers/encoded-files.ts'
 import { beside } from '../../workers/providers/adapters.ts'
 import { createReaders } from '../../workers/providers/readers.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp.ts'
@@ -67,6 +68,7 @@ export async function startWorker(
     bulk: beside(changes.email ?? email),
     whatsapp,
     webhooks,
+    files: createEncodedFiles(database, 128 * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),
     readers,

@@ -8,6 +8,7 @@ import type { Word } from '../../db/broadcasts/consent.ts'
 import type { Channel } from '../../db/channels/channels.sql.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
+import type { EmailFile } from '../../db/emails/call.ts'
 import { sizeKb } from '../../db/emails/content.ts'
 import { bodiesOfEmail, emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'
 import type { EmailEvent } from '../../db/emails/events.sql.ts'
@@ -15,12 +16,19 @@ import { returnPath } from '../../db/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/emails/status.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Sender } from '../../db/senders/pace.ts'
+import { encodedSize } from '../../db/text/files.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import { judgePolicy } from '../delivery/verdict.ts'
 import type { WorkerDeps } from '../deps.ts'
 import { dkimKeysOf } from '../dkim-keys.ts'
-import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../providers/provider.ts'
+import type {
+  EmailDelivery,
+  EmailProvider,
+  Outcome,
+  OutgoingEmail,
+  OutgoingFile,
+} from '../providers/provider.ts'
 import { recipientsOf, renderEmail } from '../render.ts'
 
 /** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
@@ -64,12 +72,13 @@ export function emailChannel<J extends EmailJob>(
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer(rows, provider.signs, deps)
       const words = await deps.lastWords?.(rows)
+      const rest = waitForRoom(deps, provider)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.email_id)
           const word = words?.get(job.data.email_id) ?? (words ? 'gone' : 'go')
           if (!row || word === 'gone') return []
-          const outgoing = outgoingOf(row, { compose, provider, sender, deps })
+          const outgoing = outgoingOf(row, { compose, provider, sender, deps, resting_seconds: rest(row) })
           return [[job, word === 'go' ? outgoing : { ...outgoing, resting_seconds: word.wait_seconds }]]
         }),
       )
@@ -83,7 +92,26 @@ export function emailChannel<J extends EmailJob>(
   }
 }
 
-type Compose = (row: OutgoingRow) => OutgoingEmail
+type Compose = (row: OutgoingRow, files: readonly OutgoingFile[]) => OutgoingEmail
+
+/** How long an email waits whose files have no room yet, in seconds: no slot waits for memory meanwhile. */
+const ROOM_WAIT = 2
+
+/** How much memory an email takes while it is sent, for its files. */
+const weightOf = ({ attachments }: OutgoingRow, { copies }: EmailProvider): number =>
+  (attachments ?? []).reduce((sum, { size }) => sum + encodedSize(size), 0) * (1 + copies)
+
+/** Tells for each email of a lot in turn how long it has to wait for the ones before it; in seconds. */
+function waitForRoom({ files }: WorkerDeps, provider: EmailProvider): (row: OutgoingRow) => number {
+  let wanted = 0
+  return (row) => {
+    const weight = weightOf(row, provider)
+    if (weight === 0) return 0
+    if (!files.hasRoom(weight, wanted)) return ROOM_WAIT
+    wanted += weight
+    return 0
+  }
+}
 
 function outgoingOf(
   row: OutgoingRow,
@@ -92,7 +120,8 @@ function outgoingOf(
     provider,
     sender,
     deps,
-  }: { compose: Compose; provider: EmailProvider; sender: Sender; deps: WorkerDeps },
+    resting_seconds,
+  }: { compose: Compose; provider: EmailProvider; sender: Sender; deps: WorkerDeps; resting_seconds: number },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   let whole = row
@@ -104,7 +133,7 @@ function outgoingOf(
     held_at: held_at === null ? null : new Date(held_at),
     sender,
     cost: recipientsOf(row).length,
-    resting_seconds: 0,
+    resting_seconds,
     load: row.is_large
       ? async () => {
           const bodies = await bodiesOfEmail(deps.database, team_id, id)
@@ -130,11 +159,15 @@ async function composer(
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
   )
   const keys = await dkimKeysOf(database, { secrets, ours }, rows)
-  return (row) => {
+  return (row, files) => {
     const dkim = keys.get(row.domain_id) ?? null
     if (dkim instanceof Error) throw dkim
     const returnPathAt = (domain: string) => returnPath(secrets, row, return_domain ?? domain)
-    return renderEmail(row, compiled.get(row.template_version_id ?? ''), { dkim, returnPathAt })
+    return renderEmail(row, compiled.get(row.template_version_id ?? ''), {
+      dkim,
+      returnPathAt,
+      files,
+    })
   }
 }
 
@@ -149,9 +182,12 @@ async function attempt(
   }: { compose: Compose; provider: EmailProvider; deps: WorkerDeps; cut: AbortSignal },
 ): Promise<EmailAttempt> {
   let email: OutgoingEmail
+  let held: Held | null = null
   try {
-    email = compose(row)
+    if (row.attachments !== null) held = await holdFiles(row, row.attachments, { provider, deps, cut })
+    email = compose(row, held?.files ?? [])
   } catch (error) {
+    held?.release()
     deps.log.error({ err: error, email_id: row.id }, 'cannot render this email')
     const detail = storableWords(`the email could not be rendered: ${(error as Error).message}`)
     const outcomes = new Map(
@@ -159,7 +195,24 @@ async function attempt(
     )
     return { row, html: null, delivery: { provider_message_id: null, outcomes } }
   }
-  return { row, html: email.html, delivery: storable(await provider.send(email, cut)) }
+  try {
+    return { row, html: email.html, delivery: storable(await provider.send(email, cut)) }
+  } finally {
+    held?.release()
+  }
+}
+
+type Held = { files: readonly OutgoingFile[]; release: () => void }
+
+/** The files of an email, in memory until they are released. @throws Error when bytes are gone */
+async function holdFiles(
+  { team_id }: OutgoingRow,
+  attachments: readonly EmailFile[],
+  { provider, deps, cut }: { provider: EmailProvider; deps: WorkerDeps; cut: AbortSignal },
+): Promise<Held> {
+  const { encoded, release } = await deps.files.hold({ team_id, copies: provider.copies }, attachments, cut)
+  const files = attachments.map((file) => ({ ...file, encoded: encoded.get(file.sha256) ?? [] }))
+  return { files, release }
 }
 
 /** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */

@@ -14,6 +14,15 @@ export type Describe = (words: string) => string
 /** A DKIM key: the domain, the selector, and the private key, opened: a PEM would be parsed for each message. */
 export type DkimKey = { domain: string; selector: string; private_key: KeyObject }
 
+/** A file of an email, as lines of base64 without the last line break. */
+export type OutgoingFile = {
+  filename: string
+  content_type: string
+  /** What the html refers to it by: then it is shown inline. */
+  content_id: string | null
+  encoded: readonly Buffer[]
+}
+
 /** One email ready for the wire. Recipients are only those that still have to be tried. */
 export type OutgoingEmail = {
   team_id: string
@@ -41,6 +50,7 @@ export type OutgoingEmail = {
   /** When the email was accepted: its Date header. */
   date: Date
   dkim: DkimKey | null
+  files: readonly OutgoingFile[]
 }
 
 /**
@@ -84,6 +94,8 @@ export type EmailDelivery = {
 export type EmailProvider = {
   /** Whether emails are signed with our own DKIM keys; else the provider signs them itself. */
   signs: boolean
+  /** How many times a message is in memory while it is sent, beside its files. */
+  copies: number
   send(email: OutgoingEmail, cut?: AbortSignal): Promise<EmailDelivery>
   /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
   sender(): Promise<Sender>

@@ -16,6 +16,7 @@ import { createInFlight } from './in-flight.ts'
 import { composeMessage } from './message.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
 import { wireAddress, wireRecipients } from './recipients.ts'
+import { sendingTime, sizeOf } from './sending-time.ts'
 import { judgeFault, type SesFault } from './ses-faults.ts'
 import { createRate } from './ses-rate.ts'
 
@@ -49,6 +50,8 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const { configuration_set } = options
   return {
     signs: false,
+    // Whole, in base64, in the JSON around that, and as bytes on their way.
+    copies: 4,
     send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
       const ceiling = (await rate()) * (1 - MARGIN)
@@ -140,19 +143,22 @@ async function attempt(
   let started: number | null = null
   // The SDK's own clocks miss an answer that begins and never ends.
   const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(), answer_ms + 1_000)
+  let longest = answer_ms
+  let timer: NodeJS.Timeout | undefined
   const abortSignal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
   try {
-    const command = await commandOf(email, to, configuration_set)
+    const { command, size } = await commandOf(email, to, configuration_set)
+    longest += sendingTime(size)
+    timer = setTimeout(() => limit.abort(), longest + 1_000)
     started = performance.now()
-    const { MessageId } = await client.send(command, { abortSignal })
+    const { MessageId } = await client.send(command, { abortSignal, requestTimeout: longest })
     const id = storableId(MessageId)
     return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
   } catch (error) {
     const fault: SesFault = error instanceof Error ? error : new Error(String(error))
     // Nothing was sent when the message could not even be composed.
     if (started === null) return { id: null, outcome: { kind: 'deferred', detail: fault.message } }
-    return { id: null, outcome: judgeFault(fault, timedOut(fault, performance.now() - started, answer_ms)) }
+    return { id: null, outcome: judgeFault(fault, timedOut(fault, performance.now() - started, longest)) }
   } finally {
     clearTimeout(timer)
   }
@@ -162,19 +168,21 @@ async function commandOf(
   email: OutgoingEmail,
   to: string[],
   configuration_set: string | undefined,
-): Promise<SendEmailCommand> {
+): Promise<{ command: SendEmailCommand; size: number }> {
   const from = wireAddress(parseMailbox(email.from)?.address ?? '')
   if (from === null) throw new Error('the sender is not one mailbox')
-  return new SendEmailCommand({
+  const message = await composeMessage({ ...email, dkim: null })
+  const command = new SendEmailCommand({
     FromEmailAddress: from,
     Destination: { ToAddresses: to },
-    Content: { Raw: { Data: await composeMessage({ ...email, dkim: null }) } },
+    Content: { Raw: { Data: Buffer.concat(message) } },
     EmailTags: [
       { Name: 'team_id', Value: email.team_id },
       { Name: 'email_id', Value: email.email_id },
     ],
     ...(configuration_set === undefined ? {} : { ConfigurationSetName: configuration_set }),
   })
+  return { command, size: sizeOf(message) }
 }
 
 /** The SDK's timeouts have no code; one that came before its answer was due was about the connection. */

@@ -33,6 +33,10 @@ const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
 /** Exim and its like refuse a client that may not relay with a bare 550. */
 const NO_RELAYING =
   /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
+/** Of the message's size, whatever the code: nobody's address is at fault. */
+const isTooLarge = (reply: string): boolean =>
+  (/\btoo (?:large|big)\b/i.test(reply) && /\b(?:message|mail|size|content|attachment)s?\b/i.test(reply)) ||
+  (/\bexceed/i.test(reply) && /\bsize\b/i.test(reply))
 /** SES over SMTP says after DATA, in words alone, what its API has names for. */
 const SES_SET_UP =
   /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i
@@ -85,6 +89,9 @@ function outcomes(
 
 function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Describe): Outcome {
   const { code, command, response = '', responseCode = 0 } = error
+  // Not even asked: the server has said how large a message may be (SIZE, RFC 1870).
+  if (code === 'EMESSAGE' && command === 'MAIL FROM' && response === '')
+    return { kind: 'refused', detail: describe(`the message is too large: ${error.message}`), effect: 'none' }
   const replied = code === 'EENVELOPE' || code === 'EMESSAGE'
   if (replied && /^[45]\d\d/.test(response)) {
     return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
@@ -116,6 +123,7 @@ function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
   if (!forGood) return { kind: 'deferred', detail }
+  if (isTooLarge(reply)) return { kind: 'refused', detail, effect: 'none' }
   const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
   if (blames !== null) return { kind: 'policy', detail, blames }
   return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOfRefusal(code, enhanced) : 'none' }

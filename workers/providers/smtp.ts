@@ -12,12 +12,14 @@ import { createInFlight } from './in-flight.ts'
 import { composeMessage } from './message.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from './provider.ts'
 import { wireAddress, wireRecipients } from './recipients.ts'
+import { sendingTime, sizeOf } from './sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './smtp-replies.ts'
 import { openSocket } from './smtp-socket.ts'
 import { readSmtpUrl, withWayOut } from './smtp-url.ts'
 
 /**
- * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, `answer_ms` the wait for
+ * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, with more for a large
+ * message (sending-time.ts), `answer_ms` the wait for
  * the server's word on it: servers scan content then (RFC 5321 §4.5.3.2.6 asks for 10 minutes).
  */
 export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; total_ms: number; answer_ms: number }
@@ -47,7 +49,7 @@ const NOMINAL_RATE = 200
 type Transport = ReturnType<typeof createPool>
 /** What travels with a message through nodemailer: the message, and how far it came. */
 type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
-type TrackedAttempt = Attempt & { message: Buffer; onHandedOver: () => void }
+type TrackedAttempt = Attempt & { message: readonly Buffer[]; onHandedOver: () => void }
 /** How a send is judged and bounded. */
 type Sending = { timeouts: SmtpTimeouts; describe: Describe; cut: AbortSignal | undefined }
 
@@ -64,6 +66,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
 
   return {
     signs: true,
+    copies: 0,
     async send(email, cut) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
       return in_flight.track(deliver(transport, email, { timeouts, describe, cut }))
@@ -125,6 +128,8 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
   // nodemailer notes the server's refusals here, also when the message as a whole fails
   attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
   attempt.isBegun = () => envelope.rejectedErrors !== undefined
+  // Said before the message is sent (RFC 1870): a server that takes less refuses it then.
+  Object.assign(envelope, { size: sizeOf(attempt.message) })
   mail.message.createReadStream = () =>
     inSlices(attempt.message).once('end', () => {
       attempt.handed_over = true
@@ -134,15 +139,20 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
 }
 
 /** A message in slices: as one piece it would count as handed over while most of it still waits here. */
-function inSlices(message: Buffer): Readable {
-  let at = 0
+function inSlices(message: readonly Buffer[]): Readable {
+  const slices = slicesOf(message)
   return new Readable({
     highWaterMark: SLICE,
     read() {
-      this.push(at < message.length ? message.subarray(at, at + SLICE) : null)
-      at += SLICE
+      this.push(slices.next().value ?? null)
     },
   })
+}
+
+function* slicesOf(message: readonly Buffer[]): Generator<Buffer, undefined> {
+  for (const piece of message) {
+    for (let at = 0; at < piece.length; at += SLICE) yield piece.subarray(at, at + SLICE)
+  }
 }
 
 async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
@@ -164,7 +174,7 @@ async function attemptTo(
   const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
   let timer = until(total_ms)
   const attempt: TrackedAttempt = {
-    message: Buffer.alloc(0),
+    message: [],
     to,
     handed_over: false,
     isBegun: () => false,
@@ -179,9 +189,11 @@ async function attemptTo(
     const from = wireAddress(email.return_path)
     if (from === null) throw new Error('the return path is not one address')
     attempt.message = await composeMessage(email)
+    clearTimeout(timer)
+    timer = until(total_ms + sendingTime(sizeOf(attempt.message)))
     const mail: TrackedMail = {
       attempt,
-      raw: attempt.message,
+      raw: attempt.message[0] ?? '',
       messageId: `<${email.message_id}>`,
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
       dsn: wantedReports(to),

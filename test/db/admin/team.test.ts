@@ -42,10 +42,10 @@ t.test('team show tells limits, used, left, bucket and period', async (t) => {
     name: 'Acme',
     plan: 'free',
     suspended_at: null,
-    limits: { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1 },
-    overrides: { emails: null, contacts: null, whatsapp: null, rate: null },
-    used: { emails: 0, contacts: 0, whatsapp: 0 },
-    left: { emails: 5000, contacts: 1000, whatsapp: 250 },
+    limits: { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1, storage: 1_000_000_000 },
+    overrides: { emails: null, contacts: null, whatsapp: null, rate: null, storage: null },
+    used: { emails: 0, contacts: 0, whatsapp: 0, storage: 0 },
+    left: { emails: 5000, contacts: 1000, whatsapp: 250, storage: 1_000_000_000 },
     bucket: { tokens: 5, capacity: 5 },
     period: { start, end },
   })
@@ -57,13 +57,19 @@ t.test('team plan changes the figures given and leaves the others as they are', 
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
-  const limits = ['--emails', '10', '--contacts', '0', '--whatsapp', '3', '--rate', '2.5']
+  const limits = ['--emails', '10', '--contacts', '0', '--whatsapp', '3', '--rate', '2.5', '--storage', '0.5']
   const changed = await cli.json(['team', 'plan', id, '--plan', 'free', ...limits])
-  t.strictSame(changed.limits, { emails: 10, contacts: 0, whatsapp: 3, rate: 2.5 })
+  t.strictSame(changed.limits, { emails: 10, contacts: 0, whatsapp: 3, rate: 2.5, storage: 500_000_000 })
   const period = ['--period-start', '2026-01-31T00:00:00Z', '--period-end', '2026-02-28']
   const paid = await cli.json(['team', 'plan', id, '--plan', 'pro', '--emails', '11', ...period])
   t.match(paid, { plan: 'pro', limits: { emails: 11, whatsapp: 10_000, rate: 10 } })
-  t.strictSame(paid.overrides, { emails: 11, contacts: null, whatsapp: null, rate: null })
+  t.strictSame(paid.overrides, {
+    emails: 11,
+    contacts: null,
+    whatsapp: null,
+    rate: null,
+    storage: null,
+  })
   t.ok(new Date(paid.period.end) > new Date(), 'a period that has passed rolls on')
   t.strictSame((await cli.json(['team', 'show', id])).limits, paid.limits)
   const back = ['--emails', 'plan', '--contacts', 'plan', '--whatsapp', 'plan', '--rate', 'plan']

@@ -43,6 +43,7 @@ t.test('an id or words that cannot be stored never cost the record of what was s
   const { service, team } = await begin(t)
   const email: EmailProvider = {
     signs: true,
+    copies: 0,
     send: async ({ recipients }) => ({
       provider_message_id: 'bad\u0000id',
       outcomes: new Map(recipients.map((to) => [to, { kind: 'accepted', detail: 'a\u0000b' }])),

@@ -1,0 +1,76 @@
+/**
+ * POST /v1/attachments: a file by itself, for emails to refer to. Owns its name and type; the storing is
+ * db/files/upload.ts. Promises: what is wrong with name or type is refused before a byte is read; the bytes are handed
+ * on as they come.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { parse as parseDisposition } from 'content-disposition'
+import { object } from 'yup'
+import { Refusal } from '../../db/errors.ts'
+import { upload } from '../../db/files/upload.ts'
+import { text } from '../../db/text/fields.ts'
+import { CHUNK, contentTypeFault, filenameFault, normalizedName, typeOfName } from '../../db/text/files.ts'
+import { textFault } from '../../db/text/strings.ts'
+import { keyOnly } from '../auth.ts'
+import { tracing } from '../errors.ts'
+import { queryOf } from '../input.ts'
+import { type TeamRoute, teamRoute } from '../route.ts'
+import { ABOUT } from './about.ts'
+import { refuseBlocked } from './attached.ts'
+
+const LARGEST = 25 * 1024 * 1024
+/** Until when emails can refer to it, in days. */
+const KEPT = 7
+
+function dispositionName(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined
+  try {
+    return parseDisposition(header).parameters.filename
+  } catch {
+    throw new Refusal('bad_request', 'Content-Disposition must be such as attachment; filename="invoice.pdf"')
+  }
+}
+
+/** The name of what is uploaded. @throws Refusal bad_request */
+function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): string {
+  const name = given ?? dispositionName(headers['content-disposition'])
+  if (name === undefined)
+    throw new Refusal('bad_request', 'filename is required, by ?filename= or Content-Disposition')
+  const fault = textFault(name)?.problem ?? filenameFault(name)
+  if (fault) throw new Refusal('bad_request', `filename ${fault}`)
+  return normalizedName(name)
+}
+
+function typeOf(given: string | undefined, filename: string): string {
+  if (given === undefined || given === '') return typeOfName(filename)
+  if (/^multipart\//i.test(given))
+    throw new Refusal('bad_request', 'Content-Type must not be multipart: send the bytes of the file alone')
+  const fault = contentTypeFault(given)
+  if (fault) throw new Refusal('bad_request', `Content-Type ${fault}`)
+  return given
+}
+
+export const attachmentRoutes: readonly TeamRoute[] = [
+  teamRoute({
+    method: 'POST',
+    path: '/v1/attachments',
+    about: ABOUT.uploadAttachment,
+    access: keyOnly('emails:send'),
+    query: queryOf(object({ filename: text() })),
+    raw: true,
+    async handle({ query, headers, pieces, principal }, { database, attachments }) {
+      const filename = filenameOf(query.filename, headers)
+      refuseBlocked(attachments, filename, 'filename')
+      const content_type = typeOf(headers['content-type'], filename)
+      if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
+        throw new Refusal('unsupported_media_type', 'the body must not be compressed')
+      const body = await upload(database, principal.team_id, {
+        filename,
+        content_type,
+        days: KEPT,
+        read: (take) => pieces({ limit: LARGEST, size: CHUNK }, take),
+      })
+      return { status: 201, body, trace: tracing([body.id]) }
+    },
+  }),
+]

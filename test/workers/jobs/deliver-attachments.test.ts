@@ -1,0 +1,138 @@
+/** Attachments on their way out: the bytes that come in go out, whatever their number, size, name and type. */
+import { createPublicKey, randomBytes } from 'node:crypto'
+import type { Email } from 'postal-mime'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { object, string } from 'yup'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { verifyDkim } from '../../support/dkim.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}, options = {}) {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t, script, options)
+  return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
+}
+
+const post = async ({ call }: Service, { key }: TestTeam, changes: Record<string, unknown>) => {
+  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return String(body.id)
+}
+
+async function publicKey({ database }: Service, team: TestTeam) {
+  const der = await database.oneFirst(sql.type(object({ dkim_public_key: string().defined() }))`
+    select dkim_public_key from domains where team_id = ${team.id}`)
+  return createPublicKey({ key: Buffer.from(der, 'base64'), format: 'der', type: 'spki' })
+}
+
+const bytesOf = (mail: Email, filename: string): Buffer => {
+  const part = mail.attachments.find((each) => each.filename === filename)
+  if (!part || typeof part.content === 'string') throw new Error(`there is no ${filename}`)
+  return Buffer.from(part.content as ArrayBuffer)
+}
+
+const sizesFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index)
+
+t.test('bytes out are bytes in for every size, and DKIM is valid', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const edges = [57 * 76, 262_200, 262_200 * 2, 262_200 * 3].flatMap((size) => [size - 1, size, size + 1])
+  const lots = [...Array.from({ length: 50 }, (_, lot) => sizesFrom(1 + lot * 20, 20)), edges]
+  const sent = new Map<string, Buffer>()
+  await Promise.all(
+    lots.map((sizes) => {
+      const attachments = sizes.map((size) => {
+        const bytes = randomBytes(size)
+        sent.set(`${size}.bin`, bytes)
+        return { filename: `${size}.bin`, content: bytes.toString('base64') }
+      })
+      return post(service, team, { attachments })
+    }),
+  )
+  await startWorker(t, service, { smtp_url })
+  await until('all are sent', () => sink.messages().length === lots.length, 60)
+  const key = await publicKey(service, team)
+  let seen = 0
+  for (const message of sink.messages()) {
+    const { body_matches, signature_matches } = verifyDkim(message.raw, key)
+    t.ok(body_matches && signature_matches)
+    const mail = await message.parsed()
+    const wrong = mail.attachments.filter(({ filename }) => {
+      seen += 1
+      return !bytesOf(mail, filename ?? '').equals(sent.get(filename ?? '') ?? Buffer.alloc(0))
+    })
+    t.strictSame(wrong, [])
+  }
+  t.equal(seen, sent.size)
+})
+
+t.test('names in any language and types with parameters arrive, inline parts as such', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  await startWorker(t, service, { smtp_url })
+  const names = ['Rechnung Grüße.pdf', '請求書.pdf', 'a"b;c=d.pdf', `${'long '.repeat(45)}.pdf`, 'plain.pdf']
+  await post(service, team, {
+    html: '<img src="cid:logo@x">',
+    text: 'Hello',
+    attachments: [
+      ...names.map((filename) => ({ filename, content: 'QQ==' })),
+      { filename: 'logo.png', content: 'Qg==', content_id: 'logo@x' },
+      { filename: 'meet.ics', content: 'Qw==', content_type: 'text/calendar; method=REQUEST; charset=utf-8' },
+    ],
+  })
+  await until('it is there', () => sink.messages().length === 1)
+  const mail = await sink.last().parsed()
+  t.strictSame(
+    mail.attachments.map(({ filename }) => filename).toSorted(),
+    [...names, 'logo.png', 'meet.ics'].toSorted(),
+  )
+  const logo = mail.attachments.find(({ filename }) => filename === 'logo.png')
+  t.match(logo, { contentId: '<logo@x>', disposition: 'inline', related: true, mimeType: 'image/png' })
+  const ics = sink.last().raw.toString('latin1')
+  t.match(ics, /^Content-Type: text\/calendar; method=REQUEST; charset=utf-8;/m)
+  t.match(ics, /^Content-Type: multipart\/mixed;/m)
+  t.ok(ics.split('\r\n').every((line) => line.length <= 998 && !/[^\0-\x7f]/.test(line)))
+})
+
+t.test(
+  'a server that takes smaller messages bounces it before its bytes, and spares the contact',
+  async (t) => {
+    let began = 0
+    const script = {
+      onMessage: () => {
+        began += 1
+        return undefined
+      },
+    }
+    const { service, sink, team, smtp_url } = await begin(t, script, { server: { size: 100_000 } })
+    await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'someone@example.org' } })
+    await startWorker(t, service, { smtp_url })
+    const content = Buffer.alloc(100_000).toString('base64')
+    const id = await post(service, team, { attachments: [{ filename: 'a.bin', content }] })
+    const status = async () => (await emailById(service.database, team.id, id))?.status
+    await until('it is bounced', async () => (await status()) === 'bounced')
+    t.equal(sink.messages().length + began, 0)
+    const contact = await service.call('GET', '/v1/contacts/someone@example.org', { key: team.key })
+    t.equal(contact.body.status, 'subscribed')
+  },
+)
+
+t.test('552 and "too large" are about the message alone', async (t) => {
+  const replies = [
+    '552 no',
+    '552 5.3.4 too big',
+    '554 5.7.1 Message too large',
+    '550 message size exceeds limit',
+  ]
+  const { service, team, smtp_url } = await begin(t, { onMessage: () => replies.shift() })
+  await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'someone@example.org' } })
+  await startWorker(t, service, { smtp_url, concurrency: 1 })
+  for (let left = replies.length; left > 0; left--) {
+    const id = await post(service, team, { attachments: [{ filename: 'a.bin', content: 'QQ==' }] })
+    const status = async () => (await emailById(service.database, team.id, id))?.status
+    await until('it is bounced', async () => (await status()) === 'bounced')
+  }
+  const contact = await service.call('GET', '/v1/contacts/someone@example.org', { key: team.key })
+  t.equal(contact.body.status, 'subscribed')
+})

@@ -1,0 +1,10 @@
+/** How long a message may take on its way to a provider, by its size. Pure. */
+
+/** What the slowest way is taken to carry, in bytes a second. */
+const SLOWEST = 64 * 1024
+
+export const sizeOf = (message: readonly Buffer[]): number =>
+  message.reduce((sum, { length }) => sum + length, 0)
+
+/** What a message of so many bytes gets beyond any message's time, in milliseconds. */
+export const sendingTime = (size: number): number => Math.floor(size / SLOWEST) * 1_000
