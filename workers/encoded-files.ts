@@ -47,94 +47,107 @@ async function encode(tx: Tx, ref: FileRef, { size, filename }: Wanted): Promise
   return encoded
 }
 
-/** Makes a process's store. @param budget in bytes. */
-export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
+/** What is in memory. Counted are what somebody holds, and what lies idle. */
+function createStock(budget: number) {
   const entries = new Map<string, Entry>()
-  const queue: (() => boolean)[] = []
   let held = 0
   let idle = 0
-
-  const keyOf = ({ team_id, sha256 }: FileRef): string => `${team_id}/${sha256}`
   const forget = (key: string): void => {
     const entry = entries.get(key)
     if (!entry || entry.holders > 0) return
     entries.delete(key)
     idle -= entry.bytes
   }
-  /** Drops what nobody holds until so many bytes fit beside the rest. The oldest go first. */
-  const makeRoom = (bytes: number): void => {
-    for (const key of entries.keys()) {
-      if (held + idle + bytes <= budget) return
-      forget(key)
-    }
+  return {
+    /** Whether so many bytes more may be held; one alone always may. */
+    fits: (bytes: number, others = 0): boolean => held + others === 0 || held + others + bytes <= budget,
+    reserve(bytes: number): void {
+      held += bytes
+    },
+    /** Drops what nobody holds until so many bytes fit beside the rest. The oldest go first. */
+    makeRoom(bytes: number): void {
+      for (const key of entries.keys()) {
+        if (held + idle + bytes <= budget) return
+        forget(key)
+      }
+    },
+    take(key: string, bytes: number, load: () => Entry['content']): Entry {
+      const known = entries.get(key)
+      const entry = known ?? { content: load(), bytes, holders: 0 }
+      if (known && known.holders === 0) idle -= bytes
+      if (entry.holders === 0) held += bytes
+      entry.holders += 1
+      entries.set(key, entry)
+      return entry
+    },
+    letGo(key: string, entry: Entry, isBroken: boolean): void {
+      entry.holders -= 1
+      if (entry.holders > 0) return
+      held -= entry.bytes
+      idle += entry.bytes
+      // To the end: it is the youngest now.
+      entries.delete(key)
+      entries.set(key, entry)
+      if (isBroken) forget(key)
+    },
   }
+}
+
+type Stock = ReturnType<typeof createStock>
+
+/** The line of those who wait for room. */
+function createLine(stock: Stock) {
+  const queue: (() => boolean)[] = []
   const serve = (): void => {
     while (queue[0]?.()) queue.shift()
   }
-  const take = (key: string, bytes: number, load: () => Entry['content']): Entry => {
-    const known = entries.get(key)
-    const entry = known ?? { content: load(), bytes, holders: 0 }
-    if (known && known.holders === 0) idle -= bytes
-    if (entry.holders === 0) held += bytes
-    entry.holders += 1
-    entries.set(key, entry)
-    return entry
-  }
-  const letGo = (key: string, entry: Entry, isBroken: boolean): void => {
-    entry.holders -= 1
-    if (entry.holders > 0) return
-    held -= entry.bytes
-    idle += entry.bytes
-    // To the end: it is the youngest now.
-    entries.delete(key)
-    entries.set(key, entry)
-    if (isBroken) forget(key)
-  }
-  /** Waits for room, behind those who wait already. */
-  const admit = (bytes: number, cut: AbortSignal): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const onCut = (): void => serve()
-      const enter = (): boolean => {
-        if (!cut.aborted && held > 0 && held + bytes > budget) return false
-        cut.removeEventListener('abort', onCut)
-        if (cut.aborted) {
-          reject(new Error('the worker had to end'))
-          return true
-        }
-        makeRoom(bytes)
-        // Until its files are taken, which happens in this turn of the event loop.
-        held += bytes
-        resolve()
-        return true
-      }
-      queue.push(enter)
-      cut.addEventListener('abort', onCut, { once: true })
-      serve()
-    })
-
   return {
-    hasRoom: (bytes, others) =>
-      queue.length === 0 && (held + others === 0 || held + others + bytes <= budget),
-    async hold({ team_id, copies }, files, cut) {
-      const distinct = new Map(files.map((file) => [keyOf({ team_id, sha256: file.sha256 }), file]))
-      const sizes = [...distinct.values()].map(({ size }) => encodedSize(size))
-      const whole = files.reduce((sum, { size }) => sum + encodedSize(size), 0)
-      const bytes = sizes.reduce((sum, size) => sum + size, 0)
-      const extra = whole * copies
-      await admit(bytes + extra, cut)
-      held -= bytes
-      const taken = [...distinct].map(([key, file]) => {
-        const ref = { team_id, sha256: file.sha256 }
-        const entry = take(key, encodedSize(file.size), () => encode(tx, ref, file))
-        return { key, entry, sha256: file.sha256 }
-      })
-      let isReleased = false
-      const release = (isBroken = false): void => {
-        if (isReleased) return
-        isReleased = true
-        held -= extra
-        for (const { key, entry } of taken) letGo(key, entry, isBroken)
+    serve,
+    isEmpty: () => queue.length === 0,
+    /** Reserves so many bytes, behind those who wait already. */
+    admit: (bytes: number, cut: AbortSignal): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const onCut = (): void => serve()
+        queue.push(() => {
+          if (!cut.aborted && !stock.fits(bytes)) return false
+          cut.removeEventListener('abort', onCut)
+          if (cut.aborted) {
+            reject(new Error('the worker had to end'))
+            return true
+          }
+          stock.makeRoom(bytes)
+          stock.reserve(bytes)
+          resolve()
+          return true
+        })
+        cut.addEventListener('abort', onCut, { once: true })
         serve()
+      }),
+  }
+}
+
+/** Makes a process's store. @param budget in bytes. */
+export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
+  const stock = createStock(budget)
+  const line = createLine(stock)
+  return {
+    hasRoom: (bytes, others) => line.isEmpty() && stock.fits(bytes, others),
+    async hold({ team_id, copies }, files, cut) {
+      const distinct = new Map(files.map((file) => [`${team_id}/${file.sha256}`, file]))
+      const bytes = [...distinct.values()].reduce((sum, { size }) => sum + encodedSize(size), 0)
+      const extra = files.reduce((sum, { size }) => sum + encodedSize(size), 0) * copies
+      await line.admit(bytes + extra, cut)
+      // Taken below, in this turn of the event loop.
+      stock.reserve(-bytes)
+      const taken = [...distinct].map(([key, file]) => {
+        const { sha256, size } = file
+        const load = () => encode(tx, { team_id, sha256 }, file)
+        return { key, entry: stock.take(key, encodedSize(size), load), sha256 }
+      })
+      const release = (isBroken = false): void => {
+        stock.reserve(-extra)
+        for (const { key, entry } of taken) stock.letGo(key, entry, isBroken)
+        line.serve()
       }
       try {
         const contents = await Promise.all(

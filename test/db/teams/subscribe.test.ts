@@ -185,8 +185,8 @@ t.test('another plan drops the team’s own figures, but for those that are give
     overrides: { emails: null, contacts: 8, whatsapp: 9, rate: 3 },
   })
   const down = await subscribe(store, id, { plan: 'free', contact_limit: 20 })
-  t.strictSame(down.limits, { emails: 5_000, contacts: 20, whatsapp: 250, rate: 1 })
-  t.strictSame(down.overrides, { emails: null, contacts: 20, whatsapp: null, rate: null })
+  t.strictSame(down.limits, { emails: 5_000, contacts: 20, whatsapp: 250, rate: 1, storage: 1_000_000_000 })
+  t.strictSame(down.overrides, { emails: null, contacts: 20, whatsapp: null, rate: null, storage: null })
   t.strictSame((await showTeam(store.database, id)).overrides, down.overrides)
   t.match(await subscribe(store, id, { plan: 'free' }), { overrides: { contacts: 20 } }, 'the same plan')
 })
