@@ -70,6 +70,22 @@ A subject has no slots: braces in it are sent as they are.</p>
 parameters, or with media, is <a href="#template_unsupported"><code>template_unsupported</code></a>.</p>`,
   },
   {
+    id: 'broadcasts',
+    title: 'Broadcasts',
+    html: `<p>A broadcast sends one template to every subscribed contact of some topics. Create a draft, send a test, start it; then
+pause, resume or cancel it. The template needs the slot <code>{{unsubscribe_url}}</code>, the sender a verified domain, the
+service an <code>https</code> address, and the quota room for the whole audience: a start that is refused
+(<code>409 invalid_state</code>) names everything that is missing.</p>
+<ul>
+<li>A contact gets at most one email of a broadcast, whatever fails on the way. Who unsubscribes before it is handed over
+gets none.</li>
+<li>Slots are filled by the contact’s properties and <code>email</code>, then by the broadcast’s <code>variables</code>. A contact
+with an empty slot is skipped.</li>
+<li>Broadcasts take from the quota, not from the send rate, and single emails go first.</li>
+<li>Its state and its figures are those of the whole broadcast; lists of people are in the dashboard.</li>
+</ul>`,
+  },
+  {
     id: 'one-time-passwords',
     title: 'One-time passwords by WhatsApp',
     html: `<p>Have a template of the category <em>authentication</em> approved, with a button that copies the code. The provider

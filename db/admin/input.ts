@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
 import { Refusal } from '../errors.ts'
 import { LARGEST_FIGURE } from '../plans/figures.ts'
-import { parseAddress } from '../text/address.ts'
+import { parseAddress, parseMailbox } from '../text/address.ts'
 import { isUuid } from '../text/strings.ts'
 
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
@@ -23,6 +23,13 @@ export function emailIdentity(text: string): string {
   const parsed = parseAddress(text.trim())
   if (parsed) return parsed.identity
   throw new InvalidArgumentError('It must be an email address.')
+}
+
+/** One to five mailboxes, separated by commas. */
+export function mailboxes(text: string): string[] {
+  const given = text.split(',').map((each) => each.trim())
+  if (given.length <= 5 && given.every((each) => parseMailbox(each) !== null)) return given
+  throw new InvalidArgumentError('It must be 1 to 5 email addresses, separated by commas.')
 }
 
 /** A whole number, 0 or more. */

@@ -32,6 +32,11 @@ const NOUNS: readonly Noun[] = [
     about: 'servers of teams that are told what happens',
     load: () => import('./webhook.ts'),
   },
+  {
+    name: 'broadcast',
+    about: 'one template to all contacts of some topics',
+    load: () => import('./broadcast.ts'),
+  },
   { name: 'plan', about: 'the plan catalog', load: () => import('./plan.ts') },
   { name: 'email', about: 'stored emails', load: () => import('./email.ts') },
   { name: 'report', about: 'what providers have reported', load: () => import('./report.ts') },

@@ -46,6 +46,21 @@ export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Pro
     on conflict do nothing`)
 }
 
+const listedRow = object({
+  contact_id: string().defined(),
+  email: string().defined(),
+  reason: string().defined(),
+  detail: string().defined(),
+  at: string().defined(),
+})
+
+/** Whom a broadcast skipped, in the order of the walk. */
+export async function skipsOf(tx: Tx, teamId: string, id: string) {
+  return tx.any(sql.type(listedRow)`
+    select contact_id, email, reason, detail, at from broadcast_skips
+    where team_id = ${teamId} and broadcast_id = ${id} order by contact_id`)
+}
+
 /** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */
 export const FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
 export type Figure = (typeof FIGURES)[number]

@@ -1,8 +1,9 @@
 /** What of a broadcast's emails still waits: few rows at any time, those that are unfinished. */
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { number, object, string } from 'yup'
 import { BROADCAST } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf } from '../queue/jobs.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
@@ -37,4 +38,14 @@ export async function bringForward(tx: Tx, { team_id, id }: Key): Promise<void> 
     update pgboss.job set start_after = now()
     where name = ${BROADCAST.job} and state = 'created' and start_after > now() and id in (
       select e.id from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished)`)
+}
+
+const keyRow = object({ team_id: string().defined(), broadcast_id: string().defined() })
+
+/** Broadcasts under way that have lost their job, up to `limit`. */
+export async function lostWalks(tx: Tx, limit: number) {
+  return tx.any(sql.type(keyRow)`
+    select b.team_id, b.id as broadcast_id from broadcasts b
+    where b.state in ('scheduled', 'sending') and ${withoutJob('expand-broadcast', sql.fragment`b.id`)}
+    limit ${limit}`)
 }

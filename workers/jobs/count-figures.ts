@@ -1,9 +1,16 @@
-/** Folds what moved into the figures that charts are drawn from. */
+/** Folds what moved: into the figures that charts are drawn from, and into one move for each figure of a broadcast. */
+import { foldMoves } from '../../db/broadcasts/skips.sql.ts'
 import { foldFigures } from '../../db/figures/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
+/** What a broadcast may have before it is worth folding. */
+const MOST_MOVES = 100
+
 /** Runs every minute. */
-export const countFiguresJob = async ({
+export async function countFiguresJob({
   database,
   clock,
-}: Pick<WorkerDeps, 'database' | 'clock'>): Promise<void> => foldFigures(database, clock())
+}: Pick<WorkerDeps, 'database' | 'clock'>): Promise<void> {
+  await foldMoves(database, MOST_MOVES)
+  await foldFigures(database, clock())
+}

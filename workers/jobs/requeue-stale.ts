@@ -3,6 +3,7 @@
  * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
  * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
+import { lostWalks } from '../../db/broadcasts/waiting.sql.ts'
 import { DELIVERIES, type Deliverable } from '../../db/channels/channels.sql.ts'
 import { lostMessages } from '../../db/delivery/requeue.sql.ts'
 import { noteGivenUp, requeueMessages } from '../../db/delivery/requeue.ts'
@@ -49,6 +50,10 @@ async function requeueLostWorks({ tx, queue, now }: At): Promise<number> {
   )
 }
 
+async function requeueLostWalks({ tx, queue }: At): Promise<number> {
+  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostWalks(tx, LOT))])
+}
+
 type Sweep = [words: string, sweep: (at: At) => Promise<number>]
 
 /** What a round does, in this order, and what the log says of those it found. */
@@ -66,6 +71,7 @@ const SWEEPS: Sweep[] = [
     ],
   ),
   ['requeued reports that had lost their job', requeueLostReports],
+  ['requeued broadcasts that had lost their job', requeueLostWalks],
   ['requeued long work that had lost its job', requeueLostWorks],
 ]
 
