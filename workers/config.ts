@@ -1,5 +1,6 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, number, object, string, type ValidationError } from 'yup'
+import type { Brakes } from '../db/broadcasts/brakes.ts'
 import {
   commaList,
   dnsServer,
@@ -142,6 +143,12 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
+
+/** When a broadcast is paused by itself, as the settings say. */
+export const brakesOf = (settings: WorkerSettings): Brakes => ({
+  bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
+  complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
+})
 
 /** How long each kind of data is kept, as the settings say. */
 export const retentionOf = (settings: WorkerSettings): Retention => ({

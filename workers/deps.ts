@@ -3,6 +3,7 @@
  * circle.
  */
 
+import type { Brakes } from '../db/broadcasts/brakes.ts'
 import type { Database } from '../db/postgres/pool.ts'
 import type { Log } from '../db/process/log.ts'
 import type { Secrets } from '../db/process/secrets.ts'
@@ -27,6 +28,8 @@ export type WorkerDeps = {
   email: EmailProvider | null
   /** What broadcasts go out through; null where `email` is. */
   bulk: EmailProvider | null
+  /** When a broadcast is paused by itself: BULK_MAX_… */
+  brakes: Brakes
   /** null where WhatsApp is not set up: such a worker leaves its queue alone. */
   whatsapp: WhatsappDelivery | null
   webhooks: WebhookDelivery

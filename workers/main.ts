@@ -16,6 +16,7 @@ import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import {
+  brakesOf,
   queuesOf,
   readWorkerSettings,
   retentionOf,
@@ -58,6 +59,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     versions: createVersions(),
     email,
     bulk,
+    brakes: brakesOf(settings),
     whatsapp,
     webhooks: webhooksOf(settings),
     files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),

@@ -15,6 +15,7 @@ import { left, lockAccount } from '../teams/limits.ts'
 import { versionsByIds } from '../templates/templates.sql.ts'
 import type { Versions } from '../templates/versions.ts'
 import { type Member, nextMembers } from './audience.sql.ts'
+import { type Brakes, brakeOn } from './brakes.ts'
 import {
   type BroadcastRow,
   changeState,
@@ -34,6 +35,7 @@ export type WalkDeps = {
   secrets: Secrets
   /** How many of its emails may wait. */
   ahead: number
+  brakes: Brakes
 }
 
 /**
@@ -44,6 +46,8 @@ export type Step = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'ear
 
 /** Emails of one transaction: the team's account is held while they are stored. */
 const LOT = 200
+/** Emails that may wait of the slowest. */
+const LEAST = 20
 /** Contacts that one step looks at, however few of them fit. */
 const LOOK = 10_000
 /** A schedule that is later than this does not begin by itself, in milliseconds. */
@@ -61,10 +65,17 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const now = await serviceTime(tx)
   if (!(await isOfThisDatabase(tx, row))) return pause(tx, row, 'restored', now)
   if (row.state === 'scheduled') return begin(tx, row, now)
+  const brake = await brakeOn(tx, row, deps.brakes)
+  if (brake !== null) return pause(tx, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
-  const room = deps.ahead - (await waitingEmails(tx, row, deps.ahead))
+  const ahead = aheadOf(row, deps)
+  const room = ahead - (await waitingEmails(tx, row, ahead))
   return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, LOT), now)
 }
+
+/** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */
+const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
+  rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST, rate_per_minute))
 
 async function pause(tx: Tx, row: BroadcastRow, reason: string, now: Date): Promise<Step> {
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { figuresOf, insertMoves } from '../../db/broadcasts/skips.sql.ts'
+import { type Figure, figuresOf, insertMoves } from '../../db/broadcasts/skips.sql.ts'
 import { acceptEmails } from '../../db/emails/accept.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
@@ -17,6 +17,10 @@ export type TestBroadcast = {
   /** As an operator's statement would. */
   become(state: string): Promise<void>
   figures(): Promise<Record<string, number>>
+  /** As if so many emails had come to this. */
+  moved(figures: Partial<Record<Figure, number>>): Promise<void>
+  /** Puts it to the walk, as one that has met everybody. */
+  walked(): Promise<void>
   /** For how many seconds the job of an email still waits. */
   waitOf(emailId: string): Promise<number>
   skips(): Promise<Record<string, string>>
@@ -77,6 +81,22 @@ export async function aBroadcast(
     waitOf: (emailId) =>
       database.oneFirst(sql.type(waitRow)`
         select greatest(0, extract(epoch from start_after - now())) as seconds from pgboss.job where id = ${emailId}`),
+    async moved(figures) {
+      const key = { team_id: teamId, broadcast_id: id }
+      const moves = Object.entries(figures) as [Figure, number][]
+      await insertMoves(
+        database,
+        moves.map(([figure, count]) => ({ ...key, figure, count })),
+      )
+    },
+    async walked() {
+      await database.query(sql.unsafe`
+        update broadcasts set walked_at = now(), database = database_identity()
+        where team_id = ${teamId} and id = ${id}`)
+      await database.transaction((tx) =>
+        deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: teamId, broadcast_id: id }]),
+      )
+    },
     figures: async () =>
       Object.fromEntries(
         (await figuresOf(database, teamId, [id]))

@@ -65,6 +65,7 @@ export async function startWorker(
     secrets,
     versions,
     email,
+    brakes: { bounce_percent: 5, complaint_percent: 0.1 },
     bulk: beside(changes.email ?? email),
     whatsapp,
     webhooks,

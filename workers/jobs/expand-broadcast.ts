@@ -37,13 +37,13 @@ async function expand(
   settle: Batch<'expand-broadcast'>['settle'],
   deps: WorkerDeps,
 ): Promise<void> {
-  const { database, queue, versions, secrets } = deps
+  const { database, queue, versions, secrets, brakes } = deps
   const ahead = await aheadOf(deps)
   const until = performance.now() + TURN
   for (let ended = false; !ended; ) {
     const step = await database.transaction(async (tx) => {
       const taken = await walk(
-        { tx, queue, versions, secrets, ahead },
+        { tx, queue, versions, secrets, ahead, brakes },
         job.data.team_id,
         job.data.broadcast_id,
       )

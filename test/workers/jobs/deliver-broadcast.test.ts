@@ -1,8 +1,9 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { brakeFor } from '../../../db/broadcasts/brakes.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
-import { sendersOf, setJobsDue, usedBy } from '../../support/rows.ts'
+import { sendersOf, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -58,8 +59,8 @@ t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', a
   t.same(await cancelled.skips(), { 'one@example.com': 'cancelled', 'two@example.com': 'cancelled' })
   await until('the paused one was put off', async () => (await paused.waitOf(id)) > 30)
   t.same(received(), [])
-  await paused.become('sending')
-  await setJobsDue(service, id)
+  const resumed = await service.call('POST', `/v1/broadcasts/${paused.id}/resume`, { key: team.key })
+  t.equal(resumed.status, 200)
   await until('it goes', () => received().length === 1)
   t.same(received(), ['waits@example.com'])
 })
@@ -96,4 +97,35 @@ t.test('a server that puts broadcasts off slows them alone: single emails go on'
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: ['single@example.com'] }) })
   await until('the single email is sent', () => received().includes('single@example.com'))
   for (const { key } of await sendersOf(service)) t.match(key, /:bulk$/)
+})
+
+t.test(
+  'above 5 % bounces after 200 emails, or 0.1 % complaints after 1,000 and three, the brakes work',
+  async (t) => {
+    const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+    const on = (left: number, bounced: number, complained: number) =>
+      brakeFor({ left, bounced, complained }, brakes)
+    t.equal(on(199, 199, 0), null)
+    t.equal(on(200, 10, 0), null)
+    t.equal(on(200, 11, 0), 'bounces')
+    t.equal(on(999, 0, 100), null)
+    t.equal(on(1_000, 0, 2), null)
+    t.equal(on(1_000, 0, 3), 'complaints')
+    t.equal(on(3_000, 0, 3), null)
+  },
+)
+
+t.test('a braked broadcast says why; what it was braked for does not brake it again', async (t) => {
+  const { service, team, sink } = await begin(t)
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.moved({ made: 300, queued: 100, bounced: 11, delivered: 189 })
+  const path = `/v1/broadcasts/${broadcast.id}`
+  const show = async () => (await service.call('GET', path, { key: team.key })).body
+  await startWorker(t, service, { smtp_url: sink.url })
+  await broadcast.walked()
+  await until('it is braked', async () => (await show()).state === 'paused')
+  t.match(await show(), { state_reason: 'bounces', figures: { bounced: 11, delivered: 189 } })
+  const resumed = await service.call('POST', `${path}/resume`, { key: team.key })
+  t.match(resumed.body, { state: 'sending', state_reason: null, figures: { bounced: 11 } })
+  await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
