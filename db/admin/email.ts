@@ -1,4 +1,5 @@
 /** Verbs of `email`: a team's stored emails. */
+import { appendFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { EMAIL } from '../channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../channels/ladder.ts'
@@ -9,10 +10,12 @@ import { searchEmails } from '../emails/search.ts'
 import { showEmail } from '../emails/show.ts'
 import type { EmailStatus } from '../emails/status.ts'
 import type { ListedEmail } from '../emails/view.ts'
+import { Refusal } from '../errors.ts'
+import { piecesOf } from '../files/read.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { createVersions } from '../templates/versions.ts'
 import type { Admin } from './context.ts'
-import { instant, oneOf, positive, uuid } from './input.ts'
+import { count, instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 
@@ -59,6 +62,31 @@ const depsOf = async (admin: Admin) => ({
   publicUrl: admin.publicUrl,
 })
 
+/** Writes an attachment to a file. */
+function fileVerb(email: Command, admin: Admin): void {
+  email
+    .command('file')
+    .description('write an attachment of an email to a file, as it was given')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<id>', 'id of the email', uuid)
+    .argument('<n>', 'which one, from 0', count)
+    .requiredOption('--out <file>', 'where to write it')
+    .action(
+      answer(async (team: string, id: string, n: number, { out }: { out: string }) => {
+        const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
+        const file = attachments[n]
+        if (!file) throw new Refusal('not_found', `the email has no attachment ${n}`)
+        const { filename, content_type, size, sha256 } = file
+        const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
+        // Before the file is made: it may be gone.
+        const first = await pieces.next()
+        await writeFile(out, first.value ?? '')
+        for await (const piece of pieces) await appendFile(out, piece)
+        return { filename, content_type, size, sha256 }
+      }),
+    )
+}
+
 export const verbs: Verbs = (email, admin) => {
   /** In parts, each far below the time that a statement may take. */
   const find = async (filter: EmailFilter, limit: number): Promise<ListedEmail[]> => {
@@ -97,6 +125,7 @@ export const verbs: Verbs = (email, admin) => {
     .argument('<id>', 'id of the email', uuid)
     .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
 
+  fileVerb(email, admin)
   const ids = (tx: Tx, team: string, { force = false, ...options }: FilterOptions & { force?: boolean }) =>
     undeliveredEmails(tx, team, { ...filterOf(options), whose: 'all', force })
   const filter = { flags: filterFlags, ids }

@@ -4,7 +4,7 @@
  * Contents are named by SHA-256 in lower-case hex.
  */
 import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 
 /** A team's content. */
@@ -175,4 +175,27 @@ export async function encodedChunksOf(
       and c.part >= ${from} and c.part < ${from + count}
     order by c.part`)
   return rows.map(({ text }) => text)
+}
+
+const chunkRow = object({ bytes: mixed<Buffer>().defined() })
+
+/** Some chunks of a content, from the `from`th on; none when its bytes are gone. */
+export async function chunksOf(
+  tx: Tx,
+  { team_id, sha256 }: FileRef,
+  { from, count }: { from: number; count: number },
+): Promise<readonly Buffer[]> {
+  const rows = await tx.any(sql.prepared('chunks_of_file', chunkRow)`
+    select c.bytes from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
+    where f.team_id = ${team_id} and f.sha256 = decode(${sha256}, 'hex') and f.state = 'ready'
+      and c.part >= ${from} and c.part < ${from + count}
+    order by c.part`)
+  return rows.map(({ bytes }) => bytes)
+}
+
+/** Deletes what calls and uploads began before a time and never published. @returns how many files. */
+export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    delete from files where state = 'loading' and created_at < ${sql.timestamp(before)}`)
+  return rowCount
 }

@@ -1,8 +1,12 @@
 /** `attachments` of a send: what is taken, what is refused in which words, and what is stored of it. */
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object } from 'yup'
+import { adminCli } from '../support/admin.ts'
+import { SECRET_KEY } from '../support/environment.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
 
 const service = await startService(t)
@@ -285,3 +289,26 @@ t.test('storage is never over by a byte under 100 uploads and sends at once', as
   )
   t.equal(whole.status, 402)
 })
+
+t.test(
+  'the CLI lists the attachments of an email, writes one as it came, and tells of storage',
+  async (t) => {
+    const own = await makeTeam(service)
+    const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
+    const bytes = Buffer.alloc(262_200 * 5 + 1, 'bytes ')
+    const { body } = await send([aFile(), aFile({ filename: 'b.bin', content: base64(bytes) })], {}, own.key)
+    const shown = await cli.json(['email', 'show', own.id, body.id])
+    t.strictSame(shown.attachments, body.attachments)
+    const out = join(t.testdir(), 'b.bin')
+    t.strictSame(await cli.json(['email', 'file', own.id, body.id, '1', '--out', out]), {
+      filename: 'b.bin',
+      content_type: 'application/octet-stream',
+      size: bytes.length,
+      sha256: sha(bytes),
+    })
+    t.ok((await readFile(out)).equals(bytes))
+    t.match(await cli.json(['team', 'show', own.id]), { used: { storage: bytes.length + 8 } })
+    await service.database.query(sql.unsafe`delete from files where team_id = ${own.id}`)
+    t.match(await cli.fault(['email', 'file', own.id, body.id, '1', '--out', out]), /deleted/)
+  },
+)

@@ -1,10 +1,11 @@
 /**
  * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
  * their jobs. Imports are kept for a week, long work for a
- * month.
+ * month, half-stored attachments for half an hour.
  */
 import { deleteImports } from '../../db/contacts/imports.sql.ts'
 import { deleteUpserts } from '../../db/contacts/upserts.sql.ts'
+import { deleteLeftFiles } from '../../db/files/files.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { RETENTION } from '../../db/queue/jobs.ts'
 import { deleteWorks } from '../../db/work/works.sql.ts'
@@ -19,6 +20,7 @@ export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void
     finishedBefore: new Date(now - KEPT),
     createdBefore: new Date(now - RETENTION * 1_000),
   })
+  await deleteLeftFiles(database, new Date(now - KEPT / 2))
   await deleteImports(database, new Date(now - IMPORT_KEPT))
   await deleteWorks(database, new Date(now - RETENTION * 1_000))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
