@@ -36,7 +36,7 @@ function meets({ property: name, op, value }: Condition): FragmentSqlToken {
 }
 
 /** Whether a contact is in the audience. */
-const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
+export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
   sql.join(
     [
       sql.fragment`status = 'subscribed' and suppression is null`,
@@ -48,6 +48,10 @@ const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
     ],
     sql.fragment` and `,
   )
+
+/** Whether a contact has no email of a broadcast yet. */
+export const withoutEmail = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
+  not exists (select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id = contacts.id)`
 
 const countRow = object({ count: number().defined() })
 
@@ -82,7 +86,7 @@ const lastRow = object({ last: string().defined().nullable(), looked: number().d
  */
 export async function nextMembers(
   tx: Tx,
-  audience: Audience & { until: string },
+  audience: Audience & { id: string; until: string },
   { after, look, limit }: { after: string | null; look: number; limit: number },
 ): Promise<{ members: readonly Member[]; cursor: string | null; ended: boolean }> {
   const behind = sql.fragment`team_id = ${audience.team_id}
@@ -91,7 +95,7 @@ export async function nextMembers(
     select * from contacts where ${behind} order by id limit ${look}) contacts`
   const members = await tx.any(sql.type(memberRow)`
     select id, email, properties from ${window}
-    where created_at < ${audience.until} and ${fits(audience)} order by id limit ${limit}`)
+    where created_at < ${audience.until} and ${fits(audience)} and ${withoutEmail(audience)} order by id limit ${limit}`)
   if (members.length === limit) return { members, cursor: members.at(-1)?.id ?? after, ended: false }
   const { last, looked } = await tx.one(sql.type(lastRow)`
     select max(id::text) as last, count(*)::integer as looked from (

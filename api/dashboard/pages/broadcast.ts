@@ -1,7 +1,9 @@
 /** One broadcast: how it stands and why, its figures, what it lacks before it starts, and what can be done with it. */
+import { sendToRest } from '../../../db/broadcasts/again.ts'
 import type { BroadcastRow } from '../../../db/broadcasts/broadcasts.sql.ts'
 import { broadcastOrRefusal, changeBroadcast, removeBroadcast } from '../../../db/broadcasts/draft.ts'
 import { readinessOf } from '../../../db/broadcasts/readiness.ts'
+import { restSize } from '../../../db/broadcasts/rest.sql.ts'
 import { sendTest } from '../../../db/broadcasts/send-test.ts'
 import { FIGURES, type Figure } from '../../../db/broadcasts/skips.sql.ts'
 import {
@@ -196,7 +198,9 @@ function actions(view: BroadcastView, request: TeamRequest): Section[] {
     sent: [],
     cancelled: [],
   }[state]
-  return forms.length === 0 ? [] : [{ kind: 'actions', forms }]
+  const ended = (state === 'sent' || state === 'cancelled') && audience !== null
+  const links = ended ? [{ href: here(request, 'again'), label: 'Send to those it has not gone to yet' }] : []
+  return forms.length + links.length === 0 ? [] : [{ kind: 'actions', forms, links }]
 }
 
 const testForm = (request: TeamRequest): Section => ({
@@ -338,7 +342,30 @@ const test: TeamPage = {
   },
 }
 
+/** Whom one that has ended has not gone to yet: counted here alone, since that may take seconds. */
+const again: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/broadcasts/:id/again',
+  access: 'editor',
+  async handle(request, { database }) {
+    const row = await broadcastOrRefusal(database, request.team.id, request.params.id ?? '')
+    const rest = plural(await restSize(database, row), 'contact')
+    return show({
+      title: `Send “${row.name}” to those it has not gone to yet`,
+      lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
+      back: { href: here(request), label: row.name },
+      sections: [
+        {
+          kind: 'actions',
+          forms: [form(request, 'again', { submit: 'Send', confirm: `Send “${row.name}” to ${rest} more?` })],
+        },
+      ],
+    })
+  },
+}
+
 export const broadcastPages = [
+  again,
   page,
   edit,
   remove,
@@ -346,5 +373,6 @@ export const broadcastPages = [
   stateButton('pause', 'is paused', (deps, request, id) => pauseBroadcast(deps, actingOf(request), id)),
   stateButton('resume', 'goes on', (deps, request, id) => resumeBroadcast(deps, actingOf(request), id)),
   stateButton('cancel', 'is cancelled', (deps, request, id) => cancelBroadcast(deps, actingOf(request), id)),
+  stateButton('again', 'is being sent', (deps, request, id) => sendToRest(deps, actingOf(request), id)),
   test,
 ]

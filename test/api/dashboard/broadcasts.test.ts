@@ -95,6 +95,19 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   )
   t.match((await viewer.get(`${path}/skips.csv`)).html, /\r\nben@example\.org,variables,no value for name,/)
   shows(t, await viewer.get(at('broadcasts')), /sent Spring .*1 of 2 contacts, 1 skipped/)
+  await contact('late@example.org', topic, { name: 'Late', city: 'Graz' })
+  await call('PATCH', '/v1/contacts/ben@example.org', {
+    key: team.key,
+    body: { properties: { name: 'Ben', city: 'Graz' } },
+  })
+  shows(t, await editor.get(`${path}/again`), /2 contacts fit now and have no email of it/)
+  const before = sink.messages().length
+  shows(t, await after(await editor.post(`${path}/again`)), /Spring is being sent/)
+  await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('State sent'))
+  const more = sink.messages().slice(before)
+  t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
+  shows(t, await viewer.get(path), /Progress 3 of 3 contacts.*Emails 3 Skipped 0/)
+  t.equal((await editor.post(`${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.send'])
     t.ok(actions.includes(action), action)
