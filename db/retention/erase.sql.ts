@@ -61,7 +61,8 @@ export async function rewriteEmails(
       html = case when n.emptied and e.html is not null then '' else e.html end,
       body_text = case when n.emptied and e.body_text is not null then '' else e.body_text end,
       variables = case when n.emptied and e.variables is not null then '{}'::json else e.variables end,
-      headers = case when n.emptied then null else e.headers end
+      headers = case when n.emptied then null else e.headers end,
+      attachments = case when n.emptied then null else e.attachments end
     from ${sql.unnest(tuples, ['uuid', 'json', 'bool'])} as n (id, recipients, emptied)
     where e.team_id = ${teamId} and e.id = n.id`)
   await tx.query(sql.type(object())`
