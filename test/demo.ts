@@ -1,16 +1,20 @@
 /**
- * The demo team of `npm start`: a verified domain, a key with every scope, a template per channel, a topic; made
- * once for a database. Its key is kept in a file of the database's own, since the database has only the key's digest.
+ * The demo team of `npm start`: a verified domain, a key with every scope, a template per channel, a topic with
+ * contacts and a draft of a broadcast to them; made once for a database. Its key is kept in a file of the database's own, since the database has only the key's digest.
  */
 import { readFile, writeFile } from 'node:fs/promises'
+import { createBroadcast } from '../db/broadcasts/draft.ts'
+import { readNew } from '../db/broadcasts/fields.ts'
+import { createContact } from '../db/contacts/edit.ts'
 import { createTopic } from '../db/contacts/topics.ts'
 import { principalByKeyHash, SCOPES } from '../db/credentials/credentials.sql.ts'
 import { issueKey } from '../db/credentials/issue.ts'
 import { credentialHash } from '../db/credentials/token.ts'
 import { addDomain } from '../db/domains/add.ts'
 import { linkFor } from '../db/people/members.ts'
-import { type Database, openDatabase } from '../db/postgres/pool.ts'
+import { type At, type Database, openDatabase } from '../db/postgres/pool.ts'
 import { openSecrets } from '../db/process/canary.ts'
+import type { Secrets } from '../db/process/secrets.ts'
 import { createTeam } from '../db/teams/create.ts'
 import { saveTemplate } from '../db/templates/save.ts'
 import { createWhatsappTemplate } from '../db/whatsapp/save-template.ts'
@@ -33,6 +37,28 @@ const WHATSAPP = {
   parameters: { 'header:1': 'A-17', 'body:1': 'Ana', 'body:2': 'tomorrow', 'url:1': 'orders/17' },
 }
 
+/** Contacts of a topic, in addresses that the sandbox takes, and a broadcast to them that only has to be started. */
+async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId: string): Promise<void> {
+  const { id: topic } = await createTopic({ tx, now }, teamId, { name: 'News' })
+  for (const name of ['Ana', 'Ben', 'Cleo', 'Dan', 'Eve']) {
+    const contact = { email: `${name.toLowerCase()}@example.com`, properties: { name }, topic_ids: [topic] }
+    await createContact({ tx, now, secrets }, teamId, contact)
+  }
+  const template = await saveTemplate({ tx, now, actor: 'cli' }, teamId, {
+    name: 'News',
+    html: '<h1>News for {{name}}</h1><p>Everything is new.</p><p><a href="{{unsubscribe_url}}">Unsubscribe</a></p>',
+    text: 'News for {{name}}: everything is new. Unsubscribe: {{unsubscribe_url}}',
+  })
+  const draft = {
+    name: 'First news',
+    template_id: template.id,
+    from: 'Heliograph Demo <news@demo.test>',
+    subject: 'News for {{name}}',
+    topic_ids: [topic],
+  }
+  await createBroadcast({ tx, now }, { team_id: teamId, domain: null }, readNew(draft))
+}
+
 async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const now = new Date()
   return database.transaction(async (tx) => {
@@ -46,7 +72,7 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
       html: '<h1>Welcome, {{name}}</h1><p>Good to have you here.</p>',
       text: 'Welcome, {{name}}. Good to have you here.',
     })
-    await createTopic({ tx, now }, team.id, { name: 'News' })
+    await makeNews({ tx, now, secrets }, team.id)
     const { id: template_id } = await createWhatsappTemplate({ tx, now }, team.id, DEMO_TEMPLATE)
     return { key, email: EMAIL, whatsapp: { template_id, ...WHATSAPP } }
   })

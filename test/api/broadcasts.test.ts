@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
+import { walk } from '../../db/broadcasts/walk.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { makeKey, makeTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
@@ -307,3 +308,26 @@ t.test('a test goes to a few addresses as a contact would get it, and counts in 
     body: { error: { code: 'contact_not_found' } },
   })
 })
+
+t.test(
+  'two that walk at once make one email for each contact, and what was made and skipped is who fitted',
+  async (t) => {
+    const { service, team, create, post, contacts } = await beginBroadcasting(t)
+    await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))
+    await contacts(['blank'], { country: 'FR' })
+    const id = await create()
+    t.match(await post(id, 'send'), { body: { audience: 13 } })
+    const { deps, database } = service
+    const step = () => database.transaction((tx) => walk({ ...deps, tx, ahead: 5 }, team.id, id))
+    for (let round = 0; round < 4; round++) {
+      await Promise.all([step(), step()])
+      await database.query(sql.unsafe`update emails set status = 'sent' where broadcast_id = ${id}`)
+    }
+    const counted = await database.one(sql.unsafe`
+    select count(*)::integer as made, count(distinct contact_id)::integer as people from emails where broadcast_id = ${id}`)
+    t.match(counted, { made: 12, people: 12 })
+    t.match((await service.call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, {
+      figures: { made: 12, skipped: 1, queued: 0, sent: 12 },
+    })
+  },
+)
