@@ -92,6 +92,13 @@ export async function deleteWebhooksAbout(
     delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from gone)`)
 }
 
+/** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
+export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly string[]): Promise<void> {
+  await tx.query(sql.type(object())`
+    update broadcast_skips set email = '', detail = ''
+    where team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`)
+}
+
 const countRow = object({ last: string().defined().nullable(), deleted: number().defined() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */

@@ -22,6 +22,7 @@ import {
   deleteWebhooksAbout,
   type ErasedEmail,
   emailsTo,
+  emptySkipsOf,
   type FoundEmail,
   lockEmails,
   rewriteEmails,
@@ -150,6 +151,7 @@ export async function erasePerson(
   await teamOrRefusal(database, teamId)
   const person = personOf(teamId, identity)
   const contact = await database.transaction((tx) => eraseContact({ tx, now }, person, secrets))
+  await emptySkipsOf(database, teamId, person.spellings)
   const erasure = { contact, emails: 0, waiting_emails_deleted: 0 }
   for (let after = NO_ID; ; ) {
     // Looked for without a lock, so that the team's sends do not wait meanwhile.

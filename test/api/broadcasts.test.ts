@@ -318,7 +318,10 @@ t.test(
     const id = await create()
     t.match(await post(id, 'send'), { body: { audience: 13 } })
     const { deps, database } = service
-    const step = () => database.transaction((tx) => walk({ ...deps, tx, ahead: 5 }, team.id, id))
+    const step = () =>
+      database.transaction((tx) =>
+        walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
+      )
     for (let round = 0; round < 4; round++) {
       await Promise.all([step(), step()])
       await database.query(sql.unsafe`update emails set status = 'sent' where broadcast_id = ${id}`)

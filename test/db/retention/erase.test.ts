@@ -2,12 +2,14 @@
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { array, object, string } from 'yup'
+import { walk } from '../../../db/broadcasts/walk.ts'
 import { emailById } from '../../../db/emails/emails.sql.ts'
 import { reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
 import { storeReports } from '../../../db/reports/store.ts'
 import { erasePerson, NOBODY } from '../../../db/retention/erase.ts'
 import { lockAccount } from '../../../db/teams/limits.ts'
 import { adminCli } from '../../support/admin.ts'
+import { beginBroadcasting } from '../../support/broadcasting.ts'
 import { usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -223,4 +225,21 @@ t.test('what is kept of an erased address is a hash that another key would not g
       as text`)
   t.match(text, /\\x[0-9a-f]{64}/)
   t.notMatch(text, /ana|diaz/i)
+})
+
+t.test('an erased person is not named among those that a broadcast skipped', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  await contacts(['Ana.Diaz', 'ben'], { country: 'FR' })
+  const id = await create()
+  await post(id, 'send')
+  const { database, deps, url } = service
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  await database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
+  t.match(await cli.json(['broadcast', 'skips', team.id, id]), [
+    { email: '', reason: 'variables', detail: '' },
+    { email: 'ben@example.org', reason: 'variables', detail: 'no value for name' },
+  ])
+  t.match((await get(id)).body, { figures: { made: 0, skipped: 2 } })
 })
