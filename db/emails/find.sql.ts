@@ -85,7 +85,7 @@ const listedColumns = sql.fragment`
   e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
   e.subject, case when e.size_kb is null then e.html end as html, e.size_kb, e.tags, e.status, e.idempotency_key,
   e.created_at, e.requeued_at, e.provider_message_id, e.broadcast_id, e.contact_id, null as body_text, e.headers,
-  e.reply_to, e.http_request_id, e.pending_recipients`
+  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments`
 
 /**
  * A page of the emails that fit, newest first, without their bodies. Of all teams, each team's newest are merged, so
