@@ -21,6 +21,8 @@ export type TestBroadcast = {
   moved(figures: Partial<Record<Figure, number>>): Promise<void>
   /** Puts it to the walk, as one that has met everybody. */
   walked(): Promise<void>
+  /** Whether nobody has claimed the job of an email. */
+  isWaiting(emailId: string): Promise<boolean>
   /** For how many seconds the job of an email still waits. */
   waitOf(emailId: string): Promise<number>
   skips(): Promise<Record<string, string>>
@@ -78,6 +80,9 @@ export async function aBroadcast(
       await database.query(sql.unsafe`
         update broadcasts set state = ${state} where team_id = ${teamId} and id = ${id}`)
     },
+    isWaiting: (emailId) =>
+      database.exists(sql.type(object())`
+        select from pgboss.job where id = ${emailId} and state < 'active'`),
     waitOf: (emailId) =>
       database.oneFirst(sql.type(waitRow)`
         select greatest(0, extract(epoch from start_after - now())) as seconds from pgboss.job where id = ${emailId}`),

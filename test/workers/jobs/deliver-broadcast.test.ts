@@ -129,3 +129,45 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   t.match(resumed.body, { state: 'sending', state_reason: null, figures: { bounced: 11 } })
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
+
+t.test(
+  'broadcasts hold half of the slots; a pause and an unsubscribe win over all but what is in those',
+  async (t) => {
+    const gate = Promise.withResolvers<void>()
+    let inHand = 0
+    const onMessage = async ({ rcpt_to }: { rcpt_to: string[] }) => {
+      if (!rcpt_to[0]?.startsWith('bulk')) return undefined
+      inHand += 1
+      await gate.promise
+      return undefined
+    }
+    const { service, team, sink, received } = await begin(t, { onMessage })
+    const { call } = service
+    const broadcast = await aBroadcast(service, team)
+    const ids = await broadcast.emails(...Array.from({ length: 6 }, (_, at) => `bulk-${at}@example.com`))
+    await startWorker(t, service, { smtp_url: sink.url, concurrency: 4 })
+    await until('half of the slots are held', () => inHand === 2)
+    await call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: ['single@example.com'] }) })
+    await until('the single email is sent', () => received().includes('single@example.com'))
+    t.equal(inHand, 2)
+    const waiting = await Promise.all(
+      ids.map(async (id, at) => ((await broadcast.isWaiting(id)) ? [`bulk-${at}@example.com`] : [])),
+    )
+    const [leaves = '', ...stay] = waiting.flat()
+    t.equal(stay.length, 3)
+    const unsubscribed = await call('POST', `/v1/contacts/${leaves}/unsubscribe`, { key: team.key })
+    t.equal(unsubscribed.status, 200)
+    const path = `/v1/broadcasts/${broadcast.id}`
+    t.equal((await call('POST', `${path}/pause`, { key: team.key })).status, 200)
+    gate.resolve()
+    await until('one is withdrawn, three wait', async () => {
+      const { sent, skipped, queued } = await broadcast.figures()
+      return sent === 2 && skipped === 1 && queued === 3
+    })
+    t.equal(inHand, 2, 'nothing has left since the pause')
+    await call('POST', `${path}/resume`, { key: team.key })
+    await until('the others are sent', async () => (await broadcast.figures()).sent === 5)
+    t.same(await broadcast.skips(), { [leaves]: 'unsubscribed' })
+    t.notOk(received().includes(leaves))
+  },
+)
