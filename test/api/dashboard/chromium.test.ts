@@ -10,6 +10,8 @@ import t, { type Test } from 'tap'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { linkFor } from '../../../db/people/members.ts'
 import { recordBounce } from '../../support/bounce.ts'
+import { broadcastingOf } from '../../support/broadcasting.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startWorker } from '../../support/worker.ts'
@@ -247,7 +249,9 @@ async function journeys(browser: Browser): Promise<void> {
   })
 
   t.test('every page is accessible and fits, wide and narrow, light and dark', async (t) => {
-    const paths = pagePaths(team.id, { email: gone, address: 'gone@example.org' })
+    const { create } = await broadcastingOf(service, team)
+    const paths = pagePaths(team.id, { email: gone, address: 'gone@example.org', broadcast: await create() })
+    paths.push(`/teams/${team.id}/broadcasts/${(await aBroadcast(service, team)).id}`)
     const { context } = await signIn(t)
     const storageState = await context.storageState()
     for (const [width, colorScheme] of [
@@ -268,13 +272,17 @@ async function journeys(browser: Browser): Promise<void> {
   })
 }
 
-/** The GET pages that one can open without naming more than a team, an email and a contact. */
-function pagePaths(teamId: string, { email, address }: { email: string; address: string }): string[] {
+/** The GET pages that one can open without naming more than a team, an email, a broadcast and a contact. */
+function pagePaths(
+  teamId: string,
+  { email, address, broadcast }: { email: string; address: string; broadcast: string },
+): string[] {
   const paths = PAGES.filter(
     ({ method, path }) => method === 'GET' && !/login\/|openid|\.csv|preview/.test(path),
   ).map(({ path }) =>
     path
       .replace(':team', teamId)
+      .replace('/broadcasts/:id', `/broadcasts/${broadcast}`)
       .replace('/emails/:id', `/emails/${email}`)
       .replace('/contacts/:email', `/contacts/${address}`),
   )
