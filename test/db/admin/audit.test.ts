@@ -16,7 +16,7 @@ import { startWorker } from '../../support/worker.ts'
 /** The verbs that change nothing. */
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
-  topic list, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
+  topic list, webhook list, webhook show, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
   report list, report show, member list, audit list, queue status, queue reasons, sender list, work list, work show`
   .split(',')
   .map((verb) => verb.trim())
@@ -24,7 +24,10 @@ const READS = `
 const service = await startService(t)
 const { database } = service
 const dns = await startDns(t)
-const cli = adminCli({ DATABASE_URL: service.url, DNS_SERVER: dns.address })
+const cli = adminCli({
+  ...{ DATABASE_URL: service.url, DNS_SERVER: dns.address, PUBLIC_URL: 'https://mail.example.com' },
+  WEBHOOK_ALLOW: '127.0.0.0/8',
+})
 
 /** The nouns, or the verbs of a noun, as --help lists them. */
 async function commandsOf(...noun: string[]): Promise<string[]> {
@@ -43,12 +46,47 @@ const world = await (async () => {
   await storeContact(service, team, 'ana@example.org')
   await storeContact(service, team, 'bob@example.org')
   await report(service, { id: team }, 'bob@example.org', 'bounced')
-  return { team, whatsappTemplate, gone, stays }
+  return { team, key, whatsappTemplate, gone, stays }
 })()
 const { team } = world
 
 const html = { input: '<p>Hello {{name}}</p>' }
 type Change = { args: readonly string[]; input?: string; action?: string; subject?: string | RegExp }
+
+/** The verbs about webhooks, each finding what it needs. */
+async function* webhookChanges(): AsyncGenerator<Change> {
+  const url = 'http://127.0.0.1:9/'
+  yield { args: ['webhook', 'add', team, '--url', url] }
+  const [{ id: subject }] = await cli.json(['webhook', 'list', team])
+  yield { args: ['webhook', 'set', team, subject, '--name', 'Billing'], subject }
+  for (const verb of ['rotate', 'test', 'replay', 'disable', 'enable', 'remove'])
+    yield { args: ['webhook', verb, team, subject], subject }
+}
+
+/** The verbs about broadcasts: one with an audience of one, from draft to cancelled. */
+async function* broadcastChanges(): AsyncGenerator<Change> {
+  const { id: topic_id } = await cli.json(['topic', 'create', team, '--name', 'Spring'])
+  const body = { email: 'cat@example.org', topic_ids: [topic_id] }
+  await service.call('POST', '/v1/contacts', { key: world.key, body })
+  const page = { input: '<a href="{{unsubscribe_url}}">no more</a>' }
+  const made = ['template', 'create', team, '--name', 'Spring', '--html', '-']
+  const { id: template_id } = await cli.json(made, page)
+  const draft = {
+    name: 'Spring',
+    template_id,
+    from: 'hello@example.com',
+    subject: 'S',
+    topic_ids: [topic_id],
+  }
+  const file = ['--file', '-']
+  yield { args: ['broadcast', 'create', team, ...file], input: JSON.stringify(draft), subject: 'Spring' }
+  const [{ id }] = await cli.json(['broadcast', 'list', team])
+  const renamed = { input: '{"name":"May"}', subject: 'May' }
+  yield { args: ['broadcast', 'update', team, id, ...file], ...renamed }
+  yield { args: ['broadcast', 'test', team, id, '--to', 'a@example.org'], subject: id }
+  for (const verb of ['start', 'pause', 'resume', 'cancel'])
+    yield { args: ['broadcast', verb, team, id], subject: 'May' }
+}
 
 /** A call of each verb that changes something, in an order in which each finds what it needs. */
 async function* changes(): AsyncGenerator<Change> {
@@ -68,6 +106,7 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['domain', 'verify', team, 'fresh.test'], subject: 'fresh.test' }
   yield { args: ['domain', 'rekey', team, 'fresh.test'], subject: 'fresh.test' }
   yield { args: ['domain', 'remove', team, 'fresh.test'], subject: 'fresh.test' }
+  yield* broadcastChanges()
   yield { args: ['key', 'create', team, '--name', 'New', '--scopes', 'emails:send'], subject: 'New' }
   const [{ id: key }] = await cli.json(['key', 'list', team])
   yield { args: ['key', 'revoke', team, key] }
@@ -81,6 +120,7 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['topic', 'create', team, '--name', 'News'], subject: 'News' }
   const [{ id: topic }] = await cli.json(['topic', 'list', team])
   yield { args: ['topic', 'delete', team, topic], subject: topic }
+  yield* webhookChanges()
   const bob = 'bob@example.org'
   yield { args: ['contact', 'lift', team, bob, '--reason', 'he asked'], subject: bob }
   yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
