@@ -102,11 +102,11 @@ export function authorize(principal: Principal, access: PrivateAccess): void {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Whether two secrets are the same, in a time that tells nothing of either. */
+/** Whether two secrets are the same, in a time that reveals nothing of either. */
 export const sameSecret = (given: string, expected: string): boolean =>
   timingSafeEqual(digest(given), digest(expected))
 
-/** @throws Refusal unauthorized unless the header carries this very token; always when there is none. */
+/** @throws Refusal unauthorized unless the header carries this very token; also when no token is configured. */
 export function assertBearer(authorization: string | undefined, token: string | null): void {
   const given = BEARER.exec(authorization ?? '')?.[1]
   if (given !== undefined && token !== null && sameSecret(given, token)) return

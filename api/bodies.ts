@@ -27,13 +27,13 @@ const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
  * here: batches of 100 small emails came in at less than half the rate.
  */
 const SMALL = 64 * 1024
-/** From here on, in bytes, a body is followed by a rest of so many times its parsing: what it costs later, and more. */
+/** From here on, in bytes, a body is followed by a rest of REST times its parsing: what it costs later, and more. */
 const HUGE = 1024 * 1024
 const REST = 3
-/** So many large bodies of an owner come in at once; so many small ones are parsed before the others' turn. */
+/** How many large bodies of an owner come in at once, and how many small ones are parsed before the others' turn. */
 const LARGE_AT_ONCE = 4
 const SMALL_AT_ONCE = 4
-/** So many refused bodies are thrown away at once: a socket hands over up to 2 MiB before the next one's turn. */
+/** How many refused bodies are discarded at once: a socket hands over up to 2 MiB before the next one's turn. */
 const DISCARDED_AT_ONCE = 2
 /** How long a body waits for its turn, in milliseconds; and one that is refused, to be thrown away. */
 const PATIENCE = 10_000
@@ -74,7 +74,7 @@ async function inTurn<T>(semaphore: KeyedSemaphore, owner: string, work: () => P
 function createBudget({ ofOne, inAll }: typeof BOUNDS) {
   const held = new Map<string, number>()
   let all = 0
-  /** @throws Refusal unavailable when there is no room for so many more. */
+  /** @throws Refusal unavailable when there is no room for that many more bytes. */
   const expect = (owner: string, bytes: number): void => {
     if ((held.get(owner) ?? 0) + bytes <= ofOne && all + bytes <= inAll) return
     throw new Refusal('unavailable', 'too many bodies are coming in at once; please retry', 1)

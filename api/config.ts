@@ -26,7 +26,7 @@ const BLOCKED =
   'msp,mst,ops,pcd,pif,plg,prf,prg,ps1,ps1xml,ps2,ps2xml,psc1,psc2,reg,scf,scr,sct,shb,shs,sys,tmp,url,vb,vbe,vbs,vps,' +
   'vsmacros,vss,vst,vsw,vxd,ws,wsc,wsf,wsh,xnk'
 
-/** Whoever knows a token is believed, so nobody may be able to guess it. */
+/** A token is all the proof we ask for, so it must not be guessable. */
 const token = string().matches(
   /^[\x21-\x7e]{16,}$/,
   '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',

@@ -1,6 +1,6 @@
 /**
  * Turns whatever went wrong into an HTTP answer: the only place that knows both codes and statuses.
- * Promises: every failure is the one envelope and nothing else; a fault of ours tells the caller
+ * Promises: every failure is the one envelope and nothing else; a fault of ours gives the caller
  * nothing but the request's id.
  */
 import { type Code, Refusal } from '../db/errors.ts'
@@ -41,7 +41,7 @@ export const STATUS: Record<Code, number> = {
 /** An answer to a request: what a handler returns. */
 export type Answer = { status: number; body?: unknown; headers?: Record<string, string>; trace?: Trace }
 
-/** What the request's log line tells of an answer: codes, counts and ids, never content. */
+/** What the request's log line says of an answer: codes, counts and ids, never content. */
 export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; refused?: number }
 
 /** How many ids a log line has: enough to find the others. */

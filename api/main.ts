@@ -127,10 +127,10 @@ async function start(settings: ApiSettings, log: Log) {
   const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {
     draining = true
-    // Whoever waits for a worker until then gets an answer still.
-    const impatience = setTimeout(() => void replies.close(), DRAIN - FLUSH)
+    // Requests that still wait for a worker by then get an answer.
+    const repliesDeadline = setTimeout(() => void replies.close(), DRAIN - FLUSH)
     await server.drain()
-    clearTimeout(impatience)
+    clearTimeout(repliesDeadline)
     await fleet.leave()
     const closing = [parser.close(), replies.close(), queue.stop(), database.end(), dashboard?.database.end()]
     await Promise.allSettled(closing)

@@ -1,6 +1,6 @@
 /**
  * For those who run the service: whether the process is up and can work, the fleet's figures for Prometheus, and the
- * signal that workers are scaled by. Promises: each path that tells anything has a token of its own, and does not
+ * signal that workers are scaled by. Promises: each path that reveals anything has a token of its own, and does not
  * exist without it.
  */
 
@@ -46,7 +46,7 @@ export const opsRoutes: readonly PublicRoute[] = [
     access: 'public',
     handle: async ({ headers }, { database, fleet, queues, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
-      // What this process has counted is told first, so that a figure is never older than the others' few seconds.
+      // What this process has counted is reported first, so that a figure is never older than the others' few seconds.
       await fleet.flush()
       const body = await exposition(database, queues)
       return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }

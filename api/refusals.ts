@@ -1,5 +1,5 @@
 /**
- * Remembers the last refused calls of each team, for the page of whoever integrates.
+ * Remembers the last refused calls of each team, for the page that developers integrate by.
  * Promises: no call waits for it, and a storm of refusals costs one statement every two seconds; never a body, a
  * query or a credential. A killed process loses what it has not written yet.
  */

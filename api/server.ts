@@ -34,10 +34,10 @@ const TIMEOUTS = {
 /** How long a connection may be silent, in milliseconds: longer than any answer takes (dispatch.ts). */
 const SILENCE = 70_000
 
-/** How long a client that was told to go has for reading why, in milliseconds. */
+/** How long a client has for reading why it is sent away, in milliseconds. */
 const PARTING = 1_000
 
-// How long connections are still served when the process is told to end, in milliseconds.
+// How long connections are still served when the process is asked to stop, in milliseconds.
 const LINGER = 1_000
 
 /** For the last answers to leave, in milliseconds. */
@@ -52,7 +52,7 @@ export async function serve(
   timeouts: Partial<typeof TIMEOUTS> = {},
 ): Promise<{ port: number; drain: () => Promise<void> }> {
   const requests = trackRequests(handler)
-  // A missing Host is no matter to us, and Node would refuse it without our envelope.
+  // Accept requests without Host; Node would answer outside our envelope.
   const settings = { ...TIMEOUTS, ...timeouts, requireHostHeader: false }
   const server = createServer(settings, requests.handle)
   server.timeout = SILENCE
@@ -124,7 +124,7 @@ function answerOutsiders(server: Server, { handle, answering }: Requests): void 
     else refuse()
   })
   server.on('connect', (_request, socket) =>
-    endWith(socket, new Refusal('method_not_allowed', 'this is no proxy')),
+    endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not supported')),
   )
   // An expectation that we do not know is no reason to refuse.
   server.on('checkExpectation', handle)
@@ -132,7 +132,7 @@ function answerOutsiders(server: Server, { handle, answering }: Requests): void 
 
 /**
  * Tells every client to come back on another connection, stops taking new ones, lets the requests in flight finish, and
- * cuts off whoever still holds a connection then.
+ * closes the connections that are still open then.
  */
 async function drain(server: Server, requests: Requests): Promise<void> {
   const late = sleep(DRAIN, undefined, { ref: false })

@@ -33,7 +33,7 @@ type Options = { log: (line: string) => void; directory: URL; lockWait: number }
 
 /**
  * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on one
- * backend; whoever waits gives its backend back between two tries, so that the other one finds one.
+ * backend; a waiting process gives its backend back between two tries, so that the other one finds one.
  */
 async function takeTurn(holder: Client): Promise<void> {
   for (;;) {
@@ -131,7 +131,7 @@ async function applyFiles(client: Client, holder: Client, options: Options): Pro
 
 /**
  * Loads the default catalog at the first run only, whatever an operator makes of it later (DECISIONS: Plan list).
- * Told by a mark that comes after it, so that a first run that was killed half-way is made good by the next.
+ * Recognised by a mark that comes after it, so that a first run that was killed half-way is made good by the next.
  */
 async function loadCatalogOnce(client: Client, url: string, log: (line: string) => void): Promise<void> {
   const { rowCount } = await client.query('select from schema_migrations where number = $1', [CATALOG_LOADED])

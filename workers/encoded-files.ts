@@ -1,7 +1,7 @@
 /**
  * The files of emails that are being sent, encoded for the wire.
  * Promises: a file is read and encoded once for all emails that carry it at about the same time; the memory of all of
- * them stays within a budget, but for a single email that is larger than it; whoever waits for room has it in order of
+ * them stays within a budget, but for a single email that is larger than it; room is given in order of
  * arrival. What nobody holds stays only as long as its room is not needed.
  */
 import { encodedChunksOf, type FileRef, touchFiles } from '../db/files/files.sql.ts'
@@ -13,7 +13,7 @@ type Wanted = { sha256: string; size: number; filename: string }
 type HeldFiles = { encoded: ReadonlyMap<string, readonly Buffer[]>; release: () => void }
 
 export type EncodedFiles = {
-  /** Whether so many bytes more could be held now, beside `others` that are to be. */
+  /** Whether this many more bytes could be held now, beside `others` that are to be. */
   hasRoom(bytes: number, others: number): boolean
   /** Takes files into memory. @param copies of the whole that sending makes. @throws Error when bytes are gone */
   hold(
@@ -59,12 +59,12 @@ function createStock(budget: number) {
     idle -= entry.bytes
   }
   return {
-    /** Whether so many bytes more may be held; one alone always may. */
+    /** Whether this many more bytes may be held; a single file always may. */
     fits: (bytes: number, others = 0): boolean => held + others === 0 || held + others + bytes <= budget,
     reserve(bytes: number): void {
       held += bytes
     },
-    /** Drops what nobody holds until so many bytes fit beside the rest. The oldest go first. */
+    /** Drops what nobody holds until this many bytes fit beside the rest. The oldest go first. */
     makeRoom(bytes: number): void {
       for (const key of entries.keys()) {
         if (held + idle + bytes <= budget) return
@@ -104,7 +104,7 @@ function createLine(stock: Stock) {
   return {
     serve,
     isEmpty: () => queue.length === 0,
-    /** Reserves so many bytes, behind those who wait already. */
+    /** Reserves this many bytes, behind those who wait already. */
     admit: (bytes: number, cut: AbortSignal): Promise<void> =>
       new Promise((resolve, reject) => {
         const onCut = (): void => serve()

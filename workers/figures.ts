@@ -1,6 +1,7 @@
 /**
- * What a worker counts for the fleet: tries to deliver, hand-overs, jobs and reports; and what it tells of itself, its
- * senders and how full it is. Promises: counts in memory alone; labels name channels, kinds of senders and outcomes.
+ * What a worker counts for the fleet: tries to deliver, hand-overs, jobs and reports; and what it reports of itself,
+ * its senders and how full it is. Promises: counts in memory alone; labels name channels, kinds of senders and
+ * outcomes.
  */
 import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../db/channels/channels.sql.ts'

@@ -1,6 +1,6 @@
 /**
  * A worker's health over HTTP, for platforms that ask: GET /health while the process runs, GET /ready while it reaches
- * its database and takes work. Off unless HEALTH_PORT is set. Promises: answers nothing else, and tells nothing else.
+ * its database and takes work. Off unless HEALTH_PORT is set. Promises: answers nothing else, and reveals nothing else.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

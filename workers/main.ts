@@ -34,7 +34,7 @@ import { startWork } from './run.ts'
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
 const CUT = 21_500
 
-/** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent is told. */
+/** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent gets to know. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
   const { DATABASE_URL: url, WORKER_CONCURRENCY: concurrency, DATABASE_POOL_SIZE: size } = settings
   const jobs = queuesOf(settings)

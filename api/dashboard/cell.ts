@@ -41,7 +41,7 @@ const UNITS = [
   { seconds: 60, one: 'minute' },
 ] as const
 
-/** So many of a unit in words: `3 hours`. */
+/** A number with its unit in words: `3 hours`. */
 export function duration(seconds: number): string {
   const unit = UNITS.find((candidate) => seconds >= candidate.seconds)
   if (!unit) return seconds < 1 ? 'no time' : plural(Math.floor(seconds), 'second')

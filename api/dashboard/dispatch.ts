@@ -2,7 +2,7 @@
  * The dashboard's own dispatcher: asset or page → session → origin and token → rights → handler → HTML.
  * Promises: only those whom its access names get a page. A POST counts only from our own pages, and its form within
  * the process's bounds for bodies, a person's own. Every answer carries the security headers. A fault of ours is a page
- * too, and tells nothing but the request's id.
+ * too, and shows nothing but the request's id.
  */
 
 import type { Context, Middleware } from 'koa'
@@ -87,7 +87,7 @@ const refusalOf = ({ role, suspended }: Seat, needed: Role): Refusal =>
       : `this takes the role ${needed}, and yours here is ${role}`,
   )
 
-/** Runs a page's handler for whoever may open it. @throws Refusal. */
+/** Runs a page's handler if the caller may open it. @throws Refusal. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
   const { request, person, hasEnded } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
@@ -188,7 +188,7 @@ function sendPage(
   ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused })
 }
 
-/** A filter's fault, told on the list's page above the filter as it was typed. The list itself is left out. */
+/** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */
 async function tellOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
   const { request } = visit
   if (fault.status !== 400 || request.query.size === 0) return false
@@ -206,7 +206,7 @@ async function tellOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
   return true
 }
 
-/** A fault, told on the page that has the form; false when there is none, or it cannot be shown. */
+/** A fault, shown on the page that has the form; false when there is none, or it cannot be shown. */
 async function tellOnPage(
   dashboard: Dashboard,
   visit: Visit,
@@ -240,7 +240,8 @@ async function serve(
     const session = readCookie(ctx, request.home, 'session')
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
     visit.hasEnded = session !== undefined && visit.person === null
-    if (found === 'other method') throw new Refusal('method_not_allowed', 'this page is not asked for so')
+    if (found === 'other method')
+      throw new Refusal('method_not_allowed', 'this page does not accept that method')
     if (found === null) throw nothingHere()
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new Refusal('bad_request', 'the address must not contain NUL characters')

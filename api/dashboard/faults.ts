@@ -36,7 +36,7 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
     }
   }
   log.error({ err: error }, 'request failed')
-  const words = `Something went wrong on our side. Whoever runs this service finds it in the log by ${requestId}.`
+  const words = `Something went wrong on our side. The operator of this service finds it in the log by ${requestId}.`
   return { status: 500, title: 'That is our fault', words }
 }
 

@@ -7,7 +7,7 @@ export type Found = { page: Page; params: Record<string, string>; path: string }
 export type Finder = {
   /** @param path after /dashboard. @returns `other method` where the path is known, but not for this method. */
   page(method: string, path: string): Found | 'other method' | null
-  /** The GET page of this path, else the nearest above it: where the fault of a form is told. */
+  /** The GET page of this path, else the nearest above it: where the fault of a form is shown. */
   above(path: string): Found | null
 }
 

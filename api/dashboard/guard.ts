@@ -29,7 +29,7 @@ export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null
 
 /**
  * Where links to the service lead: PUBLIC_URL, else this machine and the port listened on. Never what the request calls
- * us: whoever sends one could have a link mailed that leads to a host of theirs.
+ * us: an attacker could have a link mailed that leads to a host of their own.
  */
 export const siteOf = ({ req }: Pick<Context, 'req'>, publicUrl: string | null): URL =>
   new URL(publicUrl ?? `http://localhost:${req.socket.localPort ?? 0}`)

@@ -104,7 +104,7 @@ const DAY = 86_400_000
 /** Years that both a browser and PostgreSQL write with four digits, a day later too; UUIDv7 begins in 1970. */
 const YEARS = { first: 1970, last: 9998 }
 
-/** A day of the address, in UTC, and so many days later. @throws Refusal bad_request. */
+/** A day of the address, in UTC, plus a number of days. @throws Refusal bad_request. */
 export function dayOf(query: URLSearchParams, name: string, later = 0): Date | undefined {
   const value = given(query, name)
   if (value === undefined) return undefined

@@ -1,8 +1,8 @@
 /**
  * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
  * DASHBOARD_FROM is of.
- * Promises: the answer tells nothing: known or unknown, limited or not, its words and its time are the same. The email
- * carries a tag by which it is in no team's lists, exports and figures, and its body is shown to nobody.
+ * Promises: the answer reveals nothing: known or unknown, limited or not, its words and its time are the same. The
+ * email carries a tag by which it is in no team's lists, exports and figures, and its body is shown to nobody.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -64,7 +64,7 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
   await sendOwn(deps, team, linkEmail(from, request.email, url))
 }
 
-/** Sends a link to whoever may sign in with this address; tells nobody whether it did. */
+/** Sends a link if somebody may sign in with this address; never reveals whether it did. */
 export async function mailLink(request: PageRequest, deps: PageDeps, email: string): Promise<void> {
   const sent = send(request, deps, email).catch((error: unknown) =>
     deps.log.error({ err: error }, 'a sign-in link was not sent'),

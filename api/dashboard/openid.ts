@@ -30,7 +30,7 @@ export type OpenId = {
   only: boolean
   /** Where to send the browser, and what it has to bring back. */
   begin(site: URL, returnTo: string): Promise<{ url: string; flow: Flow }>
-  /** What the provider says of whoever comes back. @throws Error when any of it does not fit. */
+  /** What the provider says of the person who comes back. @throws Error when any of it does not fit. */
   finish(came: URL, flow: Flow): Promise<Claims>
 }
 

@@ -5,7 +5,7 @@
  * To add a page:
  * 1. Put a value into a file under pages/: `{ method, path, access, handle }`; the path begins after /dashboard.
  *    `/teams/:team/…` paths take a role (`viewer`, `editor`, `owner`), others `person`, `operator` or `open`. An
- *    operator may do what an owner may, in every team. Who may not is told so before the handler runs.
+ *    operator may do what an owner may, in every team. Others are refused before the handler runs.
  * 2. A GET answers `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables, forms,
  *    timelines, code, frames. A handler says what there is; how it looks is the views' and the stylesheet's business.
  *    Write no HTML. All text is escaped; a time, a status or a link in a table is a cell (cell.ts).

@@ -102,6 +102,6 @@ export type View = {
   /** Where the page hangs. */
   back?: Link
   sections: readonly Section[]
-  /** For whoever is not signed in: a single narrow column, no navigation. */
+  /** For people who are not signed in: a single narrow column, no navigation. */
   narrow?: boolean
 }

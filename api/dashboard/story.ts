@@ -1,5 +1,5 @@
 /**
- * What happened to a message, told in words: its timeline, what became of each recipient, why it waits. Pure.
+ * What happened to a message, in words: its timeline, what became of each recipient, why it waits. Pure.
  * Promises: the provider's own words are beside ours where they are about this message. What they say of our senders,
  * the names of these, and what holds a message back for their sake are for operators alone: they can name another
  * team's recipient.
@@ -96,7 +96,7 @@ export function messageMoments(
 
 type Outcome = { address: string; outcome: string; words: string }
 
-/** What became of each recipient: the highest rung that anything about it tells. */
+/** What became of each recipient: the highest rung that any event gives it. */
 export function outcomesOf({ to_emails, events, status }: ShownEmail, reader: Reader): Outcome[] {
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   return to_emails.map((address) => {
@@ -135,7 +135,7 @@ export const pausedQueue = (subject: string): Alert => ({
   text: 'What is queued waits until an operator resumes it; nothing is lost.',
 })
 
-/** How the wait of a message is told, but for the pauses in its way. */
+/** How the wait of a message is worded, but for the pauses in its way. */
 function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}

@@ -88,7 +88,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   },
   from_domain_not_verified: {
     meaning:
-      'The domain of `from` is not a verified domain of the team. The message tells whether it is pending.',
+      'The domain of `from` is not a verified domain of the team. The message says whether it is pending.',
     remedy: 'Add the domain, publish its DNS records, have it verified.',
   },
   rate_limited: { meaning: 'The team sends faster than its rate.', remedy: again },

@@ -171,7 +171,7 @@ month in UTC, paid ones by the period of the subscription.</p>`,
   {
     id: 'webhooks',
     title: 'Webhooks',
-    html: `<p>Your own server is told what becomes of emails, WhatsApp messages and contacts, as it happens, in the form of
+    html: `<p>Your own server learns what becomes of emails, WhatsApp messages and contacts, as it happens, in the form of
 <a href="https://www.standardwebhooks.com">Standard Webhooks</a>. Add it in the <a href="/dashboard">dashboard</a> under
 Webhooks, and copy its secret: it is shown once. Each webhook is a <code>POST</code> of JSON:</p>
 ${code(`

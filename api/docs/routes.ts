@@ -41,7 +41,7 @@ export const createDocs = (routes: readonly Route[], { publicUrl, port }: Place)
   }),
 })
 
-/** The drawn text, or 304 to whoever has it. */
+/** The rendered text, or 304 to a client that has it. */
 function unlessKnown({ headers: asked }: Request, { body, headers }: Drawn): Answer {
   const tags = (asked['if-none-match'] ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   const known = tags.some((tag) => tag === headers.ETag || tag === '*')

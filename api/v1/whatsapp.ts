@@ -54,7 +54,7 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
   return [...new Map(phones.map((phone) => [phone.e164, phone])).values()]
 }
 
-/** More than any template has slots: whoever gives more gives unknown ones, and so do the first of them. */
+/** More than any template has slots: beyond this, some of the first are unknown as well. */
 const MOST_PARAMETERS = 1_000
 
 /** Parameters that are refused anyway need not travel further in full. */

@@ -66,7 +66,7 @@ export const verbs: Verbs = (contact, admin) => {
     .action(
       answer(async (team: string, identity: string) => {
         const secrets = await admin.secrets()
-        // Told before it is begun, since it takes many transactions; by the hash, as the address must not stay.
+        // Noted before it is begun, since it takes many transactions; by the hash, as the address must not stay.
         const subject = erasureHash(secrets, team, identity).toString('hex')
         await admin.change(
           ({ tx }) => teamOrRefusal(tx, team),

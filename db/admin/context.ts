@@ -20,7 +20,7 @@ const DATA = join(import.meta.dirname, '..', '..', '.data')
 /** Who acts, in the audit trail. */
 export const ACTOR: Actor = 'cli'
 
-/** Long work, whoever acts. */
+/** Long work, begun by any actor. */
 type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
 export type Admin = {
@@ -35,7 +35,7 @@ export type Admin = {
   database(): Promise<Database>
   /** For work that records itself in the audit trail. */
   transaction<T>(work: (at: At & { actor: Actor }) => Promise<T>): Promise<T>
-  /** For any other change: the audit trail tells of it in the same transaction; null, when nothing was changed. */
+  /** For any other change: the audit trail notes it in the same transaction; null, when nothing was changed. */
   change<T>(work: (at: At) => Promise<T>, deed: (value: T) => Deed | null): Promise<T>
   /** Does long work here, all of it. */
   work<R extends object>(wanted: Unbegun): Promise<R>
@@ -72,7 +72,7 @@ function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   }
 }
 
-/** Makes something at the first `get` only; `made` tells what there is to close. */
+/** Makes something at the first `get` only; `made` says what there is to close. */
 function once<T>(make: () => Promise<T>) {
   let made: Promise<T> | undefined
   const get = async (): Promise<T> => {

@@ -67,7 +67,7 @@ export function rate(text: string): number {
   throw new InvalidArgumentError('It must be a number above 0.')
 }
 
-/** An RFC 3339 time, or a date, which begins at midnight UTC. A day that no month has is none. */
+/** An RFC 3339 time, or a date, which begins at midnight UTC. Impossible dates are refused. */
 export function instant(text: string): Date {
   const [, day] = INSTANT.exec(text) ?? []
   const time = new Date(text)

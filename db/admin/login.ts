@@ -1,4 +1,4 @@
-/** `login`: a one-time link to the dashboard, for whoever has the database. The way in that is always open. */
+/** `login`: a one-time link to the dashboard, for anybody with access to the database. Always open. */
 import { linkFor } from '../people/members.ts'
 import { ROLES, type Role } from '../people/roles.ts'
 import { oneOf, uuid } from './input.ts'

@@ -29,7 +29,7 @@ const NOUNS: readonly Noun[] = [
   },
   {
     name: 'webhook',
-    about: 'servers of teams that are told what happens',
+    about: 'servers of teams that get their events',
     load: () => import('./webhook.ts'),
   },
   {

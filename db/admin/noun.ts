@@ -14,7 +14,7 @@ export class Unmet extends Error {}
 
 /**
  * A verb's action that prints what it resolves to, as the call's one JSON value. Where that answers a question,
- * `holds` tells whether the answer is yes. What customers wrote cannot drive the terminal that shows it.
+ * `holds` says whether the answer is yes. What customers wrote cannot drive the terminal that shows it.
  */
 export const answer =
   <A extends unknown[], T>(action: (...args: A) => Promise<T>, holds: (value: T) => boolean = () => true) =>

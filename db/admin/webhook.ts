@@ -1,4 +1,4 @@
-/** Verbs of `webhook`: the servers of a team that are told what happens. */
+/** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
 import { WEBHOOK_TYPES } from '../happenings/webhook-types.ts'
 import {
@@ -42,7 +42,7 @@ const verbOf = (webhook: Command, name: string, about: string): Command =>
 const withFields = (command: Command): Command =>
   command
     .option('--name <name>', 'what people call it; the host of its URL when absent')
-    .option('--types <types>', `what it is told of: '*' or some of ${WEBHOOK_TYPES.join(',')}`)
+    .option('--types <types>', `the events that it gets: '*' or some of ${WEBHOOK_TYPES.join(',')}`)
 
 export const verbs: Verbs = (webhook, admin) => {
   const add = webhook
@@ -100,7 +100,7 @@ function stateVerbs(webhook: Command, admin: Admin): void {
   verbOf(webhook, 'disable', 'tell a webhook nothing more; what waits for it fails').action(
     answer((team: string, id: string) => admin.transaction((at) => disableEndpoint(at, team, id))),
   )
-  verbOf(webhook, 'remove', 'forget a webhook and what it was told').action(
+  verbOf(webhook, 'remove', 'forget a webhook and all messages to it').action(
     answer(async (team: string, id: string) => {
       const { url } = await admin.transaction((at) => removeEndpoint(at, team, id))
       return { id, url, removed: true }
@@ -112,7 +112,7 @@ function stateVerbs(webhook: Command, admin: Admin): void {
       ...(await admin.transaction((at) => testEndpoint(at, team, id))),
     })),
   )
-  verbOf(webhook, 'replay', 'tell a webhook once more what it was told: the same ids, the same bytes')
+  verbOf(webhook, 'replay', 'send a webhook its messages again: the same ids, the same bytes')
     .option('--from <time>', 'only what happened since', instant)
     .option('--to <time>', 'only what happened until then', instant)
     .option('--type <type>', 'only of this type')

@@ -1,6 +1,6 @@
 /**
  * Who a broadcast goes to: subscribed contacts in one of its topics and in none of the excluded, whose properties meet
- * every condition, made before it began. Promises: contacts are looked at in the order of their ids, so many at a time,
+ * every condition, made before it began. Promises: contacts are looked at in the order of their ids, a page at a time,
  * however few of them fit.
  */
 import { type FragmentSqlToken, sql } from 'slonik'

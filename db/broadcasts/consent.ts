@@ -18,7 +18,7 @@ const UNKNOWN = 600
 /** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
 export type Leaving = { team_id: string; id: string; unknowns: number }
 
-/** What an email may do: go, wait for so many seconds, or nothing any more. */
+/** What an email may do: go, wait some seconds, or nothing any more. */
 export type Word = 'go' | 'gone' | { wait_seconds: number }
 
 /** The last word on each of these emails, by id. */

@@ -82,7 +82,7 @@ const conditions = () =>
       return index < 0 || createError({ message: `${path}[${index}]${faults[index]}` })
     })
 
-/** As `uuids`, of at most so many. */
+/** As `uuids`, with a limit. */
 const topics = (min: number) =>
   uuids()
     .test(

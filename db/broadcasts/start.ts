@@ -148,7 +148,7 @@ export async function cancelBroadcast(
   assertDomain(acting, row.from_address)
   const what = { act: 'cancelled', from: CANCELLABLE, to: 'cancelled' } as const
   const cancelled = await change(tx, row, what, await serviceTime(tx))
-  // What waits is withdrawn by whoever claims it.
+  // What waits is withdrawn when it is claimed.
   await bringForward(tx, row)
   return cancelled
 }

@@ -1,7 +1,7 @@
 /**
  * The walk of a broadcast through its audience, a step at a time: emails, their charge, their jobs, who is skipped and
  * the cursor move in one transaction. Promises: a contact gets one email at most, however many walk at once or die on
- * the way; the quota is never exceeded; only so many emails wait. Must not send, nor decide how long to rest.
+ * the way; the quota is never exceeded; the backlog of emails is bounded. Must not send, nor decide how long to rest.
  */
 import { acceptEmails } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
@@ -40,7 +40,7 @@ export type WalkDeps = {
 
 /**
  * What a step has come to: `moved`: there is more; `full`: enough emails wait; `walked`: everybody was met, and emails
- * still wait; `early`: it begins in so many seconds; `over`: nothing is left to do while it is in this state.
+ * still wait; `early`: it begins in `seconds`; `over`: nothing is left to do while it is in this state.
  */
 export type Step = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
 
@@ -128,7 +128,7 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const { limits, used } = await lockAccount(tx, row.team_id)
   const quota = left(limits.emails, used.emails)
   const taken = items.slice(0, quota)
-  // Whoever follows the last email that the quota holds is met when there is quota again.
+  // Contacts after the last email that the quota holds are met when there is quota again.
   const stop = items[taken.length]?.contact_id
   const met =
     stop === undefined

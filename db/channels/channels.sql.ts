@@ -1,6 +1,6 @@
 /**
  * The channels that messages go out by, as one value each: everything that code beyond a channel's own folder needs to
- * know of it. Whoever does something for every channel walks over CHANNELS and names none of them.
+ * know of it. Code that does something for every channel walks over CHANNELS and names none of them.
  * To add a channel: a value here, its job in db/queue/jobs.ts, and how a worker sends it in workers/registry.ts.
  * Must not know what a message says, nor a provider.
  */
@@ -135,7 +135,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
 /** Every channel, in the order in which pages and sweeps take them. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** What a team's own servers are told: messages that are delivered as others are, and of no channel. */
+/** Events to a team's own servers: messages that are delivered as others are, and of no channel. */
 export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   name: 'webhook',
   noun: 'webhook',

@@ -1,5 +1,5 @@
 /**
- * Hands on what has changed of what contacts get from us, in the transaction that changed it: whoever changes a
+ * Hands on what has changed of what contacts get from us, in the transaction that changed it: every change of a
  * contact's subscription or suppression calls it. Must not be called for what is as it was.
  */
 import type { ContactHappening } from '../happenings/happening.ts'

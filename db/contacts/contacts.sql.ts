@@ -108,7 +108,7 @@ export async function lockContact(tx: Tx, teamId: string, identity: string): Pro
 const idsRow = object({ ids: mixed<Record<string, string>>().defined() })
 
 /**
- * Locks the contacts of these identities by id, as whoever locks many of them does, and writes the maps that come with
+ * Locks the contacts of these identities by id, as every lock of many contacts does, and writes the maps that come with
  * them; null leaves a contact as it is. One statement, one row as its answer: a thousand rows, each validated by
  * itself, took half of the time. Each is looked up by its keys, whatever the planner thinks of the team: one that has
  * grown since the last ANALYZE counts as nearly empty, and each of its contacts was compared with each item.

@@ -13,7 +13,7 @@ export type SuppressionCause = {
   at: string
   /** The email that it was about; the last one of several. */
   email_id: string
-  /** The report that told of it; null when the server refused the recipient in the dialogue. */
+  /** The report that it comes from; null when the server refused the recipient in the dialogue. */
   report_id: string | null
   /** The provider's words. */
   detail: string

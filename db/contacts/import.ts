@@ -27,7 +27,7 @@ import { finishUpsert, lockUpsert, type StoredRefusal } from './upserts.sql.ts'
 
 const PART = 1_000
 const MOST_RECORDS = 100_000
-/** Where an item stands in a bulk call: of no use to whoever has a file. */
+/** Where an item stands in a bulk call: of no use to a person with a file. */
 const PLACE = /^contacts\[\d+\]\./
 
 /** @throws Refusal bad_request for a file that cannot be imported at all. @param total its records so far. */

@@ -1,7 +1,7 @@
 /**
  * The suppression of a contact, for people: what caused it, and its end by a person who gives a reason.
- * Promises: lifting brings back the status from before, and lets soft bounces count anew. The API never lifts anything.
- * Who lifts notes it in the audit trail, with the reason. DECISIONS: Suppression.
+ * Promises: lifting brings back the status from before, and restarts the count of soft bounces. The API never lifts
+ * anything. Who lifts notes it in the audit trail, with the reason. DECISIONS: Suppression.
  */
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'

@@ -24,7 +24,7 @@ import {
 const SOFT_BOUNCES = 5
 /** An email that stayed `sent` for so long without a bounce has arrived (DECISIONS: Delivery reports). */
 const UNDISPUTED = 86_400_000
-/** Contacts that are judged anew in one transaction. */
+/** How many contacts are judged again in one transaction. */
 const LOT = 500
 
 /** A recipient and what an event means for it. */
@@ -36,7 +36,7 @@ export type Touched = {
   /** The provider's words. */
   detail: string
   effect?: ContactEffect
-  /** The report that tells of it, if one does. */
+  /** The report that it comes from, if any. */
   report_id?: string | undefined
 }
 
@@ -160,7 +160,7 @@ async function settle(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<n
 }
 
 /**
- * Judges contacts that soft bounces alone suppress once more, a lot after the other: no event tells when an email has
+ * Judges contacts that soft bounces alone suppress once more, a lot after the other: no event says when an email has
  * stayed `sent` for a day. @returns how many came back.
  */
 export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {

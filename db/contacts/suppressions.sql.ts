@@ -91,7 +91,7 @@ export async function complainContacts(
 
 const settledRow = heardRow.shape({ over: boolean().defined() })
 
-/** How soft bounces are judged: so many in a row suppress; mail sent before `undisputed` and not bounced arrived. */
+/** How soft bounces are judged: `most` in a row suppress; mail sent before `undisputed` and not bounced arrived. */
 export type SoftRule = { most: number; undisputed: Date; now: Date }
 
 /**

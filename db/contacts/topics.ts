@@ -41,7 +41,7 @@ export async function renameTopic(
 /** @throws Refusal not_found. */
 export async function removeTopic({ tx, now }: At, teamId: string, id: string): Promise<TopicRow> {
   await teamOrRefusal(tx, teamId)
-  // The account's lock keeps bulk upserts out, which lock many contacts too. The topic's lock waits for whoever is just
+  // The account's lock keeps bulk upserts out, which lock many contacts too. The topic's lock waits for calls that are
   // putting it on a contact, so that the deletion, a statement of its own, sees that contact.
   await lockAccount(tx, teamId)
   await lockTopic(tx, teamId, id)

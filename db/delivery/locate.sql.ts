@@ -1,4 +1,4 @@
-/** The query that tells whose message an id names, of any channel: for people who hold an id and nothing else. */
+/** The query that finds whose message an id names, of any channel: for people who hold an id and nothing else. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import { CHANNELS } from '../channels/channels.sql.ts'

@@ -1,6 +1,6 @@
 /**
  * The queues for an operator's eyes, and their dead letters moved back.
- * Promises: what moves back is told in the timelines of its messages, in the same transaction.
+ * Promises: what moves back is noted in the timelines of its messages, in the same transaction.
  */
 
 import { DELIVERIES, type DeliveryJob } from '../channels/channels.sql.ts'

@@ -14,7 +14,7 @@ import { firstIdAt } from '../text/ids.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
 
-/** Whether the timeline of a row `m` tells that it was given up since its tries count. */
+/** Whether the timeline of a row `m` says that it was given up since its tries count. */
 export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
   exists (
     select from ${events} v

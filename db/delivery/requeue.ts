@@ -153,8 +153,8 @@ export async function requeueOne(
 }
 
 /**
- * How a message can be requeued: as it is, `forced` when it was refused and never taken, or not at all. For whoever
- * offers it; requeueing looks again by itself.
+ * How a message can be requeued: as it is, `forced` when it was refused and never taken, or not at all. For
+ * pages that offer it; requeueing checks again by itself.
  */
 export async function requeueWay(
   tx: Tx,

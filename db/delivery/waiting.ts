@@ -40,7 +40,7 @@ export type Waiting = {
 
 const TRIES = new Set(['deferred', 'unknown'])
 
-/** An event of a timeline, as far as it tells of waiting. */
+/** An event of a timeline, as far as it is about waiting. */
 type Told = { kind: string; occurred_at: string; detail: string }
 
 /**

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-/** Whom PostgreSQL runs as; empty when it is simply whoever runs us. */
+/** Whom PostgreSQL runs as; empty when it is simply our own user. */
 export type Account = { uid?: number; gid?: number }
 
 /** How every fault ends: the way out that always works. */

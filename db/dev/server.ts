@@ -1,7 +1,7 @@
 /**
  * The embedded PostgreSQL server itself: makes its cluster, starts it, makes the database. Promises: a cluster is
  * there whole or not at all; the server listens on 127.0.0.1 alone, asks for the password, and survives the Ctrl-C
- * that ends the terminal's other processes; whoever starts it stops it (postgres.ts).
+ * that ends the terminal's other processes; its starter stops it (postgres.ts).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -39,19 +39,19 @@ const ATTEMPTS = 5
 
 /**
  * Makes the cluster unless it is there, and returns its password.
- * @param hasty leaves out the flush to disk, for a cluster that is thrown away anyhow.
+ * @param noSync leaves out the flush to disk, for a cluster that is thrown away anyhow.
  */
-export async function ensureCluster(place: Place, hasty: boolean): Promise<string> {
+export async function ensureCluster(place: Place, noSync: boolean): Promise<string> {
   const { home, data } = place
   const secret = join(home, 'password')
   if (await access(join(data, 'PG_VERSION')).then(...kept)) {
     return readFile(secret, 'utf8').catch(() => {
-      throw new Error(`${secret} cannot be read: delete ${home} to begin anew, ${OWN_SERVER}`)
+      throw new Error(`${secret} cannot be read: delete ${home} to start over, ${OWN_SERVER}`)
     })
   }
   const password = randomBytes(24).toString('hex')
   await writePrivate(secret, password, place.account)
-  const flags = [...INITDB, `--pwfile=${secret}`, ...(hasty ? ['--no-sync'] : [])]
+  const flags = [...INITDB, `--pwfile=${secret}`, ...(noSync ? ['--no-sync'] : [])]
   try {
     // pg_trgm knows letters beyond ASCII by the system's locale: C.UTF-8 where there is one, else C, which always is.
     await makeCluster(place, [...flags, '--lc-ctype=C.UTF-8']).catch(() =>

@@ -67,7 +67,7 @@ export async function addDomain(
   const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
   const status = verified ? ('verified' as const) : ('pending' as const)
   return tx.transaction(async (tx) => {
-    // Whoever adds a domain or changes the plan queues up here; the count is read after that.
+    // Other additions and changes of plan queue up here; the count is read after that.
     await lockAccountRow(tx, teamId)
     if (await domainByName(tx, teamId, name))
       throw new Refusal('bad_request', `the team has the domain ${name} already`)

@@ -2,7 +2,7 @@
  * Verifies a domain by the records its owner has published.
  * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
  * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
- * for a while. The audit trail tells when that changes something. DECISIONS: From domain.
+ * for a while. The audit trail notes when that changes something. DECISIONS: From domain.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -32,7 +32,7 @@ export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_
 
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
 
-/** No name that we ask for has so many records; what a server sends beyond that is not looked at. */
+/** More records than any name that we ask for has; what a server sends beyond that is not looked at. */
 const MOST_RECORDS = 200
 /** For one name, however many servers the resolver asks in turn, in milliseconds. */
 const PATIENCE = 10_000

@@ -26,7 +26,7 @@ import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_id' | 'by_mail'>>
 
-/** Something that happened to an email, or to one recipient of it, as a report tells it. */
+/** Something that happened to an email, or to one recipient of it, as a report says. */
 export type ReportedEmail = {
   ref: MessageRef
   kind: EmailEventKind
@@ -38,7 +38,7 @@ export type ReportedEmail = {
   /** Unique for this event of this message: a repeat of the report gives the same key. */
   event_key: string
   effect: ContactEffect
-  /** The stored report that tells of it. */
+  /** The stored report that it comes from. */
   report_id?: string
   /** Anyone who got the email can have sent it: each recipient sees the signed return address that proves it. */
   by_mail?: boolean
@@ -128,7 +128,7 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
     }
     change.status = higherStatus(change.status, statusOfEvent(event.kind))
     if (provider_message_id) {
-      // Set once the email is handed over, also when only a report tells so. Each attempt is for
+      // Set once the email is handed over, also when only a report says so. Each attempt is for
       // everyone who is still pending, so a message that was taken whole leaves nobody to try again.
       change.provider_message_id = provider_message_id
       change.pending = 'none left'

@@ -210,7 +210,7 @@ const outgoingRow = emailRow.shape({
 })
 export type OutgoingRow = InferType<typeof outgoingRow>
 
-/** Bodies that are read with their rows have so many bytes at most. */
+/** The largest bodies that are read with their rows, in bytes. */
 const LARGE = 65_536
 
 /**
@@ -250,8 +250,8 @@ export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
 const deletedRow = object({ created_at: string().defined() })
 
 /**
- * Deletes an email and its events. The row comes first, as with everyone: whoever is just recording events has it
- * locked, and what they store is seen by the statement after. @returns when it was created, or null without one.
+ * Deletes an email and its events. The row comes first, as everywhere: a transaction that records events has
+ * it locked, and what it stores is seen by the statement after. @returns when it was created, or null without one.
  */
 export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
   const deleted = await tx.maybeOne(sql.type(deletedRow)`

@@ -19,7 +19,7 @@ export type EmailEvent = EmailRef & {
   detail: string
   /** What it means for the recipient's contact; nothing when absent. */
   effect?: ContactEffect
-  /** The stored report that tells of it, if one does. */
+  /** The stored report that it comes from, if any. */
   report_id?: string | undefined
   /** That contact, if there is one. */
   contact_id?: string | undefined

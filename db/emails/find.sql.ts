@@ -80,7 +80,7 @@ export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
   return sql.fragment`${sql.join(set, sql.fragment` and `)}`
 }
 
-/** Without the bodies; html is there where nothing else tells its size. */
+/** Without the bodies; html is there where nothing else gives its size. */
 const listedColumns = sql.fragment`
   e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
   e.subject, case when e.size_kb is null then e.html end as html, e.size_kb, e.tags, e.status, e.idempotency_key,

@@ -17,7 +17,7 @@ export const latest = (now: Date): number => now.getTime() + AHEAD
 export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
 /**
- * The parts of the time from `first` to `last`, in milliseconds. What is done between two of them tells how long
+ * The parts of the time from `first` to `last`, in milliseconds. What is done between two of them shows how long
  * reading takes. Ends early when `patience`, in milliseconds, is over.
  */
 export function* stretches(

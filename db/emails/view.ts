@@ -46,7 +46,7 @@ export function emailView(row: EmailRow, version: CompiledVersion | undefined, s
   return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
 }
 
-/** As `emailView`; html, or `version`, is needed only while nothing else tells the size. */
+/** As `emailView`; html, or `version`, is needed only while nothing else gives the size. */
 export function listedEmail(
   row: EmailRow,
   version: CompiledVersion | undefined,

@@ -12,7 +12,7 @@ const DAY = 86_400_000
 
 const doneRow = object({ due: string().defined() })
 
-/** Waits for whoever folds or recounts just now; the next statement sees what they did. */
+/** Waits for a fold or recount in progress; the next statement sees what it did. */
 export async function takeTurn(tx: Tx): Promise<void> {
   await tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 }

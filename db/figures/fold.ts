@@ -13,7 +13,7 @@ const LOT = 20_000
 /** Days that reports still move much of. */
 const LATE = 8
 
-/** The first moment of the UTC day so many days ago. */
+/** Midnight UTC, this many days ago. */
 export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 

@@ -143,7 +143,7 @@ export async function uploadsByIds(
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
 }
 
-/** Stores an upload, to be kept for so many days. */
+/** Stores an upload, to be kept for some days. */
 export async function insertUpload(
   tx: Tx,
   teamId: string,

@@ -8,7 +8,7 @@ import type { Tx } from '../postgres/pool.ts'
 import { CHUNK } from '../text/files.ts'
 import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touchFiles } from './files.sql.ts'
 
-/** Pieces of one statement: so many, and about so many bytes. */
+/** The most pieces that one statement has, and about how many bytes. */
 const MOST_PIECES = 100
 const LARGEST = 4 * CHUNK
 

@@ -34,7 +34,7 @@ export const GAUGES = {
   heliograph_worker_busy_ratio: 'How full the workers are, from 0 to 1, on average.',
   heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
   heliograph_queued_messages:
-    'Messages that no provider has taken yet, and that are older than so many seconds.',
+    'Messages that no provider has taken yet, and that are older than the label says, in seconds.',
   heliograph_queue_jobs: 'Jobs of a queue, by state; dead are its dead letters.',
   heliograph_queue_oldest_ready_seconds:
     'For how long the oldest ready job has waited: when it stays up, add workers.',
@@ -168,7 +168,7 @@ function counterLines(rows: readonly CounterRow[]): string[] {
   })
 }
 
-/** Everything, as the database tells it now. */
+/** Everything, as the database has it now. */
 export async function exposition(
   database: Database,
   status: QueueLook = () => queueStatus(database),

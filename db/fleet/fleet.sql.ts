@@ -20,7 +20,7 @@ export type Gauges = Record<(typeof GAUGES)[number], number>
 
 export type ProcessKind = 'web' | 'worker'
 
-/** A process as it tells of itself. */
+/** A process as it reports itself. */
 export type SignOfLife = {
   id: string
   kind: ProcessKind
@@ -87,7 +87,7 @@ const processRow = object({
 })
 export type ProcessRow = InferType<typeof processRow>
 
-/** The processes that gave a sign within so many seconds, the longest-lived first. */
+/** The processes with a heartbeat in the last `seconds`, the longest-lived first. */
 export async function liveProcesses(tx: Tx, seconds: number): Promise<readonly ProcessRow[]> {
   return tx.any(sql.type(processRow)`
     select id, kind, host, pid, queues, senders, completed, gauges, seen_at,

@@ -1,6 +1,6 @@
 /**
- * A process as one of the fleet: every few seconds it tells that it lives, how it fares, and what it has counted.
- * Promises: one statement each time, whatever was counted; a process that ends tells the rest first; without the
+ * A process as one of the fleet: every few seconds a heartbeat, with its state and what it has counted.
+ * Promises: one statement each time, whatever was counted; a process that ends reports the rest first; without the
  * database the figures wait in memory. So any web process can answer for all (exposition.ts, scale.ts).
  */
 import { hostname } from 'node:os'
@@ -13,12 +13,12 @@ import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from '.
 
 /** How often a process reports, in milliseconds. */
 const INTERVAL = 5_000
-/** A process that has been silent for so many seconds counts no more: it was killed, or it hangs. */
+/** A process that has been silent for this many seconds no longer counts: it was killed, or it hangs. */
 export const SILENCE = 20
-/** After so many seconds of silence a process is forgotten; until then an operator sees when it was seen last. */
+/** After this many seconds of silence a process is forgotten; until then an operator sees when it was seen last. */
 export const FORGOTTEN = 3_600
 
-/** What a worker tells of itself; a web process has nothing to tell. */
+/** What a worker reports of itself; a web process has nothing to report. */
 export type Role = {
   queues: readonly string[]
   /** The key of the sender that a queue delivers through, by queue. */

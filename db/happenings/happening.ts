@@ -1,5 +1,5 @@
 /**
- * What has just become true of an email, a WhatsApp message or a contact, as it is handed on to whoever listens.
+ * What has just become true of an email, a WhatsApp message or a contact, as it is handed on to its consumers.
  * Owns the types that both sides share. Pure; must not know who listens.
  */
 import type { ChannelName } from '../channels/channels.sql.ts'
@@ -8,7 +8,7 @@ type What = {
   team_id: string
   /** The id of the email, the message or the contact. */
   id: string
-  /** When it happened, by the clock of whoever tells of it. */
+  /** When it happened, by the clock of its reporter. */
   occurred_at: Date
   /** The provider's words, or ours. */
   detail: string

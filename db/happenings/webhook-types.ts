@@ -2,7 +2,7 @@
 import { EMAIL_LADDER, WHATSAPP_LADDER } from '../channels/ladder.ts'
 import type { Happening } from './happening.ts'
 
-/** What a team's server can be told of. `webhook.test` besides, which is sent to any. */
+/** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */
 export const WEBHOOK_TYPES = [
   'email.sent',
   'email.delivered',
@@ -35,13 +35,13 @@ const NAMES: Readonly<Record<string, WebhookType>> = {
   'whatsapp.gave_up': 'whatsapp.failed',
 }
 
-/** The type of something that happened; null for what no webhook tells of. */
+/** The type of something that happened; null for what no webhook reports. */
 export function webhookTypeOf({ subject, kind }: Happening): WebhookType | null {
   const name = `${subject}.${kind}`
   return NAMES[name] ?? WEBHOOK_TYPES.find((type) => type === name) ?? null
 }
 
-/** The rung of what happened: a receiver keeps the highest, in whatever order it is told. */
+/** The rung of what happened: a receiver keeps the highest, in whatever order they arrive. */
 export function rankOf({ subject, kind }: Happening): number {
   const ladder: readonly string[] = subject === 'email' ? EMAIL_LADDER : WHATSAPP_LADDER
   return Math.max(0, ladder.indexOf(kind))

@@ -1,11 +1,11 @@
-/** The statements behind webhooks.ts: what a webhook says of its subject, who is told, and the messages stored. */
+/** The statements behind webhooks.ts: what a webhook says of its subject, its endpoints, and the messages stored. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { SIGN_IN_TAG } from '../text/tags.ts'
 import { ALL_TYPES } from './webhook-types.ts'
 
-/** Whether a team has an endpoint that is told anything. */
+/** Whether a team has an endpoint that gets anything. */
 export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   exists (select from webhook_endpoints w where w.team_id = ${team} and w.state = 'enabled')`
 
@@ -24,7 +24,7 @@ const endpointRow = object({
   domain_id: string().defined().nullable(),
 })
 
-/** The endpoints of these teams that are told something. */
+/** The endpoints of these teams that get anything. */
 export async function endpointsToTell(tx: Tx, teams: readonly string[]) {
   return tx.any(sql.prepared('endpoints_to_tell', endpointRow)`
     select team_id, id, types, domain_id from webhook_endpoints
@@ -111,6 +111,6 @@ export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): P
       as m (team_id, id, endpoint_id, event_id, type, subject_id, body)`)
 }
 
-/** Whether an endpoint with these types is told of this one. */
+/** Whether an endpoint with these types gets this one. */
 export const wants = (types: readonly string[], type: string): boolean =>
   types.includes(ALL_TYPES) || types.includes(type)

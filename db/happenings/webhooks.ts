@@ -1,8 +1,8 @@
 /**
- * The consumer that tells teams' own servers: makes a message, with its body and its job, for each thing that happened
- * and each endpoint that is told of it.
- * Promises: body and job are stored in the transaction that made it true; an email's delay is told once; a sign-in mail
- * of ours is told to nobody. Set-based: a few statements for one event or a thousand. Must not send anything.
+ * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened
+ * and each endpoint that gets it.
+ * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; a sign-in mail
+ * of ours never. Set-based: a few statements for one event or a thousand. Must not send anything.
  */
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../postgres/pool.ts'
@@ -22,7 +22,7 @@ import {
 /** How many characters of somebody's words a webhook repeats. */
 const LONGEST_DETAIL = 1_000
 
-/** What is told: once for each thing that happened, whoever is told. */
+/** What a webhook says: made once for each thing that happened, for all endpoints. */
 type Told = {
   team_id: string
   event_id: string
@@ -82,7 +82,7 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Told[]> {
     const row = rows.get(happening.id)
     if (!row) return []
     const fresh = delays.get(row.id) ?? []
-    // Earlier ones are on record already: then somebody was told before.
+    // Earlier ones are on record already: then the delay was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
     const { from_address: from, to_emails: to, subject, tags, template_id, idempotency_key } = row
     const recipient = 'recipient' in happening ? happening.recipient : null

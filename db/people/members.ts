@@ -1,8 +1,8 @@
 /**
  * The people of a team: who is one, with which role.
  * Promises: nobody can take a team's last owner away; an ended membership ends that team's pages at once, and nothing
- * elsewhere; a link that somebody else sees opens one team alone; no answer tells whether a person is known elsewhere;
- * every change leaves an audit line.
+ * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
+ * elsewhere; every change leaves an audit line.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type Actor, record } from '../audit/record.ts'

@@ -39,7 +39,7 @@ const LINK_LENGTH = 15 * MINUTE
 const IDLE = 12 * HOUR
 const LONGEST = 7 * 24 * HOUR
 
-/** Requests for a link by mail: so many an hour for an address, and from an address of origin. */
+/** Requests for a link by mail: the most an hour for an address, and from an address of origin. */
 const LIMITS = { by_identity: 5, by_origin: 20 }
 
 const digest = (secret: string): Buffer => createHash('sha256').update(secret).digest()
@@ -55,7 +55,7 @@ export type PersonSeat = {
   seen_at: string | null
 }
 
-/** Whoever uses the dashboard just now. */
+/** The person who uses the dashboard just now. */
 export type Person = {
   session_id: string
   user_id: string

@@ -17,8 +17,8 @@ export function calendarMonth(now: Date): Period {
 
 /**
  * A subscription's period as it stands at `now`: once its end has passed without a new invoice it rolls on, by whole
- * calendar months where it is so many months to the day (Jan 31 → Feb 28 → Mar 31), else by its own length. Before its
- * start it has not begun to roll: the first period counts.
+ * calendar months where it is whole months to the day (Jan 31 → Feb 28 → Mar 31), else by its own length. Before
+ * its start it has not begun to roll: the first period counts.
  */
 export function rolledPeriod(period: Period, now: Date): Period {
   const months = monthsOf(period)
@@ -58,7 +58,7 @@ function monthsOf({ start, end }: Period): number | null {
 const monthsBetween = (from: Date, to: Date): number =>
   (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()
 
-/** A time of day so many months later, on this day or the month's last. */
+/** A time of day some months later, on this day or the month's last. */
 function inMonth(from: Date, months: number, day: number): Date {
   const first = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months, 1)
   const last = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + months + 1, 0)).getUTCDate()

@@ -1,6 +1,6 @@
 /**
  * Connections of pg: which server to speak to, and how.
- * Promises: of several servers the first that takes writes is chosen, anew after a failover; sslmode allow and prefer
+ * Promises: of several servers the first that takes writes is chosen, again after a failover; sslmode allow and prefer
  * fall back to plain as libpq does; a connection pooler is recognised by the session state that it cannot keep.
  */
 import { randomInt } from 'node:crypto'
@@ -124,7 +124,7 @@ const COMPARE_WITHIN = 5_000
 
 /**
  * Whether two URLs lead to the same schema of the same database: a lock that is held through one is taken for the
- * other. That needs no rights, works through poolers, and tells a database from its copy.
+ * other. That needs no rights, works through poolers, and distinguishes a database from its copy.
  */
 export async function isSameDatabase(url: string, other: string): Promise<boolean> {
   if (url === other) return true

@@ -1,7 +1,7 @@
 /**
  * LISTEN on one channel over a connection of its own.
  * Promises: comes back after a lost connection, and then says so, since notifications sent meanwhile are gone.
- * NOTIFY is a hint only: whoever listens must also poll.
+ * NOTIFY is a hint only: listeners must also poll.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'

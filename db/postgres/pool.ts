@@ -143,7 +143,7 @@ export function isLockTimeout(error: unknown): boolean {
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 
-/** Why a TLS handshake failed, where a setting can mend it; null for any other error. */
+/** Why a TLS handshake failed, where a setting can fix it; null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `its certificate is for another name: connect by that name, or use sslmode=verify-ca (${message})`
@@ -154,7 +154,7 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
 }
 
 /**
- * Why the server and DATABASE_URL do not fit, in one sentence: whoever set it has to act. Null for any other error.
+ * Why the server and DATABASE_URL do not fit, in one sentence: the operator has to act. Null for any other error.
  * @param place where the server is, where the reader may know.
  */
 export function databaseRefusal(error: unknown, place = ''): string | null {

@@ -1,7 +1,7 @@
 /**
  * Waiting for the stored outcome of a job: LISTEN/NOTIFY, with a slow poll behind it.
  * Promises: one connection per process, however many wait; a lost notification costs a poll interval, nothing more;
- * the row that `read` looks at is the truth, whoever wrote it. Must not know what is waited for.
+ * the row that `read` looks at is the truth, no matter which process wrote it. Must not know what is waited for.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { listen } from './listen.ts'
@@ -68,6 +68,6 @@ export function createReplies(url: string | null, { poll = POLL }: { poll?: numb
   }
 }
 
-/** Tells whoever waits for these keys that their replies are committed. */
+/** Notifies the callers that wait for these keys: their replies are committed. */
 export const announce = async (database: Database, keys: readonly string[]): Promise<void> =>
   await notify(database, CHANNEL, keys)

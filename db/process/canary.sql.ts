@@ -1,4 +1,4 @@
-/** The row that tells whether SECRET_KEY is the one that this database was used with, and its queries. */
+/** The row that shows whether SECRET_KEY is the one that this database was used with, and its queries. */
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

@@ -1,5 +1,5 @@
 /**
- * A keyed semaphore within a process: for each key so many pieces of work run at once, the others wait, first come,
+ * A keyed semaphore within a process: for each key a limited number of tasks run at once, the others wait, first come,
  * first served.
  * Promises: work that gets no permit within its patience, or after the semaphore is closed, never begins.
  */

@@ -46,7 +46,7 @@ export const FIGURES = {
     labels: ['provider', 'state'],
   },
   heliograph_report_events_total: {
-    help: 'Events that reports told of and that were applied.',
+    help: 'Events of reports that were applied.',
     labels: ['channel', 'kind'],
   },
   heliograph_report_lag_seconds: {

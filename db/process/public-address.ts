@@ -2,7 +2,7 @@
  * The guard before every address that a customer gives us to call: only public ones, or those of networks that the
  * operator has allowed.
  * Promises: each address that a name has is looked at, and one that is not public refuses all; what is said of a
- * refusal tells nothing of our network. Whoever calls must connect to an address from here, never to the name again.
+ * refusal reveals nothing of our network. Callers must connect to an address from here, never to the name again.
  */
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'

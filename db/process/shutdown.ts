@@ -20,12 +20,12 @@ const ECHO = 1_000
 /** The exit code after a second signal. */
 const CUT_OFF = 1
 
-/** What a process tells its parent once it is up: the port it listens on, if any. */
+/** What a process sends its parent once it is up: the port it listens on, if any. */
 export type Up = { port?: number }
 
 /**
- * Runs `stop` at the first sign to end, then exits. Tells a parent that listens that the process is up. Keeps what was
- * compiled until now: a process that is killed would not leave it (preload.js).
+ * Runs `stop` at the first sign to end, then exits. Notifies a parent that listens that the process is up. Keeps what
+ * was compiled until now: a process that is killed would not leave it (preload.js).
  */
 export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
   let told: number | null = null
@@ -60,7 +60,7 @@ export function startFault(error: unknown): string | null {
   return `cannot start, the database cannot be reached: ${said || 'no answer'}`
 }
 
-/** Tells why a process could not start, in one line where we know the cause, and ends it with exit code 1. */
+/** Reports why a process could not start, in one line where we know the cause, and ends it with exit code 1. */
 export function failToStart(error: unknown): void {
   const stack = error instanceof Error ? error.stack : String(error)
   process.stderr.write(`${startFault(error) ?? stack}\n`)

@@ -1,5 +1,5 @@
 /**
- * Recognises a secret that can be guessed: whoever has one signed address can try any number of keys offline.
+ * Recognises a secret that can be guessed: with one signed address an attacker can try any number of keys offline.
  * Promises: random strings of 16 characters pass; keys that people type in a hurry are refused. Pure.
  */
 

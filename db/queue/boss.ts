@@ -139,11 +139,11 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
 /** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */
 const QUIET = 10_000
 
-/** What pg-boss adds to a fault's words: each of its loops would be told of by itself. */
+/** What pg-boss adds to a fault's words: each of its loops would be reported by itself. */
 const WHERE = ' (Queue: '
 
 /**
- * pg-boss tells of faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
+ * pg-boss reports faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
  * and whatever the words.
  */
 export function teller(onError: (error: Error) => void): (fault: unknown) => void {
@@ -201,7 +201,7 @@ const STEADY = 12_000
 /**
  * Looks for the jobs of dead workers. Not for some seconds after the database was away, or this process was frozen:
  * then every heartbeat is old, and living workers get the time to renew theirs and to record what they have sent.
- * @returns `shaken`, to be told of each fault, and `end`.
+ * @returns `shaken`, to be called with each fault, and `end`.
  */
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY

@@ -54,7 +54,7 @@ type Boss = {
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
-/** How claims are opened: pg-boss, its SQL on a transaction, who is told of faults, and the lines before the queues. */
+/** How claims are opened: pg-boss, its SQL on a transaction, who hears of faults, and the lines before the queues. */
 export type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object

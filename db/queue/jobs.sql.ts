@@ -61,7 +61,7 @@ const statusRow = object({
   oldest_ready_seconds: number().defined().nullable(),
 })
 
-/** For a look at the queues, in milliseconds: whoever only watches must not add to a load. */
+/** For a look at the queues, in milliseconds: watching must not add to a load. */
 const STATUS_TIMEOUT = 3_000
 
 /**
@@ -102,7 +102,7 @@ export async function queueStatus(database: Database): Promise<QueueStatus[]> {
   })
 }
 
-/** `queueStatus` for those who ask over and over: one look in so many milliseconds, whoever asks. */
+/** `queueStatus`, cached for a few seconds and shared by all callers. */
 export function createQueueStatus(database: Database, fresh = 5_000): () => Promise<QueueStatus[]> {
   let known: { at: number; status: Promise<QueueStatus[]> } | null = null
   return () => {
@@ -172,8 +172,8 @@ export type Postponement = {
 }
 
 /**
- * Puts claimed jobs back for so many seconds each, in one statement; the payload stays. The number of the next
- * attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
+ * Puts claimed jobs back, each for its own number of seconds, in one statement; the payload stays. The number of the
+ * next attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
  */
 export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Postponement[]): Promise<void> {
   const tuples = attempts.map(({ id, attempt, tried, seconds, priority }) => [
@@ -200,7 +200,7 @@ export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Post
 const idRow = object({ id: string().defined() })
 
 /**
- * Those of these claimed jobs that their workers have lost so many times, by dying or freezing: whatever else ends an
+ * Those of these claimed jobs that workers have lost this many times, by dying or freezing: whatever else ends an
  * attempt gives the retry back (`postponeJobs`).
  */
 export async function oftenLost(

@@ -7,7 +7,7 @@ import type { SharedJob } from './jobs.ts'
 const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
 
 /**
- * The place of the job that goes next (null: none is due, which another index tells without reading all that is put
+ * The place of the job that goes next (null: none is due, which another index shows without reading all that is put
  * off), and the highest place that was given; raises the latter to `given`. It is a sequence, so that nobody waits for
  * it; a place that is lost in a race costs nothing.
  */

@@ -219,7 +219,7 @@ const heardRow = object({
 })
 
 /**
- * When each provider last reported anything that was kept. Whether it ever did is told by the index of events: only
+ * When each provider last reported anything that was kept. Whether it ever did is read from the index of events: only
  * then are reports looked through from the newest on, whose ids ascend with time.
  */
 export async function lastHeard(tx: Tx): Promise<readonly InferType<typeof heardRow>[]> {

@@ -13,7 +13,7 @@ export type FoundEmail = InferType<typeof foundRow>
 const foundColumns = sql.fragment`id, to_emails, unfinished as undelivered`
 
 /**
- * The team's emails to one of these identities, by their ids, at most so many. By the recipients' index alone: given
+ * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
  * the team too, the planner goes through all that a large team sent.
  */
 export async function emailsTo(

@@ -142,7 +142,7 @@ async function eraseReports(database: Database, { teamId, bytes }: Person): Prom
   }
 }
 
-/** Erases whoever has this identity. @throws Refusal not_found for the team. */
+/** Erases the person with this identity. @throws Refusal not_found for the team. */
 export async function erasePerson(
   { database, secrets, now }: { database: Database; secrets: Pick<Secrets, 'sign'>; now: Date },
   teamId: string,

@@ -10,7 +10,7 @@ import type { Channel } from '../channels/channels.sql.ts'
 import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 
-/** Which rows of a team: those whose id is above `after` and below `before`, at most so many. */
+/** Which rows of a team: those whose id is above `after` and below `before`, up to a limit. */
 export type Lot = { after: string; before: string; limit: number }
 
 const lotRow = object({ found: number().defined(), last: string().defined().nullable() })

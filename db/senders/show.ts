@@ -1,6 +1,6 @@
 /**
  * Senders for an operator's eyes, and the end of a pause at an operator's wish (DECISIONS: Requeue).
- * Promises: a list tells what stops each sender and what happened to it lately; after resuming, sends begin at once,
+ * Promises: a list shows what stops each sender and what happened to it lately; after resuming, sends begin at once,
  * whatever the provider said before.
  */
 import { Refusal } from '../errors.ts'

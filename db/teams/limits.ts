@@ -1,8 +1,8 @@
 /**
  * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
- * Promises: whoever charges locks the account first and saves before the commit, so no count is ever one over, under
+ * Promises: each charge locks the account first and saves before the commit, so no count is ever one over, under
  * any concurrency; time and limits are the database's once the lock is held, so a change of plan that has committed
- * binds who waited for it; no COUNT(*) on any request path.
+ * binds a charge that waited for it; no COUNT(*) on any request path.
  */
 import { type Bucket, refill, untilToken } from '../bucket.ts'
 import { Refusal } from '../errors.ts'

@@ -62,8 +62,8 @@ export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
 
 /**
- * The rows of locked allowances `a`, with the limits as they are once the locks are held: whoever waited for a change
- * of plan is bound by it.
+ * The rows of locked allowances `a`, with the limits as they are once the locks are held: a charge that waited for a
+ * change of plan is bound by it.
  */
 const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
   with a as materialized (${locked})

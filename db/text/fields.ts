@@ -187,7 +187,7 @@ export const uuids = () =>
       return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
     })
 
-/** A map of string to string, of at most so many keys; any key is an ordinary one, `__proto__` too. */
+/** A map of string to string, with a limit on its keys; any key is an ordinary one, `__proto__` too. */
 export const stringMap = (most = Number.POSITIVE_INFINITY) =>
   mixed<Record<string, string>>()
     .meta(

@@ -1,4 +1,4 @@
-/** Rows of webhook_endpoints: the servers of teams that are told what happens. */
+/** Rows of webhook_endpoints: teams' own servers, which get their events. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../channels/channels.sql.ts'
@@ -9,7 +9,7 @@ const endpointRow = object({
   url: string().defined(),
   name: string().defined(),
   types: array(string().defined()).defined(),
-  /** The name of the domain that it is told about; null: about everything. */
+  /** The domain whose events it gets, by name; null: of everything. */
   domain: string().defined().nullable(),
   state: string().oneOf(['enabled', 'disabled']).defined(),
   state_reason: string().defined().nullable(),
@@ -128,7 +128,7 @@ export async function setEndpointState(
     where team_id = ${teamId} and id = ${id}`)
 }
 
-/** Deletes an endpoint with all that it was told. */
+/** Deletes an endpoint with all messages to it. */
 export async function deleteEndpoint(tx: Tx, teamId: string, id: string): Promise<void> {
   await tx.query(sql.type(object())`
     with gone as (

@@ -1,7 +1,7 @@
 /**
- * The servers of a team that are told what happens to its emails, messages and contacts: made, changed, disabled,
- * tested, told again.
- * Promises: a secret is shown when it is made and never again; a disabled endpoint is told nothing, and what waited for
+ * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled,
+ * tested, replayed.
+ * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing, and what waited for
  * it stands as failed, to be replayed. Each change writes its own audit line.
  */
 import { v7 as uuidv7 } from 'uuid'
@@ -185,7 +185,7 @@ export async function rotateSecret(
   return { ...endpoint, secret: secret.shown }
 }
 
-/** Lets an endpoint be told of what happens from now on. @throws Refusal not_found. */
+/** Lets an endpoint get events from now on. @throws Refusal not_found. */
 export async function enableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await endpointOrRefusal(at.tx, teamId, id)
   await setEndpointState(at.tx, teamId, { id, reason: null })
@@ -193,7 +193,7 @@ export async function enableEndpoint(at: By, teamId: string, id: string): Promis
   return endpointOrRefusal(at.tx, teamId, id)
 }
 
-/** Tells an endpoint nothing more. @throws Refusal not_found. */
+/** Disables an endpoint: it gets nothing more. @throws Refusal not_found. */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await endpointOrRefusal(at.tx, teamId, id)
   await stopTelling(at.tx, teamId, { id, reason: BY_HAND })
@@ -211,7 +211,7 @@ export async function stopTelling(
   return (await failWaiting(tx, teamId, endpoint.id)).length
 }
 
-/** Forgets an endpoint and what it was told. @throws Refusal not_found. */
+/** Forgets an endpoint and all messages to it. @throws Refusal not_found. */
 export async function removeEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   const endpoint = await endpointOrRefusal(at.tx, teamId, id)
   await deleteEndpoint(at.tx, teamId, id)
@@ -219,7 +219,7 @@ export async function removeEndpoint(at: By, teamId: string, id: string): Promis
   return endpoint
 }
 
-/** @throws Refusal bad_request for an endpoint that is told nothing. */
+/** @throws Refusal bad_request for an endpoint that is disabled. */
 function checkEnabled({ state }: EndpointRow): void {
   if (state === 'disabled') throw new Refusal('bad_request', 'the webhook is disabled: enable it first')
 }
@@ -233,7 +233,7 @@ export async function testEndpoint(at: By, teamId: string, id: string): Promise<
 }
 
 /**
- * Tells an endpoint once more what it was told, or was to be told, and is over: the same ids, the same bytes.
+ * Sends an endpoint its messages that are over, delivered or failed, again: the same ids, the same bytes.
  * @returns how much. @throws Refusal not_found, bad_request while it is disabled.
  */
 export async function replayEndpoint(

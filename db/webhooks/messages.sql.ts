@@ -1,4 +1,4 @@
-/** Rows of webhook_messages and webhook_attempts: what endpoints are told, and each try. */
+/** Rows of webhook_messages and webhook_attempts: what endpoints get, and each try. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
@@ -81,7 +81,7 @@ export async function endWebhooks(
     where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
 }
 
-/** Ends those of the messages as failed that wait for an endpoint which is told nothing: they were made as it ended. */
+/** Ends those of the messages as failed that wait for an endpoint which is disabled: they were made as it ended. */
 export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promise<void> {
   await tx.query(sql.prepared('fail_silenced_webhooks', object())`
     update webhook_messages m set status = 'failed'
@@ -162,7 +162,7 @@ const eventRow = object({
   created_at: string().defined(),
 })
 
-/** What an endpoint is told of one event, or null when it is not, or no longer. */
+/** The message to an endpoint about one event; null when there is none, or no longer. */
 export async function webhookByEvent(
   tx: Tx,
   teamId: string,
@@ -175,7 +175,7 @@ export async function webhookByEvent(
     order by id limit 1`)
 }
 
-/** What is told again: by when it happened, its type, and whether it failed. */
+/** What is replayed: by when it happened, its type, and whether it failed. */
 export type ReplayFilter = {
   from?: Date | undefined
   to?: Date | undefined

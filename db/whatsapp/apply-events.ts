@@ -24,10 +24,10 @@ import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }
 
-/** A status as a report tells it. */
+/** A status as a report says. */
 export type ReportedStatus = {
   ref: ReportedRef
-  /** `held`: given back for a fault of the sender's, to be sent again once that is mended. */
+  /** `held`: given back for a fault of the sender's, to be sent again once that is fixed. */
   status: 'sent' | 'delivered' | 'read' | 'failed' | 'held'
   occurred_at: Date
   /** The provider's words, storable. */
@@ -89,7 +89,7 @@ type Found = AppliedEvent & Pick<ReportedStatus, 'template'>
 const RECORDING = 30_000
 
 /**
- * Takes back messages that the provider took and then gave back, unless it has taken them anew since. One whose first
+ * Takes back messages that the provider took and then gave back, unless it has taken them again since. One whose first
  * answer is not recorded yet is worth another try.
  */
 async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fate[]> {

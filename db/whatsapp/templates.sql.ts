@@ -190,7 +190,7 @@ export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChang
 const namedRow = object({ name: string().defined(), language: string().defined() })
 
 /**
- * Sets the states that the provider told of, in one statement; each name and language at most once. The provider's
+ * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
  * times are whole seconds and it writes a language with - or _. Older news than the state we know change nothing.
  * @returns the name and language of every template that is meant, changed or not.
  */
@@ -222,7 +222,7 @@ export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], n
 }
 
 /**
- * Brings a team's templates up to what the provider listed, by name and language; a state that was told after the
+ * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
  * list had been asked for stays. @returns those it knows.
  */
 export async function refreshTemplates(

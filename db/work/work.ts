@@ -1,9 +1,9 @@
 /**
  * Long work, begun by a person and done in slices: by the process that began it as far as one slice goes, by workers
  * beyond that, or wholly by the CLI.
- * Promises: each slice is one transaction with the cursor that it moves, so that whoever goes on after a kill neither
- * repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. Must not
- * know what a kind of work does (kinds.ts).
+ * Promises: each slice is one transaction with the cursor that it moves, so that the process that goes on after a kill
+ * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. Must
+ * not know what a kind of work does (kinds.ts).
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type Actor, record } from '../audit/record.ts'

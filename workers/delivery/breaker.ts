@@ -28,7 +28,7 @@ export type Breaker = {
 
 export type Breakers = { of(sender: Pick<Sender, 'key' | 'longest_pause'>): Breaker }
 
-/** So many refusals by policy in a row, with nothing taken between, are our own set-up's. */
+/** This many refusals by policy in a row, with nothing taken between, mean that our own set-up is at fault. */
 const STRIKES = 3
 /** A send that takes longer is slow, in seconds. */
 const SLOW = 2

@@ -1,4 +1,4 @@
-/** Tells whoever asked (db/senders/check.ts) whether email's provider can be reached. Must not know how it is asked. */
+/** Answers db/senders/check.ts: whether email's provider can be reached. Must not know how it is asked. */
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches.ts'
 import type { WorkerDeps } from '../deps.ts'

@@ -101,7 +101,7 @@ const ROOM_WAIT = 2
 const weightOf = ({ attachments }: OutgoingRow, { copies }: EmailProvider): number =>
   (attachments ?? []).reduce((sum, { size }) => sum + encodedSize(size), 0) * (1 + copies)
 
-/** Tells for each email of a lot in turn how long it has to wait for the ones before it; in seconds. */
+/** For each email of a lot in turn: how long it has to wait for the ones before it; in seconds. */
 function waitForRoom({ files }: WorkerDeps, provider: EmailProvider): (row: OutgoingRow) => number {
   let wanted = 0
   return (row) => {
@@ -171,7 +171,7 @@ async function composer(
   }
 }
 
-/** One try. An email that cannot be rendered is put off, as if the provider had: once mended, it still goes. */
+/** One try. An email that cannot be rendered is put off, as by a provider: it goes out once that is fixed. */
 async function attempt(
   row: OutgoingRow,
   {

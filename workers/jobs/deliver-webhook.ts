@@ -2,7 +2,7 @@
  * Webhooks on their way out: how they are read, signed, sent and recorded; the delivery engine does the rest. Each
  * endpoint is the sender of its own messages.
  * Promises: the same bytes at each try; one endpoint's trouble is no other's; no try counts while an endpoint asks to
- * wait; an endpoint that is disabled is told nothing more. Must not know what a message says.
+ * wait; an endpoint that is disabled gets nothing more. Must not know what a message says.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type DeliveryRef, WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/channels.sql.ts'
@@ -166,7 +166,7 @@ async function record(
   }
 }
 
-/** Why an endpoint is told nothing more; null when it is. */
+/** Why an endpoint gets nothing more; null when it does. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
   if (own.some(({ answer: { answer } }) => answer.status === GONE)) return `it answered ${GONE}`
   const overdue = (at: Date) => failingSince !== null && at.getTime() - Date.parse(failingSince) >= PATIENCE

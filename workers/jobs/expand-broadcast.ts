@@ -13,7 +13,7 @@ type ExpandJob = FetchedJob<'expand-broadcast'>
 
 /** For how long one claim walks, in milliseconds. */
 const TURN = 3_000
-/** How many emails of a broadcast may wait: at least so many, or what its sender takes in so many seconds. */
+/** How many emails of a broadcast may wait: this many, or what its sender takes in this many seconds. */
 const AHEAD = { emails: 2_000, seconds: 10 }
 /** How soon it is looked again whether emails have gone, in seconds; and at most, for one that begins later. */
 const LOOK = 1

@@ -1,7 +1,7 @@
 /**
  * Brings teams' WhatsApp templates up to what the provider lists.
  * Promises: one listing serves a whole batch and is dated from when it was asked for; the provider is asked outside any
- * transaction. Whoever waits (db/whatsapp/sync-templates.ts) is told of a failure, and the job is tried again a few
+ * transaction. Callers that wait (db/whatsapp/sync-templates.ts) learn of a failure, and the job is tried again a few
  * times. Must not know a provider's words.
  */
 import { applyListing } from '../../db/whatsapp/sync-templates.ts'

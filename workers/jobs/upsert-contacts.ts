@@ -1,7 +1,7 @@
 /**
  * Carries out contact bulk upserts.
- * Promises: contacts, allowance, result and job are settled in one transaction, once, whoever else was given the
- * job; whoever waits for the result is told after the commit. One call's fault fails that call alone.
+ * Promises: contacts, allowance, result and job are settled in one transaction, once, even if another worker has the
+ * job; the caller that waits is notified after the commit. One call's fault fails that call alone.
  */
 import { readItems, upsertContacts } from '../../db/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/contacts/upserts.sql.ts'
@@ -32,7 +32,7 @@ async function carryOut(
     await settle(tx, ended)
     return true
   })
-  // Only a hint: whoever waits also polls.
+  // Only a hint: the caller also polls.
   if (done) await announce(database, [upsert_id]).catch(() => {})
 }
 

@@ -51,7 +51,7 @@ export async function bulkProvider(settings: WorkerSettings, single: EmailProvid
 export const beside = (single: EmailProvider, most?: number): EmailProvider => ({
   ...single,
   sender: async () => bulkSender(await single.sender(), most),
-  // Closed by whoever opened it.
+  // Closed by its opener.
   close: async () => {},
 })
 

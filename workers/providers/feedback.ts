@@ -1,4 +1,4 @@
-/** Feedback types (RFC 5965 §7.3, RFC 6591), whoever passes them on. Pure. */
+/** Feedback types (RFC 5965 §7.3, RFC 6591), from any provider. Pure. */
 
 const NO_COMPLAINT: ReadonlySet<string> = new Set(['not-spam', 'auth-failure'])
 

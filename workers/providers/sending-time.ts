@@ -6,5 +6,5 @@ const SLOWEST = 64 * 1024
 export const sizeOf = (message: readonly Buffer[]): number =>
   message.reduce((sum, { length }) => sum + length, 0)
 
-/** What a message of so many bytes gets beyond any message's time, in milliseconds. */
+/** The time that a message of this size gets on top of any message's, in milliseconds. */
 export const sendingTime = (size: number): number => Math.floor(size / SLOWEST) * 1_000

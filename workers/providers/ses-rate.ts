@@ -1,5 +1,5 @@
 /**
- * How many recipients a second the SES account may send to, as GetAccount tells it.
+ * How many recipients a second the SES account may send to, as GetAccount says.
  * Promises: asked once every few minutes at most; only the first send waits for the answer. A lost or forbidden
  * answer leaves the last figure in force. Must not pace: that is db/senders/pace.ts.
  */
@@ -13,7 +13,7 @@ const FALLBACK_RATE = 14
 
 type SesRate = () => Promise<number>
 
-/** @param warn is told when the rate cannot be found out. */
+/** @param warn is called when the rate cannot be found out. */
 export function createRate(client: SESv2Client, warn: (words: string) => void, refresh = REFRESH): SesRate {
   let rate: number | null = null
   let next = 0

@@ -1,11 +1,11 @@
 /**
  * What a mail server's refusal means for the contact: hard ends it at once, soft counts, none says nothing of it.
- * One page for both ways in which a server tells: its reply in the dialogue, and a delivery status notification later.
+ * One page for both ways in which a server reports: its reply in the dialogue, and a status notification later.
  * Promises: pure; by enhanced status code (RFC 3463) alone. DECISIONS: Delivery reports, DSN classes.
  */
 import type { ContactEffect } from '../../db/contacts/effect.ts'
 
-/** What a refusal may mean; complaints and deliveries are told otherwise. */
+/** What a refusal may mean; complaints and deliveries are reported otherwise. */
 type RefusalEffect = Extract<ContactEffect, 'hard' | 'soft' | 'none'>
 
 /** The recipient's address, and nobody else's: 5.1.7 and 5.1.8 are about the sender. */

@@ -73,7 +73,7 @@ const decodeUnicode = (words: string): string =>
   })
 
 /**
- * The recipient as the sender wrote it: the original one when it is told, else the final one. Some servers leave the
+ * The recipient as the sender wrote it: the original one when it is given, else the final one. Some servers leave the
  * original in xtext, in which an address has `+` and `=` escaped; the final one shows which spelling is meant.
  */
 export function recipientOf(original: string, final: string): string | null {

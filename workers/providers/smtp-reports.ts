@@ -147,7 +147,7 @@ function toldByStatus(text: string, email: Email, { received_at }: RawReport): T
     const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
     const status = statusOf(group)
     const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(email)], received_at)
-    // A delay is told again and again; any other fate of a recipient is told once.
+    // A delay is reported again and again; any other fate of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
       ...meaningOf(action, status),

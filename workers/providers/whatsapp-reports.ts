@@ -70,7 +70,7 @@ function refOf(data: unknown, id: string | undefined): MessageRef | undefined {
   return id === undefined ? undefined : { provider_message_id: id }
 }
 
-/** A status, and after a failure what that tells of the template and of everything that its number sends. */
+/** A status, and after a failure what that says about the template and everything that its number sends. */
 function statusEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
   const status = STATUSES.find((word) => word === given.status)
   const id = plain(given.id)

@@ -1,5 +1,5 @@
 /**
- * Where a person begins, and the browsers in which they are signed in. Whoever came by a link that opens one team sees,
+ * Where a person begins, and the browsers in which they are signed in. A person who came by a link to one team sees,
  * and ends, sessions that began by such links of that team alone.
  */
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/people/sessions.sql.ts'

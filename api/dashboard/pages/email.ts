@@ -218,7 +218,7 @@ const page: TeamPage = {
           {
             kind: 'actions',
             title: 'Content',
-            note: 'You are no member of this team: the audit trail tells that you looked.',
+            note: 'You are no member of this team: this view is noted in the audit trail.',
             links: [link],
           },
         ]

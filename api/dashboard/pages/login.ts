@@ -40,7 +40,7 @@ const CLI: Section = {
   kind: 'text',
   title: 'With a link from the command line',
   paragraphs: [
-    'Whoever runs this service makes a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
+    'The operator of this service makes a one-time link with: npm run -s admin -- login YOU@EXAMPLE.COM',
     'The owner of your team can invite you too, on the page People.',
   ],
 }
@@ -157,10 +157,10 @@ const refusedView = (words: string): View => ({
 function notHere({ email, email_verified }: Claims): string {
   const who = email === '' ? 'your address' : email
   if (email_verified === null)
-    return `Your provider does not say whether ${who} is verified, so we cannot rely on it. Ask whoever runs the provider to send the claim email_verified.`
+    return `Your provider does not say whether ${who} is verified, so we cannot rely on it. Ask the people who run the provider to send the claim email_verified.`
   if (!email_verified)
     return `Your provider says that ${who} is not verified. Verify it there, then try again.`
-  return `Nobody here is ${who}. Ask an owner of your team, or whoever runs this service, to add you.`
+  return `Nobody here is ${who}. Ask an owner of your team, or the operator of this service, to add you.`
 }
 
 const finishOpenId: OpenPage = {

@@ -18,7 +18,7 @@ const DAYS = 30
 const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
 const COUNTED = 1_000
-/** Shares from which mailbox providers turn against a sender; below so many emails they say nothing. */
+/** Shares from which mailbox providers turn against a sender; with fewer emails than this they mean nothing. */
 const MOST_BOUNCES = 0.05
 const MOST_COMPLAINTS = 0.001
 const FEW = 50
@@ -75,7 +75,7 @@ function senderAlerts(senders: readonly ShownSender[], { person }: TeamRequest):
   )
 }
 
-/** What was given up, and what waits for long, of each channel, with the words of whoever refused most of it. */
+/** What was given up, and what waits for long, of each channel, with the most common refusal. */
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
   for (const channel of CHANNELS) {

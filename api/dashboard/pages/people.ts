@@ -1,6 +1,6 @@
 /**
  * The people of a team: who they are, what they may do, when they were here; invited by a link, signed out, removed.
- * Promises: an owner reads the same of everybody: nothing tells where else somebody is.
+ * Promises: an owner reads the same of everybody: nothing reveals their other teams.
  */
 
 import { Refusal } from '../../../db/errors.ts'
@@ -69,13 +69,13 @@ function roleOf(form: URLSearchParams): Role {
   throw new Refusal('bad_request', `role must be one of ${ROLES.join(', ')}`)
 }
 
-/** What to hand on to a member: the same words whoever it is, since they must not tell where else somebody is. */
+/** What to hand on to a member: the same words for all, so that they do not reveal anybody's other teams. */
 function linkNotice(
   { site, team }: TeamRequest,
   { email, secret }: { email: string; secret: string },
 ): Notice {
   const words = `Give ${email} this link: it is good once, for 15 minutes, and opens ${team.name} alone.`
-  const others = 'Whoever signs in another way sees this team from the next sign-in on.'
+  const others = 'People who sign in another way see this team from their next sign-in on.'
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 

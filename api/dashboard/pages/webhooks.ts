@@ -1,4 +1,4 @@
-/** The team's own servers that are told what happens: made, changed, tested, told again; and each try to tell them. */
+/** The team's own servers that get its events: made, changed, tested; their messages, each try, and replays. */
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { ALL_TYPES, WEBHOOK_TYPES } from '../../../db/happenings/webhook-types.ts'
@@ -50,7 +50,7 @@ function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Fi
     { name: 'name', label: 'Name', type: 'text', value: endpoint?.name ?? '' },
     {
       name: 'types',
-      label: 'Told of',
+      label: 'Events',
       type: 'checks',
       options: [ALL_TYPES, ...WEBHOOK_TYPES].map((type) => ({
         value: type,
@@ -88,10 +88,10 @@ const list: TeamPage = {
   async handle({ team, now }, { database }) {
     const endpoints = await listEndpoints(database, team.id)
     const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
-    const labels = ['State', 'Name', 'Told of', 'Last success']
+    const labels = ['State', 'Name', 'Events', 'Last success']
     return show({
       title: 'Webhooks',
-      lead: 'Your own servers, told what becomes of emails, WhatsApp messages and contacts as it happens.',
+      lead: 'Your own servers get what becomes of emails, WhatsApp messages and contacts, as it happens.',
       sections: [
         {
           kind: 'table',
@@ -158,7 +158,7 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Se
           form('test', 'Send a test'),
           form('disable', 'Disable', {
             tone: 'danger',
-            confirm: `Tell ${name} nothing more? What waits for it fails, and can be told again later.`,
+            confirm: `Send ${name} nothing more? What waits for it fails, and can be sent again later.`,
           }),
         ]
       : [form('enable', 'Enable')]
@@ -170,18 +170,18 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Se
         tone: 'quiet',
         confirm: `Make a new secret for ${name}? The old one signs too for 24 hours.`,
       }),
-      form('remove', 'Remove', { tone: 'danger', confirm: `Forget ${name}, and all that it was told?` }),
+      form('remove', 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
     ],
   }
 }
 
 const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section => ({
   kind: 'form',
-  title: 'Tell it again',
+  title: 'Send again',
   note: 'The same ids and the same bytes. Delivered webhooks are kept for 3 days, failed ones for 30.',
   action: teamPath(team, 'webhooks', id, 'replay'),
   method: 'post',
-  submit: 'Tell it again',
+  submit: 'Send again',
   folded: true,
   fields: [
     { name: 'from', label: 'First day (UTC); empty for all', type: 'date' },
@@ -219,7 +219,7 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
       number(each.ms),
     ],
   })),
-  empty: 'Nothing was told so far.',
+  empty: 'Nothing was sent so far.',
 })
 
 const answerCell = (code: number | null): Cell =>
@@ -247,7 +247,7 @@ const page: TeamPage = {
           live: true,
           facts: [
             { label: 'State', cell: { ...stateCell(endpoint), ...(reason ? { detail: reason } : {}) } },
-            { label: 'Told of', cell: text(typeWords(endpoint.types)) },
+            { label: 'Events', cell: text(typeWords(endpoint.types)) },
             { label: 'Domain', cell: text(endpoint.domain ?? 'any') },
             { label: 'Waiting', cell: number(endpoint.backlog) },
             { label: 'Last success', cell: time(endpoint.last_success_at, now) },
@@ -337,12 +337,12 @@ const test = acting('test', async (request, deps, id) => {
 
 const enable = acting('enable', async (request, deps, id) => {
   await inPerson(request, deps, (by) => enableEndpoint(by, request.team.id, id))
-  return 'It is told what happens from now on. What failed before can be told again below.'
+  return 'It gets events from now on. What failed before can be sent again below.'
 })
 
 const disable = acting('disable', async (request, deps, id) => {
   await inPerson(request, deps, (by) => disableEndpoint(by, request.team.id, id))
-  return 'It is told nothing more.'
+  return 'It gets nothing more.'
 })
 
 const replay = acting('replay', async (request, deps, id) => {

@@ -108,7 +108,7 @@ const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
 function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
   if (team.member || filling(message).length === 0) return filling(message)
   const href = teamPath(team, 'whatsapp', message.id, 'content')
-  const note = 'You are no member of this team: the audit trail tells that you looked.'
+  const note = 'You are no member of this team: this view is noted in the audit trail.'
   return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open what it holds' }] }]
 }
 

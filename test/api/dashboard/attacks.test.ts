@@ -155,6 +155,6 @@ t.test('a fault of ours tells nothing but the request’s id', async (t) => {
   const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
   const { html, status } = await visitor(broken).get('/login/x')
   t.equal(status, 500)
-  shows(t, { html }, /Whoever runs this service finds it in the log by [\w-]{36}/)
+  shows(t, { html }, /The operator of this service finds it in the log by [\w-]{36}/)
   t.notMatch(html, /TypeError|function/)
 })

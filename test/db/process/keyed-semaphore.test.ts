@@ -1,9 +1,9 @@
-/** A keyed semaphore: so many for a key at once, in order, and never for those that waited in vain. */
+/** A keyed semaphore: a limited number for a key at once, in order, and never for those that waited in vain. */
 import t from 'tap'
 import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
 
 t.test(
-  'so many of a kind are at it at once, in the order they came; kinds do not wait for each other',
+  'a limited number of a kind run at once, in the order they came; kinds do not wait for each other',
   async (t) => {
     const semaphore = createKeyedSemaphore(2)
     const begun: string[] = []

@@ -72,7 +72,7 @@ t.test(
 t.test('a report that comes after its pause would have ended pauses nothing', async (t) => {
   await sender('c')
   t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
-    { kind: 'ignored', reason: 'the pause that it tells of is over' },
+    { kind: 'ignored', reason: 'the pause that it reports is over' },
     { kind: 'ignored' },
   ])
   t.notOk((await paused()).some((line) => line.startsWith('c')))
