@@ -226,6 +226,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
   const publishing = all.filter(({ imports }) => imports.includes('db/happenings/publish.ts'))
   t.strictSame(publishing.map(({ file }) => file).sort(), [
+    'db/broadcasts/change-state.ts',
     'db/contacts/changes.ts',
     'db/happenings/store-events.ts',
   ])

@@ -225,6 +225,10 @@ ${table(
       '<code>contact.unsubscribed</code> <code>contact.resubscribed</code> <code>contact.suppressed</code> <code>contact.released</code>',
       '<code>contact_id</code>, <code>email</code>, <code>status</code>, <code>suppression</code>, <code>detail</code>',
     ],
+    [
+      '<code>broadcast.started</code> <code>broadcast.paused</code> <code>broadcast.sent</code> <code>broadcast.cancelled</code>',
+      '<code>broadcast_id</code>, <code>detail</code> (why it is paused, when nobody paused it)',
+    ],
   ],
 )}
 <p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.</p>`,

@@ -4,7 +4,8 @@
  * wins. Must not know what a state allows (state.ts), nor count anything.
  */
 import { sql } from 'slonik'
-import { array, type InferType, mixed, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { isHeard } from '../happenings/consumers.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
@@ -158,6 +159,8 @@ export async function broadcastsOfTeam(
     order by id desc limit ${limit} offset ${offset}`)
 }
 
+const heardRow = broadcastRow.shape({ heard: boolean().defined() })
+
 /** What a change of state writes beside it; what is absent stays. */
 export type StateChange = {
   from: readonly BroadcastState[]
@@ -173,12 +176,12 @@ export type StateChange = {
  * Changes a state in one statement. @returns the row, or null when it is in none of the states that it may come from:
  * of two changes at once one finds it changed.
  */
-export async function changeState(
+export async function updateState(
   tx: Tx,
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   { from, to, reason, fixed, audience }: StateChange,
   now: Date,
-): Promise<BroadcastRow | null> {
+): Promise<(BroadcastRow & { heard: boolean }) | null> {
   const at = sql.timestamp(now)
   const sets = [
     sql.fragment`state = ${to}, state_reason = ${reason ?? null}, ${touched(now)}`,
@@ -194,10 +197,10 @@ export async function changeState(
     ...(to === 'scheduled' || to === 'sending' ? [sql.fragment`database = database_identity()`] : []),
     ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
   ]
-  return tx.maybeOne(sql.type(broadcastRow)`
+  return tx.maybeOne(sql.type(heardRow)`
     update broadcasts set ${sql.join(sets, sql.fragment`, `)}
     where team_id = ${team_id} and id = ${id} and state = any(${sql.array([...from], 'text')})
-    returning ${broadcastColumns}`)
+    returning ${broadcastColumns}, ${isHeard(sql.fragment`broadcasts.team_id`)} as heard`)
 }
 
 /** Moves the walk on. `ended`: it has passed everybody. */

@@ -16,13 +16,8 @@ import { versionsByIds } from '../templates/templates.sql.ts'
 import type { Versions } from '../templates/versions.ts'
 import { type Member, nextMembers } from './audience.sql.ts'
 import { type Brakes, brakeOn } from './brakes.ts'
-import {
-  type BroadcastRow,
-  changeState,
-  isOfThisDatabase,
-  lockBroadcast,
-  moveCursor,
-} from './broadcasts.sql.ts'
+import { type BroadcastRow, isOfThisDatabase, lockBroadcast, moveCursor } from './broadcasts.sql.ts'
+import { changeState } from './change-state.ts'
 import { addressed, type Letter, letterOf } from './letter.ts'
 import { insertMoves, insertSkips, type Skip } from './skips.sql.ts'
 import { beginning } from './start.ts'

@@ -27,4 +27,10 @@ export type ContactHappening = What & {
   kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released'
 }
 
-export type Happening = MessageHappening | ContactHappening
+/** What became of a broadcast. */
+export type BroadcastHappening = What & {
+  subject: 'broadcast'
+  kind: 'started' | 'paused' | 'sent' | 'cancelled'
+}
+
+export type Happening = MessageHappening | ContactHappening | BroadcastHappening

@@ -20,6 +20,10 @@ export const WEBHOOK_TYPES = [
   'contact.resubscribed',
   'contact.suppressed',
   'contact.released',
+  'broadcast.started',
+  'broadcast.paused',
+  'broadcast.sent',
+  'broadcast.cancelled',
 ] as const
 export type WebhookType = (typeof WEBHOOK_TYPES)[number]
 

@@ -118,7 +118,17 @@ const refsOf = (typed: readonly Typed[]) => [
   ...new Map(typed.map(({ happening: { team_id, id } }) => [id, { team_id, id }])).values(),
 ]
 
-const TELLERS = { email: emailsOf, whatsapp: whatsappOf, contact: contactsOf } as const
+const broadcastsOf = async (_tx: Tx, typed: readonly Typed[]): Promise<Told[]> =>
+  typed.map((each) =>
+    toldOf(each, null, { broadcast_id: each.happening.id, detail: detailOf(each.happening) }),
+  )
+
+const TELLERS = {
+  email: emailsOf,
+  whatsapp: whatsappOf,
+  contact: contactsOf,
+  broadcast: broadcastsOf,
+} as const
 
 /** Makes messages of what happened (consumers.sql.ts, Consumer). */
 export async function tellEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {

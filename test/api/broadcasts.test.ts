@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { walk } from '../../db/broadcasts/walk.ts'
+import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { makeKey, makeTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
@@ -334,3 +335,25 @@ t.test(
     })
   },
 )
+
+t.test('what becomes of a broadcast is told to webhooks, once each', async (t) => {
+  const { service, team, create, post, contacts } = await beginBroadcasting(t)
+  await adminCli({ DATABASE_URL: service.url }).json([
+    'webhook',
+    'add',
+    team.id,
+    '--url',
+    'https://hooks.example.com/x',
+  ])
+  await contacts(['ana'])
+  const id = await create()
+  for (const verb of ['send', 'pause', 'resume', 'cancel']) await post(id, verb)
+  const told = await service.database.any(sql.unsafe`
+    select type, body::json -> 'data' ->> 'broadcast_id' as id from webhook_messages
+    where type like 'broadcast.%' order by created_at, id`)
+  t.match(told, [
+    { type: 'broadcast.started', id },
+    { type: 'broadcast.paused', id },
+    { type: 'broadcast.cancelled', id },
+  ])
+})
