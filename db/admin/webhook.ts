@@ -94,10 +94,10 @@ export const verbs: Verbs = (webhook, admin) => {
 
 /** What is done with an endpoint as it is. */
 function stateVerbs(webhook: Command, admin: Admin): void {
-  verbOf(webhook, 'enable', 'tell a disabled webhook what happens from now on').action(
+  verbOf(webhook, 'enable', 'send a disabled webhook events from now on').action(
     answer((team: string, id: string) => admin.transaction((at) => enableEndpoint(at, team, id))),
   )
-  verbOf(webhook, 'disable', 'tell a webhook nothing more; what waits for it fails').action(
+  verbOf(webhook, 'disable', 'send a webhook nothing more; what waits for it fails').action(
     answer((team: string, id: string) => admin.transaction((at) => disableEndpoint(at, team, id))),
   )
   verbOf(webhook, 'remove', 'forget a webhook and all messages to it').action(

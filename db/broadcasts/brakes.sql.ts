@@ -17,7 +17,7 @@ export type Tally = InferType<typeof tally>
 
 const brakedRow = object({ braked: mixed<Tally>().defined().nullable(), moves: number().defined() })
 
-/** From so many on, the moves are folded: their sum is asked for every second. */
+/** From this many on, the moves are folded: their sum is asked for every second. */
 const MANY = 2_000
 
 /** How a broadcast stands, and how it stood when it was braked last. */

@@ -9,7 +9,7 @@ import { type BrakeKey, foldedFigures, saveBraked, type Tally } from './brakes.s
 /** Above these percentages of what has left. */
 export type Brakes = { bounce_percent: number; complaint_percent: number }
 
-/** So many emails must have left before either is judged, and so many people must have complained. */
+/** How many emails must have left before either is judged, and how many people must have complained. */
 const BOUNCES_AFTER = 200
 const COMPLAINTS_AFTER = 1_000
 const FEWEST_COMPLAINTS = 3

@@ -1,6 +1,6 @@
 /**
  * Who is handed what has just become true. To add a consumer: a value in CONSUMERS.
- * Promises: a team that nobody listens to costs no statement, since the statement that stores what happened tells which
+ * Promises: a team that nobody listens to costs no statement, since the statement that stores what happened says which
  * teams are listened to. Must not know an aggregate's tables.
  */
 import { type FragmentSqlToken, sql } from 'slonik'

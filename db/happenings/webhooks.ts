@@ -1,6 +1,6 @@
 /**
- * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened
- * and each endpoint that gets it.
+ * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened and each
+ * endpoint that gets it.
  * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; a sign-in mail
  * of ours never. Set-based: a few statements for one event or a thousand. Must not send anything.
  */

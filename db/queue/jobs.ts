@@ -3,19 +3,21 @@
  * Owns the names and options that the migrate step creates; producers and workers meet only here.
  * Must not import a handler.
  *
- * The words that the queue and the workers use:
+ * Glossary of the queue and the workers:
  * - job: the work for one row. Its id is the row's, so a row never has two.
  * - claim: a job that this process has fetched. Heartbeats keep it; without them another worker gets the job.
  * - attempt: one claim of a job. Its number is never used again, so a late end of one attempt cannot end another.
  * - try: an attempt that counts, because the provider was asked about the message itself.
- * - sender: what messages go out through: a relay, an SES account, a WhatsApp number.
+ * - sender: what messages go out through: a relay, an SES account, a WhatsApp number, a webhook's endpoint.
+ * - circuit breaker: pauses a sender in trouble; after each pause one message in the whole fleet probes it.
+ * - reserve: take a send's place in its sender's rate ahead of time, so that the fleet keeps to it.
  * - handed over: taken by the provider. From then on a message is not sent again.
- * - end: what becomes of a claimed job (End).
- * - settle: write a job's end, in the transaction that records what the work has done.
- * - put off: due later, because it was refused for now (a try, `deferred` in timelines) or snoozed.
- * - snoozed: put off without a try, because only time or somebody else is in the way.
- * - paused: said of a sender, a recipient or a queue. What waits for it is neither tried nor given up.
  * - lost answer: a try whose outcome is unknown. The message may have arrived.
+ * - settle: write what becomes of a claimed job (End), in the transaction that records the work's results.
+ * - write buffer: collects the results of many sends, so that one transaction settles them all.
+ * - put off: due later, because it was refused for now (a try, `deferred` in timelines) or snoozed (no try).
+ * - paused: said of a sender, a recipient or a queue. What waits for it is neither tried nor given up.
+ * - poison job: one whose workers died with it. It is tried alone, so that it takes no other with it.
  * - given up: moved to the dead letters, where it waits for a person.
  * - requeue: give a message that was not handed over a fresh job. When a person does it, tries count from zero.
  * - redrive: move all dead letters of a queue back, so that they are tried again.
@@ -190,7 +192,7 @@ export type JobName = keyof typeof JOBS
 
 /**
  * How a claimed job ends.
- * - completed: over. `output` is kept for whoever waits for it.
+ * - completed: over. `output` is kept for the caller that waits for it.
  * - again: tried, and to be tried once more after `seconds`.
  * - snoozed: looks again after `seconds`; no try.
  * - failed: to be tried again after the queue's own pause, or given up when its retries are used up.

@@ -1,6 +1,6 @@
 /**
- * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled,
- * tested, replayed.
+ * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled, tested,
+ * replayed.
  * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing, and what waited for
  * it stands as failed, to be replayed. Each change writes its own audit line.
  */
