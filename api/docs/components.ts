@@ -8,31 +8,9 @@ import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
 import { CODES } from '../../db/errors.ts'
 import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
-
-const text = { type: 'string' }
-const uuid = { type: 'string', format: 'uuid' }
-const time = { type: 'string', format: 'date-time' }
-const count = { type: 'integer', minimum: 0 }
-const orNull = ({ type, ...rest }: { type: string }) => ({ type: [type, 'null'], ...rest })
-const list = (items: JsonSchema) => ({ type: 'array', items })
-const map = { type: 'object', additionalProperties: text }
+import { count, list, map, orNull, record, said, text, time, uuid } from './parts.ts'
 
 const EXAMPLE_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
-
-/** What a field means, and a value that it may have. */
-const said = (schema: JsonSchema, description: string, example?: unknown): JsonSchema => ({
-  ...schema,
-  description,
-  ...(example === undefined ? {} : { examples: [example] }),
-})
-
-/** An object with these fields and no others, all of them there but for the optional ones. */
-const record = (fields: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema => ({
-  type: 'object',
-  properties: fields,
-  required: Object.keys(fields).filter((name) => !optional.includes(name)),
-  additionalProperties: false,
-})
 
 export type Component =
   | 'Contact'

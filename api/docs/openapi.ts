@@ -11,6 +11,7 @@ import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
 import { exampleOf } from './example.ts'
 import { fieldsOf, type JsonSchema, objectSchemaOf } from './json-schema.ts'
+import { describedWebhooks, WEBHOOK_SCHEMAS } from './webhooks.ts'
 
 /** The groups of operations, in the order of the page. */
 export const GROUPS: Readonly<Record<Group, string>> = {
@@ -37,6 +38,12 @@ export function refusalsOf(route: Route): Code[] {
     'unavailable',
   ]
   return [...new Set([...own, ...inherent.filter((code) => code !== false && code !== undefined)])]
+}
+
+/** Webhooks have no routes: their operations stand apart. */
+const WEBHOOKS_TAG = {
+  name: 'Webhooks',
+  description: 'What a team’s own server is sent, in the form of Standard Webhooks.',
 }
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
@@ -204,10 +211,11 @@ export function openApi(routes: readonly Route[], home: string | null = null) {
         'Contacts, transactional email and WhatsApp templates. `null` for an optional field is as good as leaving it out; fields that are not named here are ignored.',
     },
     servers: [{ url: home?.replace(/\/$/, '') ?? '/' }],
-    tags: Object.entries(GROUPS).map(([name, description]) => ({ name, description })),
+    tags: [...Object.entries(GROUPS).map(([name, description]) => ({ name, description })), WEBHOOKS_TAG],
     paths,
+    webhooks: describedWebhooks(),
     components: {
-      schemas: { ...COMPONENTS, ...Object.assign({}, ...routes.map(bodySchemas)) },
+      schemas: { ...COMPONENTS, ...WEBHOOK_SCHEMAS, ...Object.assign({}, ...routes.map(bodySchemas)) },
       securitySchemes: {
         apiKey: bearer('An API key, such as hg_…'),
         session: bearer('A session token, such as hgs_…'),

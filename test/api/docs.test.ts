@@ -19,12 +19,14 @@ import type { JsonSchema } from '../../api/docs/json-schema.ts'
 import { openApi, refusalsOf, templated } from '../../api/docs/openapi.ts'
 import { createDocs } from '../../api/docs/routes.ts'
 import { BATCH_SAMPLES, type Sample, samplesOf } from '../../api/docs/samples.ts'
+import { WEBHOOK_SCHEMAS } from '../../api/docs/webhooks.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { CODES } from '../../db/errors.ts'
+import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/happenings/webhook-types.ts'
 import type { paths } from '../client/api.d.ts'
 import { digestOf, shape } from '../client/shape.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
-import { assertIs } from '../support/described.ts'
+import { assertIs, assertWebhook } from '../support/described.ts'
 import { bareEnvironment } from '../support/environment.ts'
 import { programMissing } from '../support/programs.ts'
 import { makeTeam, startService } from '../support/service.ts'
@@ -79,7 +81,7 @@ t.test('every body has a name, every field of an answer has words, every answer 
   const { paths, components, servers } = openApi(V1_ROUTES, 'https://heliograph.test/')
   t.strictSame(servers, [{ url: 'https://heliograph.test' }])
   t.strictSame(openApi(V1_ROUTES).servers, [{ url: '/' }])
-  const fields = Object.entries(COMPONENTS)
+  const fields = Object.entries({ ...COMPONENTS, ...WEBHOOK_SCHEMAS })
     .flatMap(([name, schema]) => schemasIn(schema, name))
     .filter(([at, schema]) => /\.\w+$/.test(at) && schema.$ref === undefined)
   t.ok(fields.length > 50)
@@ -93,6 +95,17 @@ t.test('every body has a name, every field of an answer has words, every answer 
       const { schema, example } = (answer as Answer).content?.['application/json'] ?? {}
       if (schema) assertIs(schema.$ref, example)
     }
+  }
+})
+
+t.test('every type of webhook has a schema, and an example that fits it', async (t) => {
+  const { webhooks } = openApi(V1_ROUTES)
+  t.strictSame(Object.keys(webhooks), [...WEBHOOK_TYPES, TEST_TYPE])
+  for (const [type, { post }] of Object.entries(webhooks)) {
+    const { example } = post.requestBody.content['application/json']
+    assertWebhook(example)
+    t.match(example, { type })
+    t.throws(() => assertWebhook({ ...(example as object), more: 1 }), /additional/)
   }
 })
 

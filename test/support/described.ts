@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { COMPONENTS, type Component } from '../../api/docs/components.ts'
 import { refusalsOf } from '../../api/docs/openapi.ts'
+import { WEBHOOK_SCHEMAS, webhookReference } from '../../api/docs/webhooks.ts'
 import type { Route } from '../../api/route.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import type { Code } from '../../db/errors.ts'
@@ -13,7 +14,7 @@ import type { Code } from '../../db/errors.ts'
 const ajv = new Ajv2020({ strict: false })
 // The package is CommonJS: its default export is the module itself.
 ;(formats as unknown as { default: (ajv: Ajv2020) => void }).default(ajv)
-ajv.addSchema({ $id: 'api', components: { schemas: COMPONENTS } })
+ajv.addSchema({ $id: 'api', components: { schemas: { ...COMPONENTS, ...WEBHOOK_SCHEMAS } } })
 
 const check = (name: Component, body: unknown, at: string): void => {
   const validate = ajv.getSchema(`api#/components/schemas/${name}`)
@@ -24,6 +25,14 @@ const check = (name: Component, body: unknown, at: string): void => {
 /** @param reference to a schema of the description, such as `#/components/schemas/Email`. @throws Error */
 export const assertIs = (reference: string, body: unknown): void =>
   check(reference.split('/').at(-1) as Component, body, 'the value')
+
+/** @throws Error when the description knows no such webhook. */
+export function assertWebhook(body: unknown): void {
+  const { type } = body as { type: string }
+  const known = webhookReference(type)
+  if (known === undefined) throw new Error(`${type} is not described`)
+  check(known.split('/').at(-1) as Component, body, `webhook ${type}`)
+}
 
 const patterns = V1_ROUTES.map((route) => ({
   route,

@@ -1,6 +1,6 @@
 /**
  * A team's own server, as webhooks reach it: keeps what comes, verifies it with the reference library, and answers as
- * the test says. Closes with the test.
+ * the test says. What the API's description does not know fails the test. Closes with the test.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import type { Test } from 'tap'
+import { assertWebhook } from './described.ts'
 
 export type Received = {
   id: string
@@ -39,6 +40,11 @@ export async function startReceiver(t: Test): Promise<Receiver> {
       headers,
       raw,
       body: JSON.parse(raw),
+    }
+    try {
+      assertWebhook(one.body)
+    } catch (error) {
+      t.fail(String(error))
     }
     receiver.received.push(one)
     if (receiver.answer) receiver.answer(one, response)

@@ -1,0 +1,25 @@
+/** What the schemas of answers and of webhooks are put together from. Pure. */
+import type { JsonSchema } from './json-schema.ts'
+
+export const text = { type: 'string' }
+export const uuid = { type: 'string', format: 'uuid' }
+export const time = { type: 'string', format: 'date-time' }
+export const count = { type: 'integer', minimum: 0 }
+export const orNull = ({ type, ...rest }: { type: string }) => ({ type: [type, 'null'], ...rest })
+export const list = (items: JsonSchema) => ({ type: 'array', items })
+export const map = { type: 'object', additionalProperties: text }
+
+/** What a field means, and a value that it may have. */
+export const said = (schema: JsonSchema, description: string, example?: unknown): JsonSchema => ({
+  ...schema,
+  description,
+  ...(example === undefined ? {} : { examples: [example] }),
+})
+
+/** An object with these fields and no others, all of them there but for the optional ones. */
+export const record = (fields: Record<string, JsonSchema>, optional: readonly string[] = []): JsonSchema => ({
+  type: 'object',
+  properties: fields,
+  required: Object.keys(fields).filter((name) => !optional.includes(name)),
+  additionalProperties: false,
+})

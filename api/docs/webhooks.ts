@@ -1,0 +1,141 @@
+/**
+ * What a team's own server is sent, as OpenAPI's `webhooks`: a schema for each type. Pure.
+ * Promises: no type is left out. The tests hold every webhook that they see against them.
+ */
+import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
+import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
+import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/happenings/webhook-types.ts'
+import { exampleOf } from './example.ts'
+import type { JsonSchema } from './json-schema.ts'
+import { list, orNull, record, said, text, time, uuid } from './parts.ts'
+
+type WebhookName = (typeof WEBHOOK_TYPES)[number] | typeof TEST_TYPE
+
+const NAMES: readonly WebhookName[] = [...WEBHOOK_TYPES, TEST_TYPE]
+
+const DETAIL = said(text, 'The provider’s words, or ours; at most 1,000 characters.', '250 2.0.0 OK')
+const KEY = said(orNull(text), 'The idempotency key of the send, if any.', 'order-1001')
+const rank = (ladder: readonly string[]): JsonSchema =>
+  said(
+    { type: 'integer', minimum: 0, maximum: ladder.length - 1 },
+    'Of those about one message, the highest is how far it has come.',
+    1,
+  )
+
+/** The data of each subject's webhooks. */
+const DATA: Readonly<Record<string, JsonSchema>> = {
+  email: record({
+    email_id: said(uuid, 'The email.'),
+    from: said(text, 'The sender, normalized.', 'Acme <hello@example.com>'),
+    to: said(list(text), 'All of its recipients.', ['ana@example.org']),
+    recipient: said(orNull(text), 'Whom it is about; null: all of them.', 'ana@example.org'),
+    subject: said(text, 'As it was sent.', 'Hello'),
+    tags: said(list(text), 'As they were given.', ['welcome']),
+    template_id: said(orNull(uuid), 'Its template, if any.', null),
+    idempotency_key: KEY,
+    rank: rank(EMAIL_LADDER),
+    detail: DETAIL,
+  }),
+  whatsapp: record({
+    message_id: said(uuid, 'The message.'),
+    to: said(text, 'Its only recipient.', '+15555550101'),
+    recipient: said(text, 'The same.', '+15555550101'),
+    template_id: said(uuid, 'Its template.'),
+    idempotency_key: KEY,
+    rank: rank(WHATSAPP_LADDER),
+    detail: DETAIL,
+  }),
+  contact: record({
+    contact_id: said(uuid, 'The contact.'),
+    email: said(text, 'As it was first given.', 'ana@example.org'),
+    status: said({ type: 'string', enum: CONTACT_STATUSES }, 'What it is by now.', 'unsubscribed'),
+    suppression: said(
+      { type: ['string', 'null'], enum: ['bounced', 'complained', null] },
+      'Why nothing is sent to it, if so.',
+      null,
+    ),
+    detail: said(text, 'Why, in words; often empty.', ''),
+  }),
+  broadcast: record({
+    broadcast_id: said(uuid, 'The broadcast.'),
+    detail: said(text, 'Why it is paused, when nobody paused it.', ''),
+  }),
+  webhook: record({
+    endpoint_id: said(uuid, 'The webhook that is tested.'),
+    detail: said(text, 'Says that it is a test.', 'a test'),
+  }),
+}
+
+const titled = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+
+/** The name of a subject's data among the schemas. */
+const dataName = (subject: string): string => `${titled(subject)}Event`
+
+const schemaName = (type: WebhookName): string => `${type.split(/[._]/).map(titled).join('')}Webhook`
+
+const schemaOf = (type: WebhookName): JsonSchema =>
+  record({
+    type: said({ type: 'string', enum: [type] }, 'What happened.', type),
+    timestamp: said(time, 'When it happened.'),
+    data: { $ref: `#/components/schemas/${dataName(type.split('.')[0] ?? '')}` },
+  })
+
+/** The schemas of webhooks, by name. */
+export const WEBHOOK_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ...Object.fromEntries(Object.entries(DATA).map(([subject, schema]) => [dataName(subject), schema])),
+  ...Object.fromEntries(NAMES.map((type) => [schemaName(type), schemaOf(type)])),
+}
+
+/** Where the schema of a type is; undefined for a type that there is none of. */
+export const webhookReference = (type: string): string | undefined => {
+  const known = NAMES.find((name) => name === type)
+  return known && `#/components/schemas/${schemaName(known)}`
+}
+
+const header = (name: string, description: string, example: string) => ({
+  ...{ name, in: 'header', required: true, description },
+  schema: { type: 'string', examples: [example] },
+})
+
+const HEADERS = [
+  header('webhook-id', 'The same whenever this is told.', '01920000-0000-7000-8000-000000000000'),
+  header('webhook-timestamp', 'When this try was made, in seconds.', '1795350896'),
+  header(
+    'webhook-signature',
+    '`v1,` and the HMAC-SHA256 of id, timestamp and body by the secret; two while it is rotated.',
+    'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+  ),
+]
+
+const ANSWERS = {
+  '2XX': { description: 'Taken. Anything else is tried again.' },
+  '410': { description: 'Nothing more is wanted: the webhook is disabled.' },
+}
+
+/** The member `webhooks` of the description. */
+export const describedWebhooks = () =>
+  Object.fromEntries(
+    NAMES.map((type) => [
+      type,
+      {
+        post: {
+          operationId: `on${schemaName(type)}`,
+          tags: ['Webhooks'],
+          summary: `Tells of ${type}`,
+          description: 'Sent to each webhook of the team that wants this type.',
+          security: [],
+          parameters: HEADERS,
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: { $ref: webhookReference(type) },
+                example: exampleOf(schemaOf(type), WEBHOOK_SCHEMAS),
+              },
+            },
+          },
+          responses: ANSWERS,
+        },
+      },
+    ]),
+  )
