@@ -133,12 +133,20 @@ t.test('plans without figures have the contract’s, in the catalog as in what i
     const { limits, bucket } = await showTeam(service.database, id)
     return { ...limits, tokens: bucket.tokens }
   }
-  t.strictSame(await limitsOn('free'), { emails: 5000, contacts: 1000, whatsapp: 250, rate: 1, tokens: 5 })
+  t.strictSame(await limitsOn('free'), {
+    emails: 5000,
+    contacts: 1000,
+    whatsapp: 250,
+    rate: 1,
+    storage: null,
+    tokens: 5,
+  })
   t.strictSame(await limitsOn('pro'), {
     emails: 70_000,
     contacts: null,
     whatsapp: 10_000,
     rate: 10,
+    storage: null,
     tokens: 50,
   })
   t.strictSame(await limitsOn('enterprise'), {
@@ -146,6 +154,7 @@ t.test('plans without figures have the contract’s, in the catalog as in what i
     contacts: null,
     whatsapp: null,
     rate: 10,
+    storage: null,
     tokens: 50,
   })
   await load(defaultCatalog)

@@ -34,7 +34,23 @@ const sent = await asThem('/v1/emails', anEmail({ from: 'a@example.net', idempot
 const message = { template_id: whatsapp, to: ['+15555550100'], parameters: { 'body:1': 'x' } }
 const messaged = await asThem('/v1/whatsapp/messages', { ...message, idempotency_key: 'k' })
 
-type Ids = { template: string; topic: string; whatsapp: string; email: string; from: string; key: string }
+const planned = await asThem('/v1/broadcasts', {
+  name: 'secret',
+  template_id: template.id,
+  from: 'a@example.net',
+  subject: 'secret',
+  topic_ids: [topic.id],
+})
+
+type Ids = {
+  template: string
+  topic: string
+  whatsapp: string
+  broadcast: string
+  email: string
+  from: string
+  key: string
+}
 /** `expect`: the status, and the code of the refusal, of the call or of its first item. */
 type Ask = { path?: string; body?: unknown; expect: string }
 
@@ -45,7 +61,28 @@ const asks = (ids: Ids): Record<string, Ask[]> => {
   const templated = anEmail({ template_id: ids.template, idempotency_key: ids.key })
   const elsewhere = anEmail({ from: ids.from })
   const whatsapp = { ...message, template_id: ids.whatsapp, idempotency_key: ids.key }
+  const broadcast = `/v1/broadcasts/${ids.broadcast}`
+  const noBroadcast = '404 not_found'
+  const draft = {
+    name: 'N',
+    template_id: ids.template,
+    from: 'a@example.com',
+    subject: 'S',
+    topic_ids: [ids.topic],
+  }
   return {
+    'GET /v1/broadcasts': [{ expect: '200' }],
+    'POST /v1/broadcasts': [{ body: draft, expect: noBroadcast }],
+    'GET /v1/broadcasts/:id': [{ path: broadcast, expect: noBroadcast }],
+    'PATCH /v1/broadcasts/:id': [{ path: broadcast, body: { name: 'stolen' }, expect: noBroadcast }],
+    'DELETE /v1/broadcasts/:id': [{ path: broadcast, expect: noBroadcast }],
+    'POST /v1/broadcasts/:id/test': [
+      { path: `${broadcast}/test`, body: { to: ['a@example.com'], contact: ids.email }, expect: noBroadcast },
+    ],
+    'POST /v1/broadcasts/:id/send': [{ path: `${broadcast}/send`, body: {}, expect: noBroadcast }],
+    'POST /v1/broadcasts/:id/pause': [{ path: `${broadcast}/pause`, expect: noBroadcast }],
+    'POST /v1/broadcasts/:id/resume': [{ path: `${broadcast}/resume`, expect: noBroadcast }],
+    'POST /v1/broadcasts/:id/cancel': [{ path: `${broadcast}/cancel`, expect: noBroadcast }],
     'GET /v1/contacts': [
       { expect: '200' },
       { path: `/v1/contacts?email=${encodeURIComponent(ids.email)}&status=subscribed`, expect: '200' },
@@ -103,6 +140,7 @@ const foreign = asks({
   template: template.id,
   topic: topic.id,
   whatsapp,
+  broadcast: planned.body.id,
   email,
   from: 'a@example.net',
   key: 'k',
@@ -111,6 +149,7 @@ const unknown = asks({
   template: uuidv7(),
   topic: uuidv7(),
   whatsapp: uuidv7(),
+  broadcast: uuidv7(),
   email: 'nobody@example.org',
   from: 'a@example.invalid',
   key: 'free',
