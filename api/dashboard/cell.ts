@@ -52,6 +52,13 @@ export function duration(seconds: number): string {
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 
+/** Bytes in decimal units, as plans count them: `1.5 MB`. */
+export function byteWords(bytes: number): string {
+  const [unit, size] =
+    bytes >= 1e9 ? ['GB', 1e9] : bytes >= 1e6 ? ['MB', 1e6] : bytes >= 1e3 ? ['kB', 1e3] : ['bytes', 1]
+  return `${(bytes / Number(size)).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${unit}`
+}
+
 /** How long ago a time is, or how far off. */
 export function ageOf(iso: string, now: Date): string {
   const seconds = (now.getTime() - new Date(iso).getTime()) / 1_000

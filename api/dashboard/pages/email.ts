@@ -7,6 +7,7 @@ import { recipientIdentity } from '../../../db/emails/recipients.ts'
 import { removeEmail } from '../../../db/emails/remove.ts'
 import { type ShownEmail, showEmail } from '../../../db/emails/show.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { reusedFiles } from '../../../db/files/reuse.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
 import { noteLook } from '../act.ts'
@@ -17,6 +18,7 @@ import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, te
 import { requeueAsAsked, requeueForms } from '../requeue.ts'
 import type { Form, Section } from '../section.ts'
 import { momentsOf, outcomesOf, waitingAlerts } from '../story.ts'
+import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 
 /** An email to look at; a sign-in mail is an operator's to look at. @throws Refusal not_found. */
 async function emailOf({ team, params, person, now }: TeamRequest, deps: PageDeps): Promise<ShownEmail> {
@@ -241,6 +243,7 @@ const page: TeamPage = {
           moments: momentsOf(email, request),
           empty: 'Nothing has happened yet.',
         },
+        ...(isSecret(email) ? [] : filesTable(email, request)),
         ...body,
       ],
     })
@@ -268,9 +271,22 @@ const preview = (pictures: boolean): TeamPage => ({
     const email = await emailOf(request, deps)
     if (isSecret(email)) throw new Refusal('not_found', 'this email is not shown')
     await noteOpened(request, deps, email.id)
-    return raw(frameHeaders(pictures), email.html)
+    return raw(frameHeaders(pictures), await withPictures(email, request, deps))
   },
 })
+
+const download: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails/:id/files/:place',
+  access: 'viewer',
+  async handle(request, deps) {
+    const email = await emailOf(request, deps)
+    if (isSecret(email)) throw new Refusal('not_found', 'this email is not shown')
+    const file = fileAt(email, request.params.place ?? '')
+    await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
+    return fileAnswer(request, deps, file)
+  },
+}
 
 const requeue: TeamPage = {
   method: 'POST',
@@ -304,6 +320,9 @@ const copy: TeamPage = {
       reply_to: '',
       tags: ['copy'],
       idempotency_key: null,
+      ...(email.attachments
+        ? { attachments: await reusedFiles(deps.database, team.id, email.attachments) }
+        : {}),
     }
     await sendOwn(deps, team.id, item)
     return redirect(here(request), `A copy is on its way to ${person.email}.`)
@@ -327,4 +346,4 @@ const remove: TeamPage = {
   },
 }
 
-export const emailPages = [page, opened, preview(false), preview(true), requeue, copy, remove]
+export const emailPages = [page, opened, preview(false), preview(true), download, requeue, copy, remove]

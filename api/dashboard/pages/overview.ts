@@ -7,7 +7,7 @@ import { dayBefore } from '../../../db/figures/fold.ts'
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/senders/show.ts'
 import { showTeam } from '../../../db/teams/view.ts'
-import { dayWords, duration, plural, type Tone, utc } from '../cell.ts'
+import { byteWords, dayWords, duration, plural, type Tone, utc } from '../cell.ts'
 import { daysOf, figureSections } from '../chart.ts'
 import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
 import type { Alert, Section, Tile } from '../section.ts'
@@ -23,15 +23,23 @@ const MOST_BOUNCES = 0.05
 const MOST_COMPLAINTS = 0.001
 const FEW = 50
 
-/** How much of a limit is used. */
-function usageTile(label: string, used: number, limit: number | null, href: string): Tile {
-  const value = used.toLocaleString('en-US')
-  if (limit === null) return { label, value, detail: 'no limit', href }
+/** How much of a limit is used, in words of its unit. */
+function usageTile(
+  label: string,
+  { used, limit }: { used: number; limit: number | null },
+  {
+    href,
+    words = (count) => count.toLocaleString('en-US'),
+  }: { href?: string; words?(count: number): string },
+): Tile {
+  const value = words(used)
+  const link = href === undefined ? {} : { href }
+  if (limit === null) return { label, value, detail: 'no limit', ...link }
   const percent = limit === 0 ? 100 : Math.min(100, Math.round((used / limit) * 100))
-  const left = Math.max(0, limit - used).toLocaleString('en-US')
+  const left = words(Math.max(0, limit - used))
   const tone = percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'plain'
-  const detail = `of ${limit.toLocaleString('en-US')}, ${left} left`
-  return { label, value, detail, filled: percent, tone, href }
+  const detail = `of ${words(limit)}, ${left} left`
+  return { label, value, detail, filled: percent, tone, ...link }
 }
 
 /** Too many that bounced, or were complained about, among the emails of these days. */
@@ -154,9 +162,22 @@ const overview: TeamPage = {
       title: 'This period',
       tiles: [
         ...CHANNELS.map((channel) =>
-          usageTile(many(channel), used[channel.quota], limits[channel.quota], teamPath(team, channel.path)),
+          usageTile(
+            many(channel),
+            { used: used[channel.quota], limit: limits[channel.quota] },
+            { href: teamPath(team, channel.path) },
+          ),
         ),
-        usageTile('Contacts', used.contacts, limits.contacts, teamPath(team, 'contacts')),
+        usageTile(
+          'Contacts',
+          { used: used.contacts, limit: limits.contacts },
+          { href: teamPath(team, 'contacts') },
+        ),
+        usageTile(
+          'Storage of attachments',
+          { used: used.storage, limit: limits.storage },
+          { words: byteWords },
+        ),
       ],
     }
     return show({

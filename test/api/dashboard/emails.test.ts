@@ -1,5 +1,7 @@
 /** Emails on the dashboard: found, followed, requeued, deleted; and what they hold kept where it belongs. */
+import { sql } from 'slonik'
 import t from 'tap'
+import { mixed, object } from 'yup'
 import { auditEntries } from '../../../db/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
@@ -221,4 +223,62 @@ t.test('an operator who looks into an email of a team leaves a trace', async (t)
     { actor: operator.email, subject: id },
     { actor: operator.email, subject: id },
   ])
+})
+
+const evil = { filename: 'a "b";\u2713.html', content: btoa('<script>alert(1)</script>') }
+const logo = { filename: 'logo.png', content: btoa('picture'), content_id: 'logo@1' }
+
+t.test('attachments are listed, and saved as what they are: nothing that a browser shows', async (t) => {
+  const id = await send({ attachments: [evil, logo] })
+  const page = await viewer.get(`${list}/${id}`)
+  shows(
+    t,
+    page,
+    /Attachments .*a "b";\u2713\.html text\/html 25 bytes .*logo\.png image\/png 7 bytes cid:logo@1/,
+  )
+  t.match(page.html, `/dashboard${list}/${id}/files/0`)
+  const saved = await viewer.get(`${list}/${id}/files/0`)
+  t.equal(saved.html, '<script>alert(1)</script>')
+  t.equal(saved.headers.get('content-type'), 'application/octet-stream')
+  t.match(
+    saved.headers.get('content-disposition'),
+    /^attachment; filename="a \\"b\\";[^"\r\n]*\.html"; filename\*=UTF-8''/,
+  )
+  t.equal(saved.headers.get('content-security-policy'), "sandbox; default-src 'none'")
+  t.equal(saved.headers.get('x-content-type-options'), 'nosniff')
+  for (const place of ['2', '-1', 'x', '1e0']) {
+    t.equal((await viewer.get(`${list}/${id}/files/${place}`)).status, 404, place)
+  }
+  shows(t, await viewer.get(`/teams/${team.id}`), 'Storage of attachments 32 bytes')
+  const stranger = await signedIn(service, { team: other.id, role: 'owner' })
+  t.equal((await stranger.get(`/teams/${other.id}/emails/${id}/files/0`)).status, 404)
+  const operator = await signedIn(service, { operator: true })
+  await operator.get(`${list}/${id}/files/1`)
+  const looks = (await auditEntries(database, { team: team.id, limit: 50 })).filter(
+    ({ action }) => action === 'email.file',
+  )
+  t.match(looks, [{ actor: operator.email, subject: `${id} logo.png` }])
+  t.equal(looks.length, 1, 'members leave no trace')
+})
+
+t.test('inline pictures stand in the preview, other parts and other words do not', async (t) => {
+  const html = '<img src="cid:logo@1"><img src=\'cid:logo%401\'><a href="cid:page">x</a> cid:logo@1'
+  const id = await send({ html, attachments: [logo, { ...evil, content_id: 'page' }] })
+  const { html: shown, headers } = await viewer.get(`${list}/${id}/preview`)
+  const url = `data:image/png;base64,${logo.content}`
+  t.equal(shown, `<img src="${url}"><img src='${url}'><a href="cid:page">x</a> cid:logo@1`)
+  t.match(headers.get('content-security-policy'), 'img-src data:;')
+})
+
+t.test('a copy carries the same attachments; without their bytes it is refused, naming them', async (t) => {
+  const id = await send({ subject: 'With a file', attachments: [logo] })
+  t.equal((await editor.post(`${list}/${id}/copy`)).status, 303)
+  const copied = await database.many(sql.type(object({ attachments: mixed().defined() }))`
+    select attachments from emails where team_id = ${team.id} and subject = 'With a file'`)
+  t.equal(copied.length, 2)
+  t.strictSame(copied[0], copied[1])
+  await database.query(sql.unsafe`delete from files where team_id = ${team.id}`)
+  shows(t, await editor.post(`${list}/${id}/copy`), 'have been deleted: logo.png')
+  t.equal((await editor.get(`${list}/${id}/files/0`)).status, 404)
+  t.match((await editor.get(`${list}/${id}/preview`)).status, 200)
 })

@@ -1,0 +1,119 @@
+/**
+ * What an email carries: the list on its page, each file to be saved, and inline pictures for the preview.
+ * Promises: a file is only ever saved, never shown as a page of ours, whatever its type says; pictures in a preview are
+ * of the email itself, and bounded; an operator's look is noted.
+ */
+import { Readable } from 'node:stream'
+import disposition from 'content-disposition'
+import type { EmailFile } from '../../../db/emails/call.ts'
+import type { ShownEmail } from '../../../db/emails/show.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { piecesOf } from '../../../db/files/read.ts'
+import { byteWords, text } from '../cell.ts'
+import { type PageAnswer, type PageDeps, raw, type TeamRequest, teamPath } from '../page.ts'
+import type { Section } from '../section.ts'
+
+/** The list; nothing without any. */
+export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamRequest): Section[] {
+  if (attachments.length === 0) return []
+  return [
+    {
+      kind: 'table',
+      title: 'Attachments',
+      columns: [
+        { label: 'Name' },
+        { label: 'Type' },
+        { label: 'Size', number: true },
+        { label: 'Inline as' },
+      ],
+      rows: attachments.map(({ filename, content_type, size, content_id }, index) => ({
+        cells: [
+          text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
+          text(content_type),
+          text(byteWords(size)),
+          text(content_id && `cid:${content_id}`),
+        ],
+      })),
+      empty: '',
+    },
+  ]
+}
+
+/** The attachment at a place in the list. @throws Refusal not_found */
+export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
+  const file = /^\d{1,2}$/.test(place) ? attachments[Number(place)] : undefined
+  if (!file) throw new Refusal('not_found', `this email has no attachment ${place}`)
+  return file
+}
+
+/** The bytes of a file, to be saved. @throws Refusal not_found when they have been deleted */
+export async function fileAnswer(
+  { team }: TeamRequest,
+  { database }: PageDeps,
+  { filename, size, sha256 }: EmailFile,
+): Promise<PageAnswer> {
+  const pieces = piecesOf(database, { team_id: team.id, sha256 })
+  // Before anything is answered: it may be gone.
+  const first = await pieces.next()
+  async function* bytes() {
+    if (!first.done) yield first.value
+    yield* pieces
+  }
+  return raw(
+    {
+      'Content-Type': 'application/octet-stream',
+      'Content-Disposition': disposition(filename),
+      'Content-Length': String(size),
+      'Content-Security-Policy': "sandbox; default-src 'none'",
+    },
+    Readable.from(bytes()),
+  )
+}
+
+const PICTURE = /^image\/(?:png|jpe?g|gif|webp|avif|bmp|svg\+xml)(?=;|$)/i
+/** Where html names a part of its own email: at the start of an attribute or of a url(). */
+const CID = /(["'(=]\s*)cid:([\w.@%+-]{1,400})/gi
+/** How long a preview may become by its pictures: beyond it the others stay out. */
+const MOST = 12 * 1024 * 1024
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+async function dataUrl(file: EmailFile, { team }: TeamRequest, { database }: PageDeps): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const piece of piecesOf(database, { team_id: team.id, sha256: file.sha256 })) chunks.push(piece)
+  return `data:${PICTURE.exec(file.content_type)?.[0]};base64,${Buffer.concat(chunks).toString('base64')}`
+}
+
+/** Html with the email's inline pictures in it; what is none, is gone, or is too much stays as it was. */
+export async function withPictures(
+  { html, attachments = [] }: ShownEmail,
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<string> {
+  const named = new Set([...html.matchAll(CID)].map(([, , id = '']) => decoded(id)))
+  const urls = new Map<string, string>()
+  let read = 0
+  for (const file of attachments) {
+    const { content_id, content_type, size } = file
+    if (content_id === null || !named.has(content_id) || !PICTURE.test(content_type)) continue
+    read += size
+    if (read > MOST) break
+    const url = await dataUrl(file, request, deps).catch((error: unknown) => {
+      if (error instanceof Refusal) return null
+      throw error
+    })
+    if (url !== null) urls.set(content_id, url)
+  }
+  let added = 0
+  return html.replace(CID, (whole, before: string, id: string) => {
+    const url = urls.get(decoded(id))
+    added += url?.length ?? 0
+    return url === undefined || added > 2 * MOST ? whole : before + url
+  })
+}
