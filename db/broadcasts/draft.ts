@@ -93,6 +93,7 @@ export async function createBroadcast(
   if (row) return { row, isNew: true }
   const other = await broadcastByKey(tx, team_id, idempotency_key ?? '')
   if (!other) throw new Error('a key that is taken has its row')
+  assertDomain(acting, other.from_address)
   return { row: other, isNew: false }
 }
 
