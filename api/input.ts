@@ -45,7 +45,7 @@ export const discard = (request: IncomingMessage): Promise<void> =>
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
 /**
- * How a body is read: at most `limit` bytes. `expect` is told of the length that it is said to have, and `hold` of each
+ * How a body is read: at most `limit` bytes. `expect` gets the length that it is said to have, and `hold` each
  * chunk before it is kept: both may refuse it.
  */
 export type Reading = {

@@ -131,7 +131,7 @@ function answerOutsiders(server: Server, { handle, answering }: Requests): void 
 }
 
 /**
- * Tells every client to come back on another connection, stops taking new ones, lets the requests in flight finish, and
+ * Asks every client to come back on another connection, stops taking new ones, lets the requests in flight finish, and
  * closes the connections that are still open then.
  */
 async function drain(server: Server, requests: Requests): Promise<void> {

@@ -176,13 +176,13 @@ function sendPage(
   { deps, layout }: Dashboard,
   { ctx, request, person, team }: Visit,
   { view, status }: Shown,
-  told: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
+  notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
   const left = readCookie(ctx, request.home, 'notice')
-  const notice = told.notice ?? noticeOf(deps.secrets, left)
+  const notice = notices.notice ?? noticeOf(deps.secrets, left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
-  const { refused } = told
+  const { refused } = notices
   ctx.status = status
   ctx.type = 'text/html; charset=utf-8'
   ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused })

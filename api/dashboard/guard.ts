@@ -56,8 +56,8 @@ export function writeCookie(ctx: Context, home: URL, { name, value, seconds }: C
 /** The address that a request came from: the last that a proxy near us wrote down, else the connection's own. */
 export function originOf(ctx: Context): string {
   const peer = ctx.req.socket.remoteAddress ?? ''
-  const told = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
-  return NEAR.test(peer) && told ? told.slice(0, 64) : peer
+  const forwarded = ctx.get('X-Forwarded-For').split(',').at(-1)?.trim()
+  return NEAR.test(peer) && forwarded ? forwarded.slice(0, 64) : peer
 }
 
 /** Whether a form was sent from a page of ours: the browser's own word, else its Origin. */

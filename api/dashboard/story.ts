@@ -15,9 +15,9 @@ import type { ShownMessage } from '../../db/whatsapp/show.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
-type Told = { title: string; tone: Tone }
+type Wording = { title: string; tone: Tone }
 
-const TOLD: Record<EmailEventKind, Told> = {
+const WORDING: Record<EmailEventKind, Wording> = {
   sent: { title: 'Accepted by mail server', tone: 'busy' },
   delivered: { title: 'Delivered', tone: 'good' },
   opened: { title: 'Opened', tone: 'good' },
@@ -32,8 +32,8 @@ const TOLD: Record<EmailEventKind, Told> = {
   gave_up: { title: 'Given up', tone: 'bad' },
 }
 
-const told = (kind: string): Told =>
-  (TOLD as Record<string, Told>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
+const wordingOf = (kind: string): Wording =>
+  (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
 /** Who reads it, and when. */
 export type Reader = { person: { operator: boolean }; now: Date }
@@ -53,7 +53,7 @@ export function momentsOf(
     const { kind, recipient, time: at } = event
     const detail = wordsFor(reader, event)
     return {
-      ...told(kind),
+      ...wordingOf(kind),
       at: time(at, now),
       ...(recipient === null ? {} : { who: recipient }),
       ...(detail === '' ? {} : { detail }),
@@ -62,8 +62,8 @@ export function momentsOf(
   return [accepted, ...happened].reverse()
 }
 
-const MESSAGE_TOLD: Record<string, Told> = {
-  ...TOLD,
+const MESSAGE_WORDING: Record<string, Wording> = {
+  ...WORDING,
   sent: { title: 'Sent by provider', tone: 'busy' },
   accepted: { title: 'Accepted by provider', tone: 'busy' },
   delivered: { title: 'Delivered to the phone', tone: 'good' },
@@ -86,7 +86,7 @@ export function messageMoments(
     const meaning = detail === '' ? null : meaningOf(event.code ?? null)
     const words = [meaning, detail].filter((part) => part !== null && part !== '')
     return {
-      ...(MESSAGE_TOLD[kind] ?? told(kind)),
+      ...(MESSAGE_WORDING[kind] ?? wordingOf(kind)),
       at: time(at, now),
       ...(words.length === 0 ? {} : { detail: words.join(' · ') }),
     }

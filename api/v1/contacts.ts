@@ -70,7 +70,7 @@ export const contactRoutes: readonly TeamRoute[] = [
       const { limit: size, cursor, email, status } = query
       const limit = Number(size ?? DEFAULT_LIMIT)
       const offset = Number(cursor ?? 0)
-      // One more than is shown tells whether a page follows.
+      // One more than is shown says whether a page follows.
       const page = { offset, limit: limit + 1 }
       const contacts = await contactsOfTeam(database, principal.team_id, { email, status }, page)
       const next = contacts.length > limit ? { next_cursor: String(offset + limit) } : {}

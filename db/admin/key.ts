@@ -14,7 +14,7 @@ export const verbs: Verbs = (key, admin) => {
     .command('create')
     .description('make an API key; it is shown this once')
     .argument('<team>', 'id of the team', uuid)
-    .requiredOption('--name <name>', 'what tells it from other keys')
+    .requiredOption('--name <name>', 'a name to recognise the key by')
     .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, commaList)
     .option('--domain <name>', 'the only domain it may send from')
     .option('--expires <time>', 'when it ends, such as 2027-01-31T00:00:00Z', instant)

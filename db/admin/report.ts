@@ -54,8 +54,8 @@ function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOpti
 function deedOf(action: string, which: string | ParkedFilter): Deed {
   if (typeof which === 'string') return { team_id: null, action, subject: which }
   const { ids, before, ...words } = which
-  const told = { ...words, ...(before === undefined ? {} : { before: before.toISOString() }) }
-  const detail = Object.entries(told).flatMap(([name, value]) =>
+  const filters = { ...words, ...(before === undefined ? {} : { before: before.toISOString() }) }
+  const detail = Object.entries(filters).flatMap(([name, value]) =>
     value === undefined ? [] : `${name}: ${value}`,
   )
   return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }

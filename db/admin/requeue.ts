@@ -85,7 +85,7 @@ async function requeue(
   const { found, now, paused } = await admin.change(work, ({ found: { length } }) =>
     dryRun || length === 0 ? null : { team_id: team, action, subject: id ?? `${length} messages`, detail },
   )
-  const told = { requeued_at: dryRun ? null : now.toISOString(), dry_run: dryRun, paused }
-  if (id === undefined) return { requeued: found.length, ...told, ids: found }
-  return { id, status: 'queued', ...told }
+  const shared = { requeued_at: dryRun ? null : now.toISOString(), dry_run: dryRun, paused }
+  if (id === undefined) return { requeued: found.length, ...shared, ids: found }
+  return { id, status: 'queued', ...shared }
 }

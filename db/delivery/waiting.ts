@@ -41,7 +41,7 @@ export type Waiting = {
 const TRIES = new Set(['deferred', 'unknown'])
 
 /** An event of a timeline, as far as it is about waiting. */
-type Told = { kind: string; occurred_at: string; detail: string }
+type TimelineEvent = { kind: string; occurred_at: string; detail: string }
 
 /**
  * @param recipient the message's own, where recipients can be paused.
@@ -51,7 +51,7 @@ export async function waitingOf(
   tx: Tx,
   channel: Channel,
   { ref, recipient, now }: { ref: DeliveryRef; recipient?: string; now: Date },
-  events: readonly Told[],
+  events: readonly TimelineEvent[],
 ): Promise<Waiting | null> {
   const state = await deliveryState(tx, channel, ref)
   if (!state?.unfinished) return null

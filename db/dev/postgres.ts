@@ -13,7 +13,7 @@ import { choosePlace, digest } from './place.ts'
 import { isRoot, kept, livePostmaster, OWN_SERVER, stopServer, writePrivate } from './process.ts'
 import { ensureCluster, ensureDatabase, launch, type Settings } from './server.ts'
 
-/** server.json. `directory` tells it from a copy that came along when a checkout was copied. */
+/** server.json. `directory` distinguishes it from a copy that came along when a checkout was copied. */
 type Published = { directory: string; pid: number; data?: string; url?: string }
 
 export type PostgresOptions = {

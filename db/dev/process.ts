@@ -59,7 +59,7 @@ export async function writePrivate(file: string, text: string, owner: Account): 
 export const postmasterFile = (data: string) => readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')
 
 /**
- * Whether this process is the server of `data`. The command line is what tells it from a process that got the pid
+ * Whether this process is the server of `data`. The command line distinguishes it from a process that got the pid
  * later, from the server of a checkout that this one was copied from, and from a zombie, which has none.
  */
 async function serves(pid: number, data: string): Promise<boolean> {

@@ -48,8 +48,8 @@ export async function domainOrRefusal(tx: Tx, teamId: string, given: string): Pr
 async function checkRoom(tx: Tx, teamId: string): Promise<void> {
   const { plan, domains_limit: limit, domains } = await domainRoom(tx, teamId)
   if (limit === null || domains < limit) return
-  const told = `the plan ${plan} allows ${limit} domains, and the team has ${domains}`
-  throw new Refusal('quota_exceeded', `${told}: remove one, or move the team to a plan that allows more`)
+  const reason = `the plan ${plan} allows ${limit} domains, and the team has ${domains}`
+  throw new Refusal('quota_exceeded', `${reason}: remove one, or move the team to a plan that allows more`)
 }
 
 /**

@@ -14,7 +14,7 @@ export type MessageEvent = DeliveryRef & {
   occurred_at: Date
   /** The provider's words, or ours. */
   detail: string
-  /** Where the channel tells recipients apart. */
+  /** Where the channel distinguishes recipients. */
   recipient?: string | null | undefined
   contact_id?: string | null | undefined
   effect?: string | null | undefined

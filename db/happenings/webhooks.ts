@@ -23,7 +23,7 @@ import {
 const LONGEST_DETAIL = 1_000
 
 /** What a webhook says: made once for each thing that happened, for all endpoints. */
-type Told = {
+type Draft = {
   team_id: string
   event_id: string
   type: string
@@ -40,7 +40,7 @@ const bodyOf = (type: string, at: Date, data: object): string =>
 
 const detailOf = ({ detail }: Happening): string => [...detail].slice(0, LONGEST_DETAIL).join('')
 
-const toldOf = ({ happening, type }: Typed, domain_id: string | null, data: object): Told => ({
+const draftOf = ({ happening, type }: Typed, domain_id: string | null, data: object): Draft => ({
   team_id: happening.team_id,
   event_id: uuidv7(),
   type,
@@ -50,8 +50,12 @@ const toldOf = ({ happening, type }: Typed, domain_id: string | null, data: obje
 })
 
 /** A message of each to the endpoints that want it. */
-async function store(tx: Tx, told: readonly Told[], endpoints: Awaited<ReturnType<typeof endpointsToTell>>) {
-  const messages = told.flatMap(({ domain_id, ...each }) =>
+async function store(
+  tx: Tx,
+  drafts: readonly Draft[],
+  endpoints: Awaited<ReturnType<typeof endpointsToTell>>,
+) {
+  const messages = drafts.flatMap(({ domain_id, ...each }) =>
     endpoints
       .filter((one) => one.team_id === each.team_id && wants(one.types, each.type))
       .filter((one) => one.domain_id === null || one.domain_id === domain_id)
@@ -71,7 +75,7 @@ async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<v
   )
 }
 
-async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Told[]> {
+async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await emailsTold(tx, refsOf(typed))).map((row) => [row.id, row]))
   const delays = Map.groupBy(
     typed.filter(({ type }) => type === 'email.delivery_delayed'),
@@ -87,11 +91,11 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Told[]> {
     const { from_address: from, to_emails: to, subject, tags, template_id, idempotency_key } = row
     const recipient = 'recipient' in happening ? happening.recipient : null
     const data = { email_id: row.id, from, to, recipient, subject, tags, template_id, idempotency_key }
-    return [toldOf(each, row.domain_id, { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
+    return [draftOf(each, row.domain_id, { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
   })
 }
 
-async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Told[]> {
+async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await whatsappTold(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
     const row = rows.get(each.happening.id)
@@ -99,17 +103,17 @@ async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Told[]> {
     const { id: message_id, recipient, template_id, idempotency_key } = row
     const rank = rankOf(each.happening)
     const data = { message_id, to: recipient, recipient, template_id, idempotency_key, rank }
-    return [toldOf(each, null, { ...data, detail: detailOf(each.happening) })]
+    return [draftOf(each, null, { ...data, detail: detailOf(each.happening) })]
   })
 }
 
-async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Told[]> {
+async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await contactsTold(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
     const row = rows.get(each.happening.id)
     if (!row) return []
     const { id: contact_id, email, status, suppression } = row
-    return [toldOf(each, null, { contact_id, email, status, suppression, detail: detailOf(each.happening) })]
+    return [draftOf(each, null, { contact_id, email, status, suppression, detail: detailOf(each.happening) })]
   })
 }
 
@@ -118,9 +122,9 @@ const refsOf = (typed: readonly Typed[]) => [
   ...new Map(typed.map(({ happening: { team_id, id } }) => [id, { team_id, id }])).values(),
 ]
 
-const broadcastsOf = async (_tx: Tx, typed: readonly Typed[]): Promise<Told[]> =>
+const broadcastsOf = async (_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> =>
   typed.map((each) =>
-    toldOf(each, null, { broadcast_id: each.happening.id, detail: detailOf(each.happening) }),
+    draftOf(each, null, { broadcast_id: each.happening.id, detail: detailOf(each.happening) }),
   )
 
 const TELLERS = {

@@ -43,7 +43,7 @@ export const logOptions = ({ name, LOG_LEVEL }: { name: string; LOG_LEVEL: strin
   serializers: { err: describeError },
 })
 
-/** Makes the process's log. `name` tells the processes of one deployment apart. */
+/** Makes the process's log. `name` distinguishes the processes of one deployment. */
 export async function createLog(settings: {
   name: string
   LOG_LEVEL: string

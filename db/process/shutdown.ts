@@ -28,18 +28,18 @@ export type Up = { port?: number }
  * was compiled until now: a process that is killed would not leave it (preload.js).
  */
 export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): void {
-  let told: number | null = null
+  let askedAt: number | null = null
   const shutdown = async (): Promise<void> => {
-    if (told !== null) return
-    told = performance.now()
+    if (askedAt !== null) return
+    askedAt = performance.now()
     log.info('draining')
     setTimeout(() => process.exit(0), GRACE).unref()
     await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
     process.exit(0)
   }
   const signalled = (): void => {
-    if (told === null || performance.now() - told < ECHO) return void shutdown()
-    log.warn('told twice to end: ending at once')
+    if (askedAt === null || performance.now() - askedAt < ECHO) return void shutdown()
+    log.warn('asked twice to stop: ending at once')
     process.exit(CUT_OFF)
   }
   process.on('SIGTERM', signalled)

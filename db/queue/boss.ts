@@ -147,7 +147,7 @@ const WHERE = ' (Queue: '
  * and whatever the words.
  */
 export function teller(onError: (error: Error) => void): (fault: unknown) => void {
-  const told = new Map<string, number>()
+  const lastReported = new Map<string, number>()
   return (fault) => {
     const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
     const words = (message || code || String(fault)).split(WHERE, 1).join()
@@ -155,8 +155,8 @@ export function teller(onError: (error: Error) => void): (fault: unknown) => voi
     const lost = isDatabaseUnavailable(error)
     const key = lost ? 'the database is away' : words
     const now = performance.now()
-    if (now - (told.get(key) ?? -QUIET) < QUIET) return
-    told.set(key, now)
+    if (now - (lastReported.get(key) ?? -QUIET) < QUIET) return
+    lastReported.set(key, now)
     if (!lost && fault instanceof Error && message) return onError(fault)
     onError(lost ? error : Object.assign(error, { queue }))
   }
@@ -251,7 +251,7 @@ export async function openConsumer(
   const tell = teller(onError)
   const supervision = superviseWhenSteady(boss, tell)
   boss.on('error', supervision.shaken)
-  const told = (fault: unknown): void => {
+  const onFault = (fault: unknown): void => {
     supervision.shaken()
     tell(fault)
   }
@@ -260,7 +260,7 @@ export async function openConsumer(
   return {
     ...createProducer({ boss, lines }),
     claims(job) {
-      const claims = openClaims(job, { boss, on, told, lines, isAnyDue: () => isAnyDue(runOn(boss), job) })
+      const claims = openClaims(job, { boss, on, onFault, lines, isAnyDue: () => isAnyDue(runOn(boss), job) })
       opened.set(job, claims as unknown as Claims<JobName>)
       return claims
     },

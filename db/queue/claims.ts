@@ -58,7 +58,7 @@ type Boss = {
 export type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object
-  told: (fault: unknown) => void
+  onFault: (fault: unknown) => void
   lines: Lines
   /** Whether a job of this queue is due: cheaper than a fetch that finds none of many that are put off. */
   isAnyDue: () => Promise<boolean>
@@ -78,7 +78,7 @@ const touchedIds = (response: unknown): Set<string> =>
 /** Opens the claims of a queue. */
 export function openClaims<J extends JobName>(
   job: J,
-  { boss, on, told, lines, isAnyDue }: ClaimDeps,
+  { boss, on, onFault, lines, isAnyDue }: ClaimDeps,
 ): Claims<J> {
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()
@@ -100,7 +100,7 @@ export function openClaims<J extends JobName>(
         else if (confirmed.has(each)) confirmed.set(each, started)
       }
     } catch (error) {
-      told(error)
+      onFault(error)
     } finally {
       if (beating === started) beating = 0
     }
@@ -125,7 +125,7 @@ export function openClaims<J extends JobName>(
         for (const each of jobs) confirmed.set(each, started)
         return jobs
       } catch (error) {
-        told(error)
+        onFault(error)
         return []
       }
     },
@@ -158,7 +158,7 @@ export function openClaims<J extends JobName>(
 
 /** Writes the ends: a statement or two for each kind of end, whatever the number of jobs. */
 async function settle<J extends JobName>(
-  { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'told' | 'isAnyDue'>,
+  { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'onFault' | 'isAnyDue'>,
   tx: Tx,
   ends: Ends<J>,
 ): Promise<void> {

@@ -60,7 +60,7 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
       returning ${movedColumns(channel, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
     ), moved as (
       ${appendMoves(channel, sql.fragment`gone`)}
-    ), told as (
+    ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)

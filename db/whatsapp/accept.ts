@@ -184,8 +184,8 @@ function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
   const { made, outcomes } = buildAll(call, desk)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
-    const told = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
-    return new Refusal('quota_exceeded', told)
+    const reason = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
+    return new Refusal('quota_exceeded', reason)
   }
   used.whatsapp += rows
   for (const stored of made) {

@@ -104,8 +104,8 @@ async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fat
     const same = row.provider_message_id === null || row.provider_message_id === event.provider_message_id
     return given_back && same ? { kind: 'applied', again: { team_id, message_id } } : APPLIED
   })
-  const told = events.filter((_, index) => fates[index] !== UNKNOWN)
-  if (told.length > 0) await storeWhatsappEvents(tx, told)
+  const found = events.filter((_, index) => fates[index] !== UNKNOWN)
+  if (found.length > 0) await storeWhatsappEvents(tx, found)
   const again = fates.flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
   if (again.length > 0) await releaseMessages(tx, again, now)
   return fates

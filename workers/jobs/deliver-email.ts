@@ -225,10 +225,10 @@ const storable = ({ provider_message_id, outcomes }: EmailDelivery): EmailDelive
 
 /** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
 async function record(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
-  const told = delivered.filter((each) => eventsOf(each).length > 0)
-  const newest = new Date(Math.max(...told.map(({ at }) => at.getTime())))
-  const attempts = told.map(({ answer }) => recordOf(answer))
-  await applyEmailEvents(tx, told.flatMap(eventsOf), newest, attempts)
+  const eventful = delivered.filter((each) => eventsOf(each).length > 0)
+  const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
+  const attempts = eventful.map(({ answer }) => recordOf(answer))
+  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
 }
 
 function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): EmailEvent[] {

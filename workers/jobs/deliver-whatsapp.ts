@@ -85,10 +85,10 @@ function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number):
 
 /** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
 function storable(outcome: WhatsappOutcome): WhatsappOutcome {
-  const told = { ...outcome, detail: storableWords(outcome.detail) }
-  return told.kind === 'accepted'
-    ? { ...told, provider_message_id: storableId(told.provider_message_id) }
-    : told
+  const stored = { ...outcome, detail: storableWords(outcome.detail) }
+  return stored.kind === 'accepted'
+    ? { ...stored, provider_message_id: storableId(stored.provider_message_id) }
+    : stored
 }
 
 /** A row with its template as the message to send. A slot that the template has gained since is left empty. */

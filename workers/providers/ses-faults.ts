@@ -93,8 +93,8 @@ function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcom
     case 'pause':
       return { kind: 'sender', detail, trouble: 'setup', wait_seconds: PAUSE }
     case 'login': {
-      const told = storableWords(`${name}: AWS does not take our credentials`)
-      return { kind: 'sender', detail: told, trouble: 'setup' }
+      const detail = storableWords(`${name}: AWS does not take our credentials`)
+      return { kind: 'sender', detail, trouble: 'setup' }
     }
     case 'identity':
       return { kind: 'policy', detail, blames: 'identity' }

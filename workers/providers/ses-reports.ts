@@ -179,8 +179,7 @@ export const readSesReport: ReportReader = async ({ body, received_at }) => {
   const event = valid(eventSchema, raw, 'its message')
   const type = event.eventType ?? event.notificationType ?? ''
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
-  if (!read)
-    throw new Error(`SES tells of something that we do not know: ${storableWords(type) || 'nothing'}`)
+  if (!read) throw new Error(`SES reports an event that we do not know: ${storableWords(type) || 'nothing'}`)
   const sent_at = timeOf(event.mail.timestamp, received_at)
   return read(event).map((finding): ReportedEvent => {
     const recipient = finding.recipient === null ? null : bareAddress(finding.recipient)

@@ -36,7 +36,7 @@ const FEEDBACK_TYPES = ['message/feedback-report']
 const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
 
 /** One event of a report before it is tied to its message. */
-type Told = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'>
+type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'>
 
 /** Makes the reader of reports about mail that went out through SMTP. */
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
@@ -50,7 +50,7 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
       throw new Error('neither a delivery status notification nor a feedback report')
     }
     if (!ref) throw new Error('it carries no return address of ours')
-    return told(status, feedback, email, report).map((event) => ({
+    return eventsIn(status, feedback, email, report).map((event) => ({
       channel: 'email',
       ref,
       ...event,
@@ -67,9 +67,14 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
 const claimsToReport = ({ headers }: Email): boolean =>
   headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
 
-function told(status: string | null, feedback: string | null, email: Email, report: RawReport): Told[] {
-  if (status !== null) return toldByStatus(status, email, report)
-  return feedback === null ? [] : toldByFeedback(feedback, email, report)
+function eventsIn(
+  status: string | null,
+  feedback: string | null,
+  email: Email,
+  report: RawReport,
+): ReportedEvent[] {
+  if (status !== null) return eventsByStatus(status, email, report)
+  return feedback === null ? [] : eventsByFeedback(feedback, email, report)
 }
 
 function beginningOf(body: Buffer): Buffer {
@@ -136,9 +141,9 @@ function headerOf(message: Buffer): string {
 }
 
 /** RFC 3464: a group of fields about the message, then one for each recipient. */
-function toldByStatus(text: string, email: Email, { received_at }: RawReport): Told[] {
+function eventsByStatus(text: string, email: Email, { received_at }: RawReport): ReportedEvent[] {
   const groups = fieldGroups(text, MOST_RECIPIENTS + 1).filter((group) => group.has('action'))
-  if (groups.length === 0) throw new Error('the delivery status tells of no recipient')
+  if (groups.length === 0) throw new Error('the delivery status names no recipient')
   return groups.map((group) => {
     const action =
       field(group, 'action')
@@ -200,7 +205,7 @@ function meaningOf(action: string, status: string): Meaning {
 }
 
 /** RFC 5965: one group of fields; the recipients are often left out. */
-function toldByFeedback(text: string, email: Email, { received_at }: RawReport): Told[] {
+function eventsByFeedback(text: string, email: Email, { received_at }: RawReport): ReportedEvent[] {
   const [fields] = fieldGroups(text, MOST_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report names no type')

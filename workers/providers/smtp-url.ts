@@ -59,7 +59,7 @@ export function smtpUrlFault(url: string): string | null {
 }
 
 /**
- * The host with its port, and the password in the forms that a server might repeat to us; one too short to be told
+ * The host with its port, and the password in the forms that a server might repeat to us; one too short to distinguish
  * from text is left alone. @throws Error when the URL is not one of an SMTP server.
  */
 export function readSmtpUrl(url: string): { host: string; secrets: string[] } {

@@ -213,7 +213,7 @@ async function attemptTo(
 }
 
 /**
- * What to be told about, by a server that offers reports (RFC 3461): without SUCCESS no server reports deliveries. The
+ * Which reports to ask for where a server offers them (RFC 3461): without SUCCESS no server reports deliveries. The
  * client names one original recipient for all, so there is none where there are several.
  */
 const wantedReports = (to: readonly string[]) => ({

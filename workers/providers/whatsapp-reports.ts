@@ -79,10 +79,10 @@ function statusEvents(given: Json, number: string | undefined, received_at: Date
   const occurred_at = timeOf(given.timestamp, received_at)
   const faults = status === 'failed' ? faultsOf(given.errors) : []
   const template = templateFinding(faults)
-  const told = isOurSetUp(faults) ? 'held' : status
+  const reported = isOurSetUp(faults) ? 'held' : status
   const coded = faults.find(({ code }) => !Number.isNaN(code))
   const event: ReportedEvent = {
-    ...{ channel: 'whatsapp', ref, status: told, occurred_at, provider_message_id: id ?? null },
+    ...{ channel: 'whatsapp', ref, status: reported, occurred_at, provider_message_id: id ?? null },
     detail: storableWords(faults.map(({ words }) => words).join('; ')),
     event_key: `${id ?? occurred_at.toISOString()}:${status}`,
     ...(coded ? { code: String(coded.code) } : {}),

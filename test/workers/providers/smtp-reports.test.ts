@@ -264,7 +264,7 @@ t.test('what is no report, or one of no known form, is refused with the reason',
     ['\0\0\0', /neither a delivery status/],
     ['To: x@example.com\r\nSubject: Out of office\r\n\r\nI am away.\r\n', /neither a delivery status/],
     [`To: ${mail_from}\r\nContent-Type: multipart/report; boundary=x\r\n\r\nNo.\r\n`, /neither a delivery/],
-    [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /tells of no recipient/],
+    [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /names no recipient/],
     [report(mail_from, ''), /neither|no recipient/],
     [
       report(mail_from, 'Final-Recipient: rfc822;a@b.cc\r\nAction: exploded\r\nStatus: 5.1.1\r\n'),

@@ -11,7 +11,7 @@ const PATH = '/operator/senders'
 const standing = ({ state, rate }: ShownSender): Cell =>
   status(state, state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {})
 
-const TOLD: Readonly<Record<string, string>> = {
+const TITLES: Readonly<Record<string, string>> = {
   slowed: 'It was slowed down',
   paused: 'It was paused',
   recovered: 'It takes mail again',
@@ -23,7 +23,7 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
   title: key,
   moments: events.map(({ time: at, kind, detail }) => ({
     tone: kind === 'paused' ? 'bad' : kind === 'slowed' ? 'warn' : 'good',
-    title: TOLD[kind] ?? kind,
+    title: TITLES[kind] ?? kind,
     at: time(at, now),
     ...(detail === '' ? {} : { detail }),
   })),
