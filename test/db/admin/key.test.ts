@@ -48,7 +48,8 @@ t.test('key create refuses unknown scopes, naming those there are, and malformed
   const { cli, create } = await start(t)
   t.equal(
     await cli.fault([...create, 'emails:send,emails:read']),
-    'there is no scope emails:read; there are: contacts:read, contacts:write, emails:send, whatsapp:send',
+    'there is no scope emails:read; there are: contacts:read, contacts:write, emails:send, whatsapp:send, ' +
+      'broadcasts:read, broadcasts:write, broadcasts:send',
   )
   t.match(await cli.fault([...create, ' , ']), /a key needs at least one of: contacts:read/)
   t.match(await cli.fault([...create, 'emails:send', '--domain', 'nodots']), /is not a domain name/)
