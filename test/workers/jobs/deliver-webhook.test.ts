@@ -7,13 +7,18 @@ import type { EmailEventKind } from '../../../db/emails/status.ts'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { networksOf, resolver } from '../../../db/process/public-address.ts'
 import { forgetMessages } from '../../../db/retention/forget.ts'
+import { applyWhatsappEvents } from '../../../db/whatsapp/apply-events.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { adminCli } from '../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { verifiedDomain } from '../../support/domain.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
-import { storeContact, storeEmails } from '../../support/reports.ts'
+import { eventsOf, storeContact, storeEmails } from '../../support/reports.ts'
+import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
@@ -247,6 +252,67 @@ t.test('contacts’ turns and an email’s first delay are told, once each', asy
       data: { contact_id: String, email: 'Ana@example.org', suppression: 'bounced', detail: 'no such user' },
     },
   )
+})
+
+t.test('an email that is given up is told as failed', async (t) => {
+  const { team, receiver } = await begin(t, { types: 'email.failed' })
+  const script = await startSmtpScript(t, (step) => (step === 'rcpt' ? '451 4.2.1 not now' : undefined))
+  const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await startWorker(t, service, { smtp_url: script.url })
+  await until('it is put off', async () => (await eventsOf(service, sent.id)).length > 0)
+  await until('its job waits', async () => (await jobStates(service, sent.id))[0] === 'retry')
+  await ageByADay(service, sent.id)
+  await setJobsDue(service, sent.id)
+  await until('it is told', () => receiver.received.length > 0)
+  t.match(receiver.received[0]?.body, {
+    type: 'email.failed',
+    data: { email_id: sent.id, recipient: null, rank: 0, detail: /451 4\.2\.1 not now/ },
+  })
+})
+
+t.test('an endpoint of one domain is told of its emails, and of nothing else', async (t) => {
+  const { team, receiver, endpoint, work } = await begin(t)
+  const { secrets } = service.deps
+  const other = await service.database.transaction((tx) =>
+    verifiedDomain({ tx, secrets, now: new Date() }, team.id, `${team.id}.test`),
+  )
+  await cli.json(['webhook', 'set', team.id, endpoint.id, '--domain', other.name])
+  await storeContact(service, team.id, 'ana@example.org')
+  await service.call('POST', '/v1/contacts/ana@example.org/unsubscribe', { key: team.key, body: {} })
+  const [foreign = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  const [own = ''] = await storeEmails(rows, team.id, [['a@example.org']], { domain_id: other.id })
+  for (const email_id of [foreign, own])
+    await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+  await work()
+  await until(
+    'nothing waits',
+    async () => (await cli.json(['webhook', 'show', team.id, endpoint.id])).backlog === 0,
+  )
+  t.strictSame(
+    receiver.received.map(({ body }) => [body.type, body.data.email_id]),
+    [['email.delivered', own]],
+  )
+})
+
+t.test('a WhatsApp message is told from sent to read, and as failed', async (t) => {
+  const { team, receiver, work } = await begin(t)
+  await work()
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const body = aMessage(template_id, { idempotency_key: 'w-1' })
+  const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const [{ id: message_id, to }] = sent.data
+  const event = { team_id: team.id, message_id, occurred_at: new Date(), detail: 'a word', code: null }
+  for (const kind of ['sent', 'failed', 'delivered', 'read'] as const)
+    await service.database.transaction((tx) => applyWhatsappEvents(tx, [{ ...event, kind, event_key: kind }]))
+  await until('all is told', () => receiver.received.length >= 4)
+  t.strictSame(receiver.received.map(({ body: { type, data } }) => [type, data.rank]).sort(), [
+    ['whatsapp.delivered', 3],
+    ['whatsapp.failed', 2],
+    ['whatsapp.read', 4],
+    ['whatsapp.sent', 1],
+  ])
+  for (const { body } of receiver.received)
+    t.match(body.data, { message_id, to, recipient: to, template_id, idempotency_key: 'w-1' })
 })
 
 t.test('an address that is not public is refused at each try, and nothing more is said', async (t) => {
