@@ -11,7 +11,7 @@ import { requeueNote } from '../delivery/requeue.ts'
 import { domainByName } from '../domains/domains.sql.ts'
 import { Refusal } from '../errors.ts'
 import { storeEvents } from '../happenings/store-events.ts'
-import { ALL_TYPES, WEBHOOK_TYPES } from '../happenings/webhook-types.ts'
+import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../happenings/webhook-types.ts'
 import { tellTest } from '../happenings/webhooks.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { type Network, urlFault } from '../process/public-address.ts'
@@ -244,6 +244,7 @@ export async function replayEndpoint(
 ): Promise<number> {
   const { tx, now } = at
   checkEnabled(await endpointOrRefusal(tx, teamId, id))
+  if (filter.type !== undefined && filter.type !== TEST_TYPE) checkTypes([filter.type])
   let replayed = 0
   for (let after = NO_ID; ; ) {
     const refs = await replayable(tx, { team_id: teamId, id, after, limit: LOT }, filter)

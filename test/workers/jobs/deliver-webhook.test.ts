@@ -146,6 +146,8 @@ t.test('what is not taken in the end stands as failed, and is told again by a re
   t.equal(typeof (await show()).failing_since, 'string')
   receiver.answer = null
   t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--type', 'email.sent']), { replayed: 0 })
+  const mistyped = ['webhook', 'replay', team.id, endpoint.id, '--type', 'email.send']
+  t.match(await cli.fault(mistyped), /there is no type "email.send"/)
   t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 1 })
   await until('it is told', async () => (await show()).last_success_at !== null)
   t.equal(new Set(receiver.received.map((one) => one.id + one.raw)).size, 1)
