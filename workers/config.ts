@@ -134,6 +134,8 @@ const workerSettings = object({
   RETENTION_DAYS_BODIES: wholeNumber(1, 3_650),
   RETENTION_DAYS_MESSAGES: wholeNumber(1, 3_650),
   RETENTION_DAYS_SENDERS: wholeNumber(1, 3_650).default(365),
+  /** For how many days after their last use the bytes of attachments are kept. */
+  RETENTION_DAYS_FILES: wholeNumber(1, 3_650).default(3),
   /** Where GET /health and GET /ready are answered; without it this worker listens nowhere. 0 picks a port. */
   HEALTH_PORT: wholeNumber(0, 65_535),
 })
@@ -157,6 +159,7 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   bodies: settings.RETENTION_DAYS_BODIES ?? null,
   messages: settings.RETENTION_DAYS_MESSAGES ?? null,
   senders: settings.RETENTION_DAYS_SENDERS,
+  files: settings.RETENTION_DAYS_FILES,
 })
 
 /** How webhooks are sent, as the settings say. */

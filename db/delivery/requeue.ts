@@ -10,9 +10,11 @@ import {
   type Deliverable,
   type DeliveryJob,
   type DeliveryRef,
+  EMAIL,
   sendsFor,
 } from '../channels/channels.sql.ts'
 import { Refusal } from '../errors.ts'
+import { goneOfEmails, goneRefusal } from '../files/reuse.ts'
 import { storeEvents } from '../happenings/store-events.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
@@ -80,6 +82,10 @@ export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: 
   return (await storeEvents(tx, channel, notes)).length
 }
 
+/** Keeps the bytes of the attachments that messages carry. @returns those whose messages lack them. */
+const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
+  channel.job === EMAIL.job && refs.length > 0 ? goneOfEmails(tx, refs) : []
+
 /** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
 async function noteRequeued(
   { tx, now }: At,
@@ -87,8 +93,10 @@ async function noteRequeued(
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly Requeued[]> {
-  if (refs.length === 0) return []
-  const requeued = await markRequeued(tx, channel, refs, { ...how, now })
+  const gone = new Set((await keepFiles(tx, channel, refs)).map(({ id }) => id))
+  const whole = refs.filter(({ id }) => !gone.has(id))
+  if (whole.length === 0) return []
+  const requeued = await markRequeued(tx, channel, whole, { ...how, now })
   if (requeued.length > 0) {
     await storeEvents(
       tx,
@@ -190,6 +198,8 @@ export async function pausesOf(
 export async function requeueRefusal(tx: Tx, channel: Channel, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
+  const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
+  if (gone.length > 0) return goneRefusal(gone)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
   return new Refusal(
     'bad_request',

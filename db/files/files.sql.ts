@@ -199,3 +199,16 @@ export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
     delete from files where state = 'loading' and created_at < ${sql.timestamp(before)}`)
   return rowCount
 }
+
+const carriedRow = refRow.shape({ id: string().defined(), filename: string().defined() })
+
+/** What emails carry. */
+export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
+  return tx.any(sql.type(carriedRow)`
+    select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256
+    from emails e cross join lateral json_array_elements(e.attachments) a
+    where e.attachments is not null and (e.team_id, e.id) in (select * from ${sql.unnest(
+      emails.map(({ team_id, id }) => [team_id, id]),
+      ['uuid', 'uuid'],
+    )} as w (team_id, id))`)
+}

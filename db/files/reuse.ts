@@ -5,10 +5,10 @@
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { readyFiles, touchFiles } from './files.sql.ts'
+import { filesOfEmails, readyFiles, touchFiles } from './files.sql.ts'
 
 /** For files whose bytes have been deleted. */
-const goneRefusal = (files: readonly { filename: string }[]): Refusal => {
+export const goneRefusal = (files: readonly { filename: string }[]): Refusal => {
   const names = [...new Set(files.map(({ filename }) => filename))].join(', ')
   return new Refusal('bad_request', `the bytes of its attachments have been deleted: ${names}`)
 }
@@ -27,4 +27,13 @@ export async function reusedFiles<T extends Named>(
   const gone = files.filter(({ sha256 }) => !ready.has(sha256))
   if (gone.length > 0) throw goneRefusal(gone)
   return files.map((file) => ({ ...file, loaded: null }))
+}
+
+/** Keeps the files of emails for another try. @returns those that are gone, each with its email's id. */
+export async function goneOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
+  const files = await filesOfEmails(tx, emails)
+  if (files.length === 0) return []
+  await touchFiles(tx, files)
+  const ready = new Set((await readyFiles(tx, files)).map(({ team_id, sha256 }) => `${team_id}/${sha256}`))
+  return files.filter(({ team_id, sha256 }) => !ready.has(`${team_id}/${sha256}`))
 }

@@ -12,6 +12,7 @@ import { removeContact } from '../contacts/edit.ts'
 import { keepErased } from '../contacts/erased.sql.ts'
 import { erasureHash } from '../contacts/erased.ts'
 import { removeEmails } from '../emails/remove.ts'
+import { deleteGivenUp, eraseFiles } from '../files/collect.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { lockAccount } from '../teams/limits.ts'
@@ -118,6 +119,8 @@ async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly
   const rewritten = named.flatMap((email) => erasedEmail(email, identity) ?? [])
   const kept = new Set(rewritten.map(({ id }) => id))
   const gone = named.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+  const empty = rewritten.flatMap(({ id, empty }) => (empty ? [id] : []))
+  await eraseFiles(tx, teamId, [...gone, ...empty])
   const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
   if (rewritten.length > 0) await rewriteEmails(tx, teamId, rewritten, words)
   if (named.length > 0)
@@ -166,5 +169,6 @@ export async function erasePerson(
     if (last === undefined) break
     after = last.id
   }
+  await deleteGivenUp(database)
   return { ...erasure, reports: await eraseReports(database, person) }
 }

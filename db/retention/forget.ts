@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import { deleteStandstills } from '../delivery/standstills.sql.ts'
+import { collectFiles } from '../files/collect.ts'
 import type { Database } from '../postgres/pool.ts'
 import { firstIdAt } from '../text/ids.ts'
 import {
@@ -31,6 +32,8 @@ export type Retention = {
   bodies: number | null
   messages: number | null
   senders: number | null
+  /** Bytes of attachments, after their last use. */
+  files: number
 }
 
 export type Forgotten = {
@@ -39,6 +42,7 @@ export type Forgotten = {
   messages: number
   senders: number
   webhooks: number
+  files: number
 }
 
 const DAY = 86_400_000
@@ -127,7 +131,7 @@ async function deleteOldSenderEvents(
 /** One round over all teams. @returns how much was forgotten. */
 export async function forgetMessages(
   database: Database,
-  { events, bodies, messages, senders }: Retention,
+  { events, bodies, messages, senders, files }: Retention,
   now: Date,
 ): Promise<Forgotten> {
   const teams = await teamIds(database)
@@ -139,5 +143,6 @@ export async function forgetMessages(
     bodies: await round(bodies, emptyBodies),
     senders: await round(senders, deleteOldSenderEvents),
     webhooks: await deleteOldWebhooks(database, teams, now),
+    files: await collectFiles(database, files, now),
   }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object } from 'yup'
+import { collectFiles } from '../../db/files/collect.ts'
 import { adminCli } from '../support/admin.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
@@ -312,3 +313,111 @@ t.test(
     t.match(await cli.fault(['email', 'file', own.id, body.id, '1', '--out', out]), /deleted/)
   },
 )
+
+const { database } = service
+/** Pretends that the team's files were last used so many hours ago. */
+const age = (of: Pick<TestTeam, 'id'>, hours: number) =>
+  database.query(sql.unsafe`
+    update files set last_used_at = service_time() - make_interval(hours => ${hours}) where team_id = ${of.id}`)
+const finish = (id: string, status: string) =>
+  database.query(sql.unsafe`update emails set status = ${status} where id = ${id}`)
+const collect = (days = 3) => collectFiles(database, days, new Date())
+
+t.test('bytes go days after their last use, but not while a mail or an upload needs them', async (t) => {
+  const own = await makeTeam(service)
+  const { body } = await send([aFile()], {}, own.key)
+  const kept = await upload('kept by an upload', { key: own.key })
+  await age(own, 100)
+  await collect()
+  t.match(await stored(own), { files: 2, used: 25 }, 'unfinished mail and a live upload keep theirs')
+  await finish(body.id, 'delivered')
+  await database.query(sql.unsafe`update attachments set expires_at = now() where id = ${kept.body.id}`)
+  await age(own, 23)
+  await collect(0)
+  t.match(await stored(own), { files: 2 }, 'nothing younger than a day')
+  await age(own, 100)
+  await send([aFile({ filename: 'again.pdf' })], {}, own.key)
+  await collect()
+  t.strictSame(await stored(own), { files: 1, bytes: 8, chunks: 8, used: 8 })
+  const uploads = await database.any(sql.unsafe`select id from attachments where team_id = ${own.id}`)
+  t.strictSame(uploads, [])
+})
+
+t.test('a collector in a loop takes nothing that a send needs, and storage equals a recount', async (t) => {
+  const own = await makeTeam(service)
+  let sending = true
+  const collecting = (async () => {
+    while (sending) {
+      await age(own, 100)
+      await collect()
+    }
+  })()
+  const ids: string[] = []
+  let taken = 0
+  for (let round = 0; round < 15; round += 1) {
+    const replies = await Promise.all(
+      Array.from({ length: 6 }, (_, n) =>
+        send([aFile({ content: base64(`content ${n % 3}`) })], {}, own.key),
+      ),
+    )
+    for (const { status, body } of replies) {
+      // A file that goes between its look-up and its use is a 503 to be retried: never a mail without its bytes.
+      if (status === 201) ids.push(body.id)
+      else t.equal(status, 503)
+    }
+    const missing = await database.any(sql.unsafe`
+      select e.id from emails e join email_files n on n.team_id = e.team_id and n.email_id = e.id
+      where e.team_id = ${own.id} and e.unfinished and not exists (
+        select from files f where f.team_id = n.team_id and f.sha256 = n.sha256 and f.state = 'ready')`)
+    t.strictSame(missing, [])
+    const { bytes, chunks, used } = await recount(own)
+    t.equal(used, bytes)
+    t.equal(chunks, bytes)
+    taken += ids.length
+    await Promise.all(ids.splice(0).map((id) => finish(id, 'delivered')))
+  }
+  sending = false
+  await collecting
+  t.ok(taken > 0)
+  await age(own, 100)
+  await collect()
+  t.strictSame(await stored(own), { files: 0, bytes: 0, chunks: 0, used: 0 })
+})
+
+/** What is ready, in one look. */
+const recount = (of: Pick<TestTeam, 'id'>) =>
+  database.one(sql.type(
+    object({ bytes: number().defined(), chunks: number().defined(), used: number().defined() }),
+  )`
+    select coalesce(sum(size), 0) as bytes, coalesce(sum((
+        select sum(length(c.bytes)) from file_chunks c where c.team_id = f.team_id and c.file_id = f.id)), 0) as chunks,
+      (select storage_used from allowances where team_id = ${of.id}) as used
+    from files f where team_id = ${of.id} and state = 'ready'`)
+
+t.test('a mail whose bytes are gone is not requeued, and they are named', async (t) => {
+  const own = await makeTeam(service)
+  const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
+  const { body } = await send([aFile()], {}, own.key)
+  await finish(body.id, 'bounced')
+  await age(own, 100)
+  t.match(await cli.json(['email', 'requeue', own.id, body.id, '--force']), { status: 'queued' })
+  await finish(body.id, 'bounced')
+  await collect()
+  t.match(await stored(own), { files: 1 }, 'its requeue was a use')
+  await age(own, 100)
+  await collect()
+  t.match(await cli.fault(['email', 'requeue', own.id, body.id, '--force']), /deleted: invoice\.pdf/)
+  t.match(await cli.json(['email', 'requeue', own.id, '--status', 'bounced', '--force']), { requeued: 0 })
+})
+
+t.test('erasing a person takes the files sent to that person alone', async (t) => {
+  const own = await makeTeam(service)
+  const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
+  const to = ['erased@example.com']
+  const alone = await send([aFile(), aFile({ content: base64('to him alone') })], { to }, own.key)
+  await send([aFile()], { to: ['ben@example.com'] }, own.key)
+  await send([aFile({ content: base64('waits') })], { to }, own.key)
+  await finish(alone.body.id, 'delivered')
+  await cli.json(['contact', 'erase', own.id, 'erased@example.com'])
+  t.strictSame(await stored(own), { files: 1, bytes: 8, chunks: 8, used: 8 })
+})

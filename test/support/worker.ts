@@ -74,7 +74,7 @@ export async function startWorker(
     pauses: createQueuePauses(database),
     readers,
     return_domain: null,
-    retention: { reports: 30, events: 365, bodies: null, messages: null, senders: 365 },
+    retention: { reports: 30, events: 365, bodies: null, messages: null, senders: 365, files: 3 },
     log,
     clock,
   }

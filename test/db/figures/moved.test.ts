@@ -168,7 +168,7 @@ t.test('what is forgotten leaves the figures, too', async (t) => {
   await database.query(sql.unsafe`
     update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'
     where team_id = ${team}`)
-  const never = { reports: 30, events: null, bodies: null, senders: null }
+  const never = { reports: 30, events: null, bodies: null, senders: null, files: 3 }
   const { messages } = await forgetMessages(database, { ...never, messages: 0 }, new Date(Date.now() + DAY))
   t.equal(messages, 1)
   await agrees(t, 'after forgetting')

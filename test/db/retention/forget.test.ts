@@ -11,7 +11,7 @@ import { pauseSender } from '../../support/senders.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
 
 const DAY = 86_400_000
-const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null, senders: null }
+const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
@@ -49,7 +49,7 @@ async function start(t: Test) {
 t.test('nothing is forgotten while no setting says so', async (t) => {
   const { store, teamId, forget } = await start(t)
   await delivered(store, teamId, 450)
-  t.strictSame(await forget({}), { messages: 0, events: 0, bodies: 0, senders: 0, webhooks: 0 })
+  t.strictSame(await forget({}), { messages: 0, events: 0, bodies: 0, senders: 0, webhooks: 0, files: 0 })
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
