@@ -7,6 +7,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../postgres/pool.ts'
 import { insertFreshJobs } from '../queue/jobs.sql.ts'
+import { wakeOnCommit } from '../queue/wake.ts'
 import type { Happening } from './happening.ts'
 import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
 import {
@@ -73,6 +74,7 @@ async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<v
     'deliver-webhook',
     messages.map(({ team_id, id, endpoint_id }) => ({ team_id, message_id: id, endpoint_id })),
   )
+  await wakeOnCommit(tx, 'deliver-webhook')
 }
 
 async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {

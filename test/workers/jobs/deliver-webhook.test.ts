@@ -6,6 +6,7 @@ import { applyEmailEvents } from '../../../db/emails/apply-events.ts'
 import type { EmailEventKind } from '../../../db/emails/status.ts'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { networksOf, resolver } from '../../../db/process/public-address.ts'
+import { onWake } from '../../../db/queue/wake.ts'
 import { forgetMessages } from '../../../db/retention/forget.ts'
 import { applyWhatsappEvents } from '../../../db/whatsapp/apply-events.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
@@ -315,6 +316,18 @@ t.test('a WhatsApp message is told from sent to read, and as failed', async (t) 
   ])
   for (const { body } of receiver.received)
     t.match(body.data, { message_id, to, recipient: to, template_id, idempotency_key: 'w-1' })
+})
+
+t.test('a fresh webhook wakes idle workers once it is committed', async (t) => {
+  const { team, endpoint } = await begin(t)
+  const woken: string[] = []
+  const hints = onWake(service.url, [], (job) => void woken.push(job))
+  t.teardown(() => hints.close())
+  await until('workers are woken', async () => {
+    await cli.json(['webhook', 'test', team.id, endpoint.id])
+    return woken.includes('deliver-webhook')
+  })
+  t.ok(woken.every((job) => job === 'deliver-webhook'))
 })
 
 t.test('an address that is not public is refused at each try, and nothing more is said', async (t) => {
