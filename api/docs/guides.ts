@@ -58,6 +58,39 @@ nothing of it is sent.</p>`,
     samples: BATCH_SAMPLES,
   },
   {
+    id: 'attachments',
+    title: 'Attachments',
+    html: `<p>An email carries up to 20 files, alone or in a batch: their bytes in base64 as <code>content</code>, with a
+<code>filename</code>. A picture with a <code>content_id</code> stands where the html has it, as
+<code>&lt;img src="cid:logo"&gt;</code>. With the <code>resend</code> package:</p>
+${code(`
+import { readFile } from 'node:fs/promises'
+import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME}/v1 and RESEND_API_KEY=hg_…
+
+await new Resend().emails.send({
+  from: 'Acme &lt;hello@demo.test&gt;',
+  to: ['ana@example.org'],
+  subject: 'Your invoice',
+  html: '&lt;img src="cid:logo"&gt;&lt;p&gt;Thank you.&lt;/p&gt;',
+  attachments: [
+    { filename: 'invoice.pdf', content: await readFile('invoice.pdf') },
+    { filename: 'logo.png', content: await readFile('logo.png'), contentId: 'logo' },
+  ],
+})
+`)}
+<p>Upload a file by itself when many emails carry it, or when it is large: for 7 days emails can refer to its
+<code>id</code>.</p>
+${code(`
+curl "${HOME}/v1/attachments?filename=terms.pdf" \\
+  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
+  -H 'Content-Type: application/pdf' --data-binary @terms.pdf
+# then, in each email: "attachments": [{"attachment_id": "…"}]
+`)}
+<p>A JSON body may have 10 MiB, a file that is uploaded 25 MiB, and so may a message as encoded, which adds 37 %. Equal
+bytes are stored once for a team and count once towards its storage. They are deleted three days after their last use
+(an operator's setting), never while an email waits; names and sizes stay.</p>`,
+  },
+  {
     id: 'templates',
     title: 'Templates',
     html: `<p>Email templates have slots such as <code>{{name}}</code> (letters, digits, <code>_</code>, <code>-</code>, <code>.</code>).

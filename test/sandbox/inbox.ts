@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import Router from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
-import { detailsOf, summaryOf } from './letter.ts'
+import { attachmentOf, detailsOf, summaryOf } from './letter.ts'
 import { createPages, type PageQuery, type Pages } from './pages.ts'
 import type { SandboxMessage, SmtpSandbox } from './smtp.ts'
 import { createWebhookReceiver, type WebhookReceiver } from './webhooks.ts'
@@ -119,6 +119,15 @@ function mailRoutes(sandbox: Mail, pages: Pages): Router {
     ctx.set({ 'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff' })
     ctx.type = 'html'
     ctx.body = (await detailsOf(message)).html
+  })
+  router.get('/messages/:id/attachments/:place', async (ctx) => {
+    const message = find(ctx.params.id)
+    const file = message && (await attachmentOf(message, Number(ctx.params.place)))
+    if (!file) return
+    ctx.attachment(file.filename)
+    ctx.set({ 'Content-Security-Policy': "sandbox; default-src 'none'", 'X-Content-Type-Options': 'nosniff' })
+    ctx.type = 'application/octet-stream'
+    ctx.body = file.bytes
   })
   router.get('/messages/:id/raw', (ctx) => {
     const message = find(ctx.params.id)

@@ -18,6 +18,7 @@ export type Details = Summary & {
   headers: { name: string; value: string }[]
   text: string
   html: string
+  attachments: { filename: string; content_type: string; size: number; content_id: string | null }[]
 }
 
 const written = ({ name, address }: Address): string =>
@@ -39,12 +40,27 @@ export async function summaryOf(message: SandboxMessage): Promise<Summary> {
   }
 }
 
+const bytesOf = (content: ArrayBuffer | Uint8Array | string): Buffer =>
+  typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)
+
+/** The name and bytes of an attachment, by its place; null when there is none. */
+export async function attachmentOf(message: SandboxMessage, place: number) {
+  const part = (await message.parsed()).attachments[place]
+  return part ? { filename: part.filename ?? 'attachment', bytes: bytesOf(part.content) } : null
+}
+
 export async function detailsOf(message: SandboxMessage): Promise<Details> {
-  const { headers, text, html } = await message.parsed()
+  const { headers, text, html, attachments } = await message.parsed()
   return {
     ...(await summaryOf(message)),
     headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
     text: text ?? '',
     html: html ?? '',
+    attachments: attachments.map(({ filename, mimeType, content, contentId }) => ({
+      filename: filename ?? '',
+      content_type: mimeType,
+      size: bytesOf(content).length,
+      content_id: contentId?.replace(/^<|>$/g, '') ?? null,
+    })),
   }
 }

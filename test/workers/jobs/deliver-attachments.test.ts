@@ -1,10 +1,12 @@
 /** Attachments on their way out: the bytes that come in go out, whatever their number, size, name and type. */
 import { createPublicKey, randomBytes } from 'node:crypto'
 import type { Email } from 'postal-mime'
+import { Resend } from 'resend'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { object, string } from 'yup'
 import { emailById } from '../../../db/emails/emails.sql.ts'
+import { startInbox } from '../../sandbox/inbox.ts'
 import { verifyDkim } from '../../support/dkim.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -135,4 +137,40 @@ t.test('552 and "too large" are about the message alone', async (t) => {
   }
   const contact = await service.call('GET', '/v1/contacts/someone@example.org', { key: team.key })
   t.equal(contact.body.status, 'subscribed')
+})
+
+t.test('the Resend client delivers a Buffer and an inline picture byte for byte', async (t) => {
+  const { service, sink, team, smtp_url } = await begin(t)
+  const client = new Resend(team.key, { baseUrl: `${service.base}/v1` })
+  const [file, picture] = [randomBytes(1_000), randomBytes(77)]
+  const { error } = await client.emails.send({
+    from: 'hello@example.com',
+    to: ['ana@example.org'],
+    subject: 'Files',
+    html: '<img src="cid:logo">',
+    attachments: [
+      { filename: 'a.bin', content: file },
+      { filename: 'logo.png', content: picture, contentId: 'logo' },
+    ],
+  })
+  t.equal(error, null)
+  await startWorker(t, service, { smtp_url })
+  await until('it is sent', () => sink.messages().length === 1)
+  const mail = await sink.messages()[0]?.parsed()
+  if (!mail) throw new Error('nothing was received')
+  t.ok(bytesOf(mail, 'a.bin').equals(file))
+  t.ok(bytesOf(mail, 'logo.png').equals(picture))
+  t.equal(mail.attachments.find(({ filename }) => filename === 'logo.png')?.contentId, '<logo>')
+  const message = sink.messages()[0]
+  const inbox = await startInbox({ port: 0, sandbox: { messages: sink.messages, clear() {} } })
+  t.teardown(() => inbox.close())
+  const base = `http://127.0.0.1:${inbox.port}`
+  const place = mail.attachments.findIndex(({ filename }) => filename === 'a.bin')
+  const path = `/messages/${message?.id}/attachments/${place}`
+  t.match(await (await fetch(`${base}/?id=${message?.id}`)).text(), `<a href="${path}">a.bin</a>`)
+  const saved = await fetch(base + path)
+  t.ok(Buffer.from(await saved.arrayBuffer()).equals(file), 'the inbox of the sandbox has it')
+  t.equal(saved.headers.get('content-type'), 'application/octet-stream')
+  t.equal(saved.headers.get('content-disposition'), 'attachment; filename="a.bin"')
+  t.equal((await fetch(`${base}/messages/${message?.id}/attachments/9`)).status, 404)
 })
