@@ -300,6 +300,13 @@ t.test(
     const { body } = await send([aFile(), aFile({ filename: 'b.bin', content: base64(bytes) })], {}, own.key)
     const shown = await cli.json(['email', 'show', own.id, body.id])
     t.strictSame(shown.attachments, body.attachments)
+    for (const listing of [
+      ['list', own.id],
+      ['find', '--team', own.id],
+    ]) {
+      const [listed] = await cli.json(['email', ...listing])
+      t.strictSame(listed.attachments, body.attachments, listing.join(' '))
+    }
     const out = join(t.testdir(), 'b.bin')
     t.strictSame(await cli.json(['email', 'file', own.id, body.id, '1', '--out', out]), {
       filename: 'b.bin',
