@@ -20,11 +20,16 @@ const refRow = object({ team_id: string().defined(), sha256: string().defined() 
 
 /** Notes a use of those that are ready, if their last one is older than an hour: none is collected for a day then. */
 export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
+  // Locked in one order: two sends may share the same contents.
   await tx.query(sql.prepared('touch_files', object())`
+    with due as (
+      select f.team_id, f.id from files f join ${refTuples(refs)} as w (team_id, sha256)
+        on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex')
+      where f.state = 'ready' and f.last_used_at < service_time() - interval '1 hour'
+      order by f.team_id, f.id for no key update of f
+    )
     update files f set last_used_at = service_time()
-    from ${refTuples(refs)} as w (team_id, sha256)
-    where f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'
-      and f.last_used_at < service_time() - interval '1 hour'`)
+    from due where f.team_id = due.team_id and f.id = due.id`)
 }
 
 /** Those of the contents that are ready. */

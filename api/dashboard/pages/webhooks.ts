@@ -38,6 +38,8 @@ const typeWords = (types: readonly string[]): string =>
 /** The fields of an endpoint, filled with what it has. */
 function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? [ALL_TYPES]
+  // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
+  const choices = new Set([...domains, ...(endpoint?.domain ? [endpoint.domain] : [])])
   return [
     {
       name: 'url',
@@ -64,7 +66,7 @@ function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Fi
       type: 'select',
       options: [
         { value: '', label: 'all emails, messages and contacts' },
-        ...domains.map((name) => ({
+        ...[...choices].map((name) => ({
           value: name,
           label: `only emails from ${name}`,
           selected: name === endpoint?.domain,
