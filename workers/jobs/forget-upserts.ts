@@ -1,7 +1,6 @@
 /**
  * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
- * their jobs. Imports are kept for a week, long work for a
- * month, half-stored attachments for half an hour.
+ * their jobs. Imports are kept for a week, long work for a month, half-stored attachments for half an hour.
  */
 import { deleteImports } from '../../db/contacts/imports.sql.ts'
 import { deleteUpserts } from '../../db/contacts/upserts.sql.ts'
