@@ -76,7 +76,7 @@ export async function deleteDoomed(tx: Tx, limit: number): Promise<number> {
   return rowCount
 }
 
-/** Deletes uploads that have expired, at most so many. @returns how many. */
+/** Deletes uploads that have expired, at most `limit`. @returns how many. */
 export async function deleteExpiredUploads(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from attachments where (team_id, id) in (

@@ -1,8 +1,8 @@
 /**
  * Deletes the bytes of attachments that nobody needs any more, and uploads that have expired.
  * Promises: nothing younger than a day goes, nothing that an unfinished email or a live upload needs. A file is given
- * up and its storage refunded under the team's account lock, so storage equals a recount at any time; whoever uses it
- * just then either keeps it or stores its bytes again.
+ * up and its storage refunded under the team's account lock, so storage equals a recount at any time; a call that
+ * uses it just then either keeps it or stores its bytes again.
  */
 import type { Database, Tx } from '../postgres/pool.ts'
 import { lockAccount, saveAccount } from '../teams/limits.ts'
@@ -22,7 +22,7 @@ const DELETED = 10
 
 async function refund(tx: Tx, teamId: string, doomed: readonly { size: number }[]): Promise<number> {
   if (doomed.length === 0) return 0
-  // Read again: whoever locked the account before us in this transaction may have written it since.
+  // Read again: what locked the account before us in this transaction may have written it since.
   const account = await lockAccount(tx, teamId)
   account.used.storage -= doomed.reduce((sum, { size }) => sum + size, 0)
   await saveAccount(tx, teamId, account)
@@ -34,7 +34,7 @@ export async function deleteGivenUp(database: Database): Promise<void> {
   while ((await deleteDoomed(database, DELETED)) === DELETED);
 }
 
-/** Forgets uploads that have expired, and files unused for so many days, a day at least. @returns how many files. */
+/** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
   while ((await deleteExpiredUploads(database, LOT)) === LOT);
   const before = new Date(now.getTime() - Math.max(1, days) * DAY)

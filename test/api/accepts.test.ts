@@ -113,7 +113,7 @@ t.test('WhatsApp sends are gathered alike', async (t) => {
   t.strictSame(statuses(replies).toSorted(), [...Array(10).fill(201), ...Array(5).fill(402)])
 })
 
-/** Posts a report about some email, of so many bytes. */
+/** Posts a report about some email, of a given size in bytes. */
 const report = (text: string): Promise<Reply> => {
   const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
   const to = returnPath(service.deps.secrets, ref, 'bounces.example.com') ?? ''

@@ -322,7 +322,7 @@ t.test(
 )
 
 const { database } = service
-/** Pretends that the team's files were last used so many hours ago. */
+/** Pretends that the team's files were last used some hours ago. */
 const age = (of: Pick<TestTeam, 'id'>, hours: number) =>
   database.query(sql.unsafe`
     update files set last_used_at = service_time() - make_interval(hours => ${hours}) where team_id = ${of.id}`)

@@ -234,7 +234,7 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
 
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
 
-t.test('a quota that is used up on the way pauses, and a resume goes on with whoever is next', async (t) => {
+t.test('a quota that is used up on the way pauses, and a resume goes on with the next contact', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t, { email_limit: 3 })
   await contacts(['ana', 'ben', 'cid'])
   const id = await create()

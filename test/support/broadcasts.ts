@@ -17,7 +17,7 @@ export type TestBroadcast = {
   /** As an operator's statement would. */
   become(state: string): Promise<void>
   figures(): Promise<Record<string, number>>
-  /** As if so many emails had come to this. */
+  /** As if this many emails had come to this. */
   moved(figures: Partial<Record<Figure, number>>): Promise<void>
   /** Puts it to the walk, as one that has met everybody. */
   walked(): Promise<void>

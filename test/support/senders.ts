@@ -6,7 +6,7 @@ import { type Reservation, reserveSends, type Sender } from '../../db/senders/pa
 const tell = (tx: Tx, sender: Sender, signal: Signal): Promise<Change[]> =>
   applySignals(tx, [{ sender, signals: [signal] }])
 
-/** The provider said that nothing goes for so many seconds. */
+/** The provider said that nothing goes for some seconds. */
 export const pauseSender = (tx: Tx, sender: Sender, wait_seconds: number, words: string): Promise<Change[]> =>
   tell(tx, sender, { kind: 'slow', words, wait_seconds, began_at: new Date(0) })
 

@@ -463,7 +463,7 @@ t.test(
   },
 )
 
-t.test('an owner makes a webhook on the dashboard, sees what came back, and mends it', async (t) => {
+t.test('an owner makes a webhook on the dashboard, sees what came back, and repairs it', async (t) => {
   const team = await makeTeam(service)
   const receiver = await startReceiver(t)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -487,6 +487,15 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and mend
   if (!last) throw new Error('nothing came')
   t.ok(isVerified(last, secret))
   shows(t, await owner.get(at(id, 'events', last.id)), /"type": "webhook\.test"/)
+  await cli.json(['domain', 'add', team.id, 'gone.test'])
+  await cli.json(['webhook', 'set', team.id, id, '--domain', 'gone.test'])
+  await cli.json(['domain', 'remove', team.id, 'gone.test'])
+  const choice = /<option value="removed" selected/
+  t.match(
+    (await owner.get(at(id))).html,
+    choice,
+    'a removed domain stays chosen, so that saving widens nothing',
+  )
   await owner.post(at(id, 'disable'), { confirmed: 'yes' })
   shows(t, await owner.get(at()), /disabled Billing/)
   await owner.post(at(id, 'enable'))

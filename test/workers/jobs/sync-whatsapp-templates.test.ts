@@ -89,7 +89,7 @@ t.test('a page is read within a bound of bytes, and never unpacked', async (t) =
   })
 })
 
-t.test('whoever asked for a sync reads which host did not answer, and why', async (t) => {
+t.test('a person who asked for a sync reads which host did not answer, and why', async (t) => {
   const service = await startService(t)
   const { database } = service
   const team = await makeTeam(service)
