@@ -42,7 +42,7 @@ async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId:
   const { id: topic } = await createTopic({ tx, now }, teamId, { name: 'News' })
   for (const name of ['Ana', 'Ben', 'Cleo', 'Dan', 'Eve']) {
     const contact = { email: `${name.toLowerCase()}@example.com`, properties: { name }, topic_ids: [topic] }
-    await createContact({ tx, now, secrets }, teamId, contact)
+    await createContact({ tx, secrets }, teamId, contact)
   }
   const template = await saveTemplate({ tx, now, actor: 'cli' }, teamId, {
     name: 'News',

@@ -52,9 +52,9 @@ export const contactRoutes: readonly TeamRoute[] = [
     about: ABOUT.createContact,
     access: keyOnly('contacts:write'),
     body: json(createSchema),
-    async handle({ body, principal, now }, { database, secrets }) {
+    async handle({ body, principal }, { database, secrets }) {
       const contact = await database.transaction((tx) =>
-        createContact({ tx, now, secrets }, principal.team_id, body),
+        createContact({ tx, secrets }, principal.team_id, body),
       )
       return { status: 201, body: presentContact(contact) }
     },

@@ -5,7 +5,6 @@
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { serviceTime } from '../postgres/time.sql.ts'
 import type { Producer } from '../queue/boss.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
@@ -13,6 +12,7 @@ import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
 import { domainHindrance } from './hindrances.ts'
 import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
 import { figuresOf, insertMoves } from './skips.sql.ts'
+import { beginningTime } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
 
@@ -42,8 +42,8 @@ export async function sendToRest(
   await insertMoves(tx, [{ team_id: row.team_id, broadcast_id: row.id, figure: 'skipped', count: -met }])
   const audience = figure('made') + figure('skipped') - met + rest
   await rewind(tx, row)
-  const now = await serviceTime(tx)
-  const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, now)
+  const at = await beginningTime(tx, row.team_id)
+  const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused('the broadcast has just been changed')
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
   return going

@@ -1,12 +1,14 @@
 /**
  * Starts, schedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
  * Promises: each change of state is one statement that names the states it may come from, so of two at once one wins;
- * a start that is refused names everything that hinders it. Must not walk (walk.ts), nor send.
+ * a start that is refused names everything that hinders it; whoever was a contact when it began is met by the walk,
+ * however late that was committed. Must not walk (walk.ts), nor send.
  */
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { serviceTime } from '../postgres/time.sql.ts'
 import type { Producer } from '../queue/boss.ts'
+import { lockAccount } from '../teams/limits.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
@@ -78,16 +80,27 @@ export async function sendBroadcast(
     link_base: publicUrl.replace(/\/$/, ''),
     send_at,
   }
-  const started = await change(
-    tx,
-    row,
+  const started =
     send_at === null
-      ? { act: 'sent', from: ['draft'], to: 'sending', fixed, audience: reach.audience }
-      : { act: 'sent', from: ['draft'], to: 'scheduled', fixed },
-    now,
-  )
+      ? await change(
+          tx,
+          row,
+          { act: 'sent', from: ['draft'], to: 'sending', fixed, audience: reach.audience },
+          await beginningTime(tx, row.team_id),
+        )
+      : await change(tx, row, { act: 'sent', from: ['draft'], to: 'scheduled', fixed }, now)
   await deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
   return started
+}
+
+/**
+ * When a broadcast begins, to be asked once it is settled that it does: contacts are made under the same lock, by its
+ * time, so that all that were made before are committed, and none that is made later counts (DECISIONS: Broadcasts).
+ */
+export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
+  const { now } = await lockAccount(tx, teamId)
+  // The first moment that is later, as times are kept.
+  return new Date(now.getTime() + 1)
 }
 
 /** What hinders a broadcast whose template and links are fixed, and how many it would go to now. */
@@ -119,13 +132,13 @@ export async function resumeBroadcast(
 ): Promise<BroadcastRow> {
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
-  const now = await serviceTime(tx)
   if (row.state !== 'paused') throw wrongState(row, 'resumed', ['paused'])
   const begun = row.audience_until !== null
   const { audience, hindrances } = begun
     ? { audience: undefined, hindrances: await domainHindrance(tx, row) }
     : await beginning(tx, row)
   if (hindrances.length > 0) throw hindered(row, hindrances)
+  const now = begun ? await serviceTime(tx) : await beginningTime(tx, row.team_id)
   const resumed = await change(
     tx,
     row,

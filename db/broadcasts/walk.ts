@@ -20,7 +20,7 @@ import { type BroadcastRow, isOfThisDatabase, lockBroadcast, moveCursor } from '
 import { changeState } from './change-state.ts'
 import { addressed, type Letter, letterOf } from './letter.ts'
 import { insertMoves, insertSkips, type Skip } from './skips.sql.ts'
-import { beginning } from './start.ts'
+import { beginning, beginningTime } from './start.ts'
 import { isUnderWay, waitingEmails } from './waiting.sql.ts'
 
 export type WalkDeps = {
@@ -85,7 +85,8 @@ async function begin(tx: Tx, row: BroadcastRow, now: Date): Promise<Step> {
   const { audience, hindrances } = await beginning(tx, row)
   const [first] = hindrances
   if (first) return pause(tx, row, first.kind, now)
-  await changeState(tx, row, { from: ['scheduled'], to: 'sending', audience }, now)
+  const at = await beginningTime(tx, row.team_id)
+  await changeState(tx, row, { from: ['scheduled'], to: 'sending', audience }, at)
   return { kind: 'moved' }
 }
 

@@ -39,7 +39,10 @@ export type NewContact = {
   suppression: 'bounced' | 'complained' | null
 }
 
-/** What new contacts belong to: when they were made, and what they cost (limits.ts, chargeOf). */
+/**
+ * What new contacts belong to: what they cost (limits.ts, chargeOf), and when they were made: by the locked account's
+ * clock, so that all contacts made before a moment under that lock are committed then (DECISIONS: Broadcasts).
+ */
 export type Storing = { now: Date; charge: FragmentSqlToken }
 
 /** Stores a contact whose identity is not taken and charges for it, in one statement: ask under the account's lock. */

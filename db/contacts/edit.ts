@@ -58,7 +58,7 @@ function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
 
 /** @throws Refusal bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in order. */
 export async function createContact(
-  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
+  { tx, secrets }: { tx: Tx; secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   given: StatusClaims & {
     email: string
@@ -85,7 +85,7 @@ export async function createContact(
     topic_ids,
     ...beginning,
   }
-  return insertContact(tx, teamId, contact, { now, charge: chargeOf(teamId, account) })
+  return insertContact(tx, teamId, contact, { now: account.now, charge: chargeOf(teamId, account) })
 }
 
 /**

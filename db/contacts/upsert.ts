@@ -134,7 +134,7 @@ export async function upsertContacts(
     const identities = fresh.map(({ identity }) => identity)
     const begun = await beginnings(tx, secrets, teamId, identities)
     const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? FRESH) }))
-    await insertContacts(tx, teamId, contacts, { now, charge: chargeOf(teamId, account) })
+    await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
   }
   return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
 }

@@ -4,18 +4,20 @@ import { createContact } from '../../../db/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/contacts/search.ts'
 import { createTopic } from '../../../db/contacts/topics.ts'
+import { stopClock } from '../../support/clock.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 
 const service = await startService(t)
 const { database, deps } = service
 const { id: team } = await makeTeam(service)
 const now = new Date()
+await stopClock(database, now)
 const news = await createTopic({ tx: database, now }, team, { name: 'News' })
 
 /** Adds a contact. All are made at the same time: only their ids tell them apart. */
 const add = async (email: string, topic_ids: string[] = []): Promise<void> =>
   void (await database.transaction((tx) =>
-    createContact({ ...deps, tx, now }, team, { email, properties: {}, topic_ids }),
+    createContact({ ...deps, tx }, team, { email, properties: {}, topic_ids }),
   ))
 for (const name of ['ana', 'zoe', 'bob', 'zed', 'eve', 'dan']) await add(`${name}@example.org`)
 await add('news@example.org', [news.id])
