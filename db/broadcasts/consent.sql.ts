@@ -41,6 +41,27 @@ export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<re
     left join lateral (select * from contacts where team_id = ref_team and id = e.contact_id offset 0) c on true`)
 }
 
+const idRow = object({ id: string().defined() })
+
+/**
+ * Which of these emails have a broadcast that is not paused any more. Waits for a change of state that is not committed
+ * yet: when a resume meets an email that is just being put back, one of the two sees the other.
+ */
+export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.any(sql.type(idRow)`
+    with these as materialized (
+      select e.id, e.team_id, e.broadcast_id from ${refTuples(refs)} as ref (ref_team, ref_id)
+      cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) e
+    ), held as materialized (
+      select b.id, b.state, b.database from broadcasts b
+      where (b.team_id, b.id) in (select team_id, broadcast_id from these)
+      order by b.id for share
+    )
+    select id from these where broadcast_id in (
+      select id from held where state <> 'paused' and database = database_identity())`)
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
 const SAVED = 5
 

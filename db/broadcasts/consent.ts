@@ -18,8 +18,8 @@ const UNKNOWN = 600
 /** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
 export type Leaving = { team_id: string; id: string; unknowns: number }
 
-/** What an email may do: go, wait some seconds, or nothing any more. */
-export type Word = 'go' | 'gone' | { wait_seconds: number }
+/** What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. */
+export type Word = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true }
 
 /** The last word on each of these emails, by id. */
 export async function lastWords(
@@ -41,7 +41,7 @@ export async function lastWords(
 
 function wordOn({ reason, state }: BroadcastStanding, isUnanswered: boolean): Word {
   if (reason !== null) return isUnanswered ? { wait_seconds: UNKNOWN } : 'gone'
-  return state === 'paused' ? { wait_seconds: PAUSED } : 'go'
+  return state === 'paused' ? { wait_seconds: PAUSED, until_resumed: true } : 'go'
 }
 
 async function withdraw(database: Database, standings: readonly BroadcastStanding[]): Promise<void> {

@@ -255,6 +255,38 @@ t.test('a quota that is used up on the way pauses, and a resume goes on with the
   t.equal(sink.messages().length, 3)
 })
 
+t.test('a resume that meets an email which is just being put back still brings it forward', async (t) => {
+  const { service, create, post, contacts, get } = await beginBroadcasting(t)
+  const { database } = service
+  await contacts(['ana'])
+  const id = await create()
+  await post(id, 'send')
+  const sink = await startSmtpSink(t)
+  const pauses = (job: string) => Promise.resolve(job === 'deliver-broadcast')
+  const walker = await startWorker(t, service, { smtp_url: sink.url, pauses })
+  await until('its email waits', async () => (await get(id)).body.figures.queued === 1)
+  await walker.stop()
+  await post(id, 'pause')
+  const [changed, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const resume = database.transaction(async (tx) => {
+    // What a resume does, as yet uncommitted: the worker finds it paused.
+    await tx.query(sql.unsafe`update broadcasts set state = 'sending' where id = ${id}`)
+    changed.resolve()
+    await commit.promise
+  })
+  await changed.promise
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('the worker waits for the resume before it puts the email back', () =>
+    database.exists(sql.unsafe`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        and query ~ 'broadcasts b[^$]*for share'`),
+  )
+  commit.resolve()
+  await resume
+  await until('it is sent', async () => (await get(id)).body.state === 'sent')
+  t.equal(sink.messages().length, 1)
+})
+
 t.test(
   'a schedule begins by itself; one that is an hour late is paused, and begins when it is resumed',
   async (t) => {

@@ -68,6 +68,11 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   retries?: Retries
   /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
   verdict?(answer: A, tried: Tried, circumstances: Circumstances): End
+  /**
+   * Asked in the transaction that puts messages back: which of these jobs need not wait after all, since what they were
+   * to wait for has come in the meantime. None when absent.
+   */
+  mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /** Stores the results of tries, in the caller's transaction. Safe to repeat. */
   record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
 }

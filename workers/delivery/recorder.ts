@@ -94,6 +94,19 @@ function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: Sign
   return [...senders.values()]
 }
 
+/** How the jobs end now: some that were to wait may go after all. */
+async function endsNow<J extends DeliveryJob, A>(
+  tx: Tx,
+  recordings: readonly Recording<J, A>[],
+  { mayGoAfterAll }: DeliveryChannel<J, A>,
+): Promise<Map<FetchedJob<J>, End>> {
+  const ends = new Map(recordings.map(({ job, end }) => [job, end]))
+  const putBack = recordings.filter(({ end, sent }) => end.end === 'snoozed' && !sent).map(({ job }) => job)
+  if (mayGoAfterAll === undefined || putBack.length === 0) return ends
+  for (const job of await mayGoAfterAll(tx, putBack)) ends.set(job, { end: 'snoozed', seconds: 0 })
+  return ends
+}
+
 /** Stores recordings in one transaction. @returns what has become of their senders. */
 async function store<J extends DeliveryJob, A>(
   tx: Tx,
@@ -101,13 +114,14 @@ async function store<J extends DeliveryJob, A>(
   { delivery, claims }: { delivery: DeliveryChannel<J, A>; claims: Claims<J> },
 ): Promise<Change[]> {
   await limitWaits(tx, WAITS)
+  const ends = await endsNow(tx, recordings, delivery)
   const sent = recordings.flatMap(({ end, sent: one }) => (one ? [{ ...one, end }] : []))
   if (sent.length > 0) await delivery.record(tx, sent)
   const given_up = sent.flatMap(({ end, outgoing, at }) =>
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
   )
   if (given_up.length > 0) await storeEvents(tx, delivery.channel, given_up)
-  await claims.settle(tx, new Map(recordings.map(({ job, end }) => [job, end])))
+  await claims.settle(tx, ends)
   // Last in its transaction: sends wait for the senders' rows.
   const signals = signalsBySender(sent)
   return signals.length === 0 ? [] : await applySignals(tx, signals)
