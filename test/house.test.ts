@@ -82,30 +82,41 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
   )
 })
 
-/** Which part of the house a file of db/ is in: its folder, or the file itself where it lies at the top. */
-const roomOf = (file: string): string => file.split('/').slice(0, 2).join('/')
-
-t.test('the folders of db form no cycle', async (t) => {
-  const imports = new Map<string, Set<string>>()
-  for (const { file, imports: names } of all.filter(({ file }) => file.startsWith('db/'))) {
+/** The rooms of a place, which are its folders and the files at its top, with the rooms that each imports. */
+function roomsOf(place: string): Map<string, Set<string>> {
+  const roomOf = (file: string): string => file.slice(place.length + 1).split('/')[0] ?? ''
+  const inside = (name: string): boolean => name.startsWith(`${place}/`)
+  const rooms = new Map<string, Set<string>>()
+  for (const { file, imports } of all.filter(({ file }) => inside(file))) {
     const room = roomOf(file)
-    const others = names.filter((name) => name.startsWith('db/')).map(roomOf)
-    imports.set(room, new Set([...(imports.get(room) ?? []), ...others.filter((other) => other !== room)]))
+    const others = imports.filter(inside).map(roomOf)
+    rooms.set(room, new Set([...(rooms.get(room) ?? []), ...others.filter((other) => other !== room)]))
   }
+  return rooms
+}
+
+/** The rooms that reach themselves. */
+function circling(rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const reach = (from: string, seen = new Set<string>()): Set<string> => {
-    for (const next of imports.get(from) ?? []) {
+    for (const next of rooms.get(from) ?? []) {
       if (seen.has(next)) continue
       seen.add(next)
       reach(next, seen)
     }
     return seen
   }
-  t.ok(imports.size > 15)
-  t.strictSame(
-    [...imports.keys()].filter((room) => reach(room).has(room)),
-    [],
-  )
-})
+  return [...rooms.keys()].filter((room) => reach(room).has(room))
+}
+
+const PLACES = ['workers', 'workers/providers', 'db']
+
+for (const place of PLACES) {
+  t.test(`the rooms of ${place} form no circle, types included`, async (t) => {
+    const rooms = roomsOf(place)
+    t.ok(rooms.size > 4)
+    t.strictSame(circling(rooms), [])
+  })
+}
 
 t.test('nothing outside of db/admin imports it; db/dev is imported by the CLI’s context alone', async (t) => {
   t.strictSame(
@@ -178,7 +189,8 @@ t.test('providers are named in their adapters, their hooks and the settings only
     'api/docs/guides.ts',
     'db/reports/reports.sql.ts',
     'db/text/headers.ts',
-    'workers/registry.ts',
+    'workers/adapters.ts',
+    'workers/reports/readers.ts',
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
   const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')
@@ -320,8 +332,8 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
   t.strictSame(asking.map(({ file }) => file).sort(), [
     'api/dashboard/openid.ts',
     'api/hooks/sns.ts',
-    'workers/providers/ses.ts',
-    'workers/providers/webhook.ts',
+    'workers/providers/ses/adapter.ts',
+    'workers/providers/webhook/post.ts',
   ])
   for (const { file, imports } of asking) t.ok(imports.includes(bounded), file)
 })
@@ -337,11 +349,18 @@ t.test('every job has a handler and a dead letter queue, every schedule a runner
   t.strictSame(Object.keys(HANDLERS).sort(), Object.keys(JOBS).sort())
   t.strictSame(Object.keys(SCHEDULED).sort(), Object.keys(SCHEDULES).sort())
   for (const job of Object.keys(JOBS)) t.equal(deadLetterOf(job as JobName), `${job}-dead`)
-  const files = (await readdir(join(ROOT, 'workers/jobs'))).map((file) => file.replace('.ts', ''))
+  const lists = ['workers/jobs', 'workers/channels'].map((folder) => readdir(join(ROOT, folder)))
+  const files = (await Promise.all(lists)).flat().map((file) => file.replace('.ts', ''))
+  const named = [...Object.keys(JOBS), ...Object.keys(SCHEDULES)]
   t.strictSame(
-    files.sort(),
-    [...Object.keys(JOBS), ...Object.keys(SCHEDULES)].sort(),
+    named.filter((name) => !files.includes(name)),
+    [],
     'a job’s file is its name',
+  )
+  const jobs = await readdir(join(ROOT, 'workers/jobs'))
+  t.strictSame(
+    jobs.filter((file) => !named.includes(file.replace('.ts', ''))),
+    [],
   )
 })
 

@@ -15,7 +15,7 @@ const DYNAMIC_PATTERNS = [
   'db/broadcasts/audience.sql.ts',
   'db/domains/verify.ts',
   'db/emails/return-path.ts',
-  'workers/providers/whatsapp-reports.ts',
+  'workers/providers/whatsapp/reports.ts',
 ]
 
 t.test('no regular expression can be made to take long, as recheck proves for each', async (t) => {

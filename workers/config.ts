@@ -14,11 +14,11 @@ import { networksOf, resolver } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { smtpUrlFault } from './providers/smtp-url.ts'
-import { PAUSES, type WebhookDelivery } from './providers/webhook.ts'
+import { smtpUrlFault } from './providers/smtp/url.ts'
+import { PAUSES, type WebhookDelivery } from './providers/webhook/post.ts'
 
 const QUEUES = Object.keys(JOBS)
-/** Meta's Graph API, with the version that the requests of workers/providers/whatsapp-cloud.ts are written for. */
+/** Meta's Graph API, with the version that the requests of workers/providers/whatsapp/cloud.ts are written for. */
 const GRAPH_API = 'https://graph.facebook.com/v23.0'
 /** Only a worker that is set up for WhatsApp works on these. */
 const WHATSAPP_QUEUES: readonly string[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
@@ -49,7 +49,7 @@ const percent = () =>
     .min(0.001, '${path} must be a percentage above 0')
     .max(100, '${path} must be a percentage, at most 100')
 
-/** The ways to send email; providers/adapters.ts has one for each. */
+/** The ways to send email; adapters.ts has one for each. */
 const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
 export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
 

@@ -15,6 +15,8 @@ import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
+import { bulkProvider, emailProvider, whatsappDelivery } from './adapters.ts'
+import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   brakesOf,
   queuesOf,
@@ -24,11 +26,9 @@ import {
   type WorkerSettings,
   webhooksOf,
 } from './config.ts'
-import { createEncodedFiles } from './encoded-files.ts'
-import { createFigures } from './figures.ts'
-import { serveHealth } from './health.ts'
-import { bulkProvider, emailProvider, whatsappDelivery } from './providers/adapters.ts'
-import { createReaders } from './providers/readers.ts'
+import { createFigures } from './monitoring/figures.ts'
+import { serveHealth } from './monitoring/health.ts'
+import { createReaders } from './reports/readers.ts'
 import { startWork } from './run.ts'
 
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */

@@ -2,16 +2,16 @@
 
 import { EMAIL } from '../db/channels/channels.sql.ts'
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
-import type { Handler } from './batches.ts'
+import type { Handler } from './batches/batches.ts'
+import { broadcastChannel } from './channels/deliver-broadcast.ts'
+import { emailChannel } from './channels/deliver-email.ts'
+import { webhookChannel } from './channels/deliver-webhook.ts'
+import { whatsappChannel } from './channels/deliver-whatsapp.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type Slots } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
-import { broadcastChannel } from './jobs/deliver-broadcast.ts'
-import { emailChannel } from './jobs/deliver-email.ts'
-import { webhookChannel } from './jobs/deliver-webhook.ts'
-import { whatsappChannel } from './jobs/deliver-whatsapp.ts'
 import { goOnWithWork } from './jobs/do-work.ts'
 import { expandBroadcasts } from './jobs/expand-broadcast.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
@@ -26,7 +26,7 @@ import { runUpserts } from './jobs/upsert-contacts.ts'
 
 /** How a process works on a queue: batches of `batchSize` in a number of loops, or a delivery of its own. */
 export type Registration<J extends JobName> =
-  | { handle: Handler<J>; batchSize: number; loops: number }
+  | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
   | { deliver: (deps: WorkerDeps, slots: SlotGroups) => Delivery }
 
 /** The slots that queues share: what goes out by one channel has slots of its own. */

@@ -5,7 +5,7 @@
  */
 
 import type { JobName } from '../db/queue/jobs.ts'
-import { runBatches } from './batches.ts'
+import { runBatches } from './batches/batches.ts'
 import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
 import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotGroups } from './registry.ts'

@@ -1,8 +1,8 @@
 /** The stand-in Cloud API for tests, with a real provider over it; closes with the test. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import type { OutgoingWhatsapp, WhatsappDelivery } from '../../workers/providers/whatsapp.ts'
-import { createWhatsappProvider, type WhatsappCloudOptions } from '../../workers/providers/whatsapp-cloud.ts'
+import { createWhatsappProvider, type WhatsappCloudOptions } from '../../workers/providers/whatsapp/cloud.ts'
+import type { OutgoingWhatsapp, WhatsappDelivery } from '../../workers/providers/whatsapp/provider.ts'
 import {
   startWhatsappSandbox,
   type WhatsappSandbox,

@@ -3,9 +3,9 @@
 
 import t from 'tap'
 import type { Log } from '../../db/process/log.ts'
+import { bulkProvider, emailProvider } from '../../workers/adapters.ts'
 import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'
-import { bulkProvider, emailProvider } from '../../workers/providers/adapters.ts'
-import { createSmtpProvider } from '../../workers/providers/smtp.ts'
+import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { testDatabase } from '../support/database.ts'
 import { startSesApi } from '../support/ses-api.ts'
 import { startProcess } from '../support/worker.ts'

@@ -4,10 +4,15 @@
  */
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channels.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import type { Consumer } from '../../db/queue/boss.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Sender } from '../../db/senders/pace.ts'
+import type { BatchDeps } from '../batches/batches.ts'
 import type { Circumstances, Evidence, Judged, Retries, Tried } from './verdict.ts'
+
+/** What the engine works with. */
+export type DeliveryDeps = BatchDeps & { queue: Consumer }
 
 /** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */
 export type Outgoing<A> = {

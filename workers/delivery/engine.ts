@@ -25,11 +25,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
-import { isReadable, UNREADABLE } from '../batches.ts'
-import type { WorkerDeps } from '../deps.ts'
-import { type Lot, lotsOf } from '../poison-jobs.ts'
+import { isReadable, UNREADABLE } from '../batches/batches.ts'
+import { type Lot, lotsOf } from '../batches/poison-jobs.ts'
 import { createBreakers } from './breaker.ts'
-import type { DeliveryChannel } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import { type Admission, createGate, type Gate } from './gate.ts'
 import { createRecorder, type Recording } from './recorder.ts'
 import { deliver, endUnsent, letGo, type Parts } from './sending.ts'
@@ -52,7 +51,7 @@ const ALONE = 5_000
 /** Starts delivering in a share of the process's slots. */
 export function startDelivery<J extends DeliveryJob, A>(
   delivery: DeliveryChannel<J, A>,
-  deps: WorkerDeps,
+  deps: DeliveryDeps,
   slots: SlotShare,
 ): Delivery {
   const closing = new AbortController()
@@ -78,7 +77,7 @@ export function startDelivery<J extends DeliveryJob, A>(
 
 function assemble<J extends DeliveryJob, A>(
   delivery: DeliveryChannel<J, A>,
-  given: WorkerDeps,
+  given: DeliveryDeps,
   { slots, closing, cut }: Pick<Parts<J, A>, 'slots' | 'closing' | 'cut'>,
 ): Parts<J, A> {
   const { job } = delivery.channel

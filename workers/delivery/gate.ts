@@ -8,9 +8,8 @@ import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { standingOf, troubledSenders } from '../../db/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/senders/pace.ts'
-import type { WorkerDeps } from '../deps.ts'
 import type { Breakers } from './breaker.ts'
-import type { DeliveryChannel, Outgoing } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { ServiceClock } from './service-clock.ts'
 
 /** A claimed job and the message that it is about. */
@@ -46,7 +45,7 @@ const LONGEST_HOLD = 60
 
 export function createGate<J extends DeliveryJob, A>(
   { channel: { job }, senders, horizon = HORIZON }: DeliveryChannel<J, A>,
-  { database, figures }: Pick<WorkerDeps, 'database' | 'figures'>,
+  { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
 ): Gate<J, A> {
   const queued = createInHandBySender(breakers)

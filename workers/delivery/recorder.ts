@@ -13,10 +13,9 @@ import type { End } from '../../db/queue/jobs.ts'
 import { applySignals, type Change, type Signal } from '../../db/senders/circuit-breaker.ts'
 import type { Sender } from '../../db/senders/pace.ts'
 import { storableWords } from '../../db/text/words.ts'
-import type { WorkerDeps } from '../deps.ts'
-import { retryWhileUnavailable } from '../retry-while-unavailable.ts'
+import { retryWhileUnavailable } from '../batches/retry-while-unavailable.ts'
 import type { Breakers } from './breaker.ts'
-import type { DeliveryChannel, Outgoing } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { Judged } from './verdict.ts'
 
 /** A job and its end; `sent` when the provider was asked. */
@@ -57,7 +56,7 @@ function commonReason(judged: readonly Judged[]): string | undefined {
 function logSent<J extends DeliveryJob, A>(
   recordings: readonly Recording<J, A>[],
   { outcomesOf }: DeliveryChannel<J, A>,
-  log: WorkerDeps['log'],
+  log: DeliveryDeps['log'],
 ): void {
   const sent = recordings.flatMap((recording) => recording.sent ?? [])
   if (sent.length === 0) return
@@ -76,7 +75,7 @@ function logSent<J extends DeliveryJob, A>(
 }
 
 /** What happened to senders, for the log. */
-function logChange({ sender, kind, seconds, words }: Change, log: WorkerDeps['log']): void {
+function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['log']): void {
   if (kind === 'paused') log.error({ sender, seconds, words }, 'nothing can be sent for now')
   else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asks to slow down')
   else log.warn({ sender }, words)
@@ -130,7 +129,7 @@ async function store<J extends DeliveryJob, A>(
 export function createRecorder<J extends DeliveryJob, A>(
   delivery: DeliveryChannel<J, A>,
   claims: Claims<J>,
-  { database, log, breakers }: Pick<WorkerDeps, 'database' | 'log'> & { breakers: Breakers },
+  { database, log, breakers }: Pick<DeliveryDeps, 'database' | 'log'> & { breakers: Breakers },
 ): Recorder<J, A> {
   let stuck = false
 

@@ -6,9 +6,8 @@
 import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import type { WorkerDeps } from '../deps.ts'
 import type { Breakers } from './breaker.ts'
-import type { DeliveryChannel } from './channel.ts'
+import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import type { Message, Released } from './gate.ts'
 import type { Recorder, Recording } from './recorder.ts'
 import type { ServiceClock } from './service-clock.ts'
@@ -19,7 +18,7 @@ import type { WriteBuffer } from './write-buffer.ts'
 /** What a queue's delivery in one process is made of. */
 export type Parts<J extends DeliveryJob, A> = {
   delivery: DeliveryChannel<J, A>
-  deps: WorkerDeps
+  deps: DeliveryDeps
   claims: Claims<J>
   slots: SlotShare
   clock: ServiceClock

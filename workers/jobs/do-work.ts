@@ -5,7 +5,7 @@
  */
 import type { End } from '../../db/queue/jobs.ts'
 import { continueWork } from '../../db/work/work.ts'
-import type { Batch } from '../batches.ts'
+import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** For how long one work goes on before it stands in line again, in milliseconds. */

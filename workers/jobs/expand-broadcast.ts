@@ -6,7 +6,7 @@
 import { type Step, walk } from '../../db/broadcasts/walk.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import type { Batch } from '../batches.ts'
+import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type ExpandJob = FetchedJob<'expand-broadcast'>

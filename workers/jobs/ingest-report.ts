@@ -17,10 +17,10 @@ import {
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
 import { requestSyncs } from '../../db/whatsapp/sync-templates.ts'
-import { applyEvents } from '../apply-reports.ts'
-import type { Batch } from '../batches.ts'
+import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { ReportedEvent } from '../providers/report.ts'
+import { applyEvents } from '../reports/apply.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 

@@ -5,7 +5,7 @@
  * times. Must not know a provider's words.
  */
 import { applyListing } from '../../db/whatsapp/sync-templates.ts'
-import type { Batch } from '../batches.ts'
+import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function syncWhatsappTemplates(

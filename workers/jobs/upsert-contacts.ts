@@ -7,7 +7,7 @@ import { readItems, upsertContacts } from '../../db/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/contacts/upserts.sql.ts'
 import { announce } from '../../db/postgres/replies.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
-import type { Batch } from '../batches.ts'
+import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>

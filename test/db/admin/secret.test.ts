@@ -2,7 +2,7 @@
 import t from 'tap'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
-import { dkimKeysOf } from '../../../workers/dkim-keys.ts'
+import { dkimKeysOf } from '../../../workers/channels/dkim-keys.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { SECRET_KEY } from '../../support/environment.ts'

@@ -1,7 +1,7 @@
 /** Recipients of an email: decisions: email addresses, recipients that differ only in case. */
 import t from 'tap'
 import { bareRecipients, distinctRecipients, recipientIdentity } from '../../../db/emails/recipients.ts'
-import { recipientsOf } from '../../../workers/render.ts'
+import { recipientsOf } from '../../../workers/channels/render.ts'
 
 const to = ['dup@x.test', 'DUP@X.test', 'Dup <dup@x.test>', 'Bob <bob@bücher.test>', 'bob@xn--bcher-kva.test']
 

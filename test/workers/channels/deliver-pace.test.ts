@@ -1,0 +1,212 @@
+/** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
+import t, { type Test } from 'tap'
+import { emailById } from '../../../db/emails/emails.sql.ts'
+import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { createQueuePauses } from '../../../db/queue/pauses.ts'
+import { listSenders, resumeSender } from '../../../db/senders/show.ts'
+import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
+import { shiftClock } from '../../support/clock.ts'
+import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const PAUSED = { status: 400, type: 'SendingPausedException', message: 'Sending is paused.' }
+const THROTTLED = { status: 429, type: 'TooManyRequestsException', message: 'Maximum sending rate exceeded.' }
+const UNVERIFIED = { status: 400, type: 'MailFromDomainNotVerifiedException' }
+
+async function begin(t: Test, script: SesScript) {
+  const service = await startService(t)
+  return { service, api: await startSesApi(t, script), team: await makeTeam(service) }
+}
+
+async function work(t: Test, service: Service, api: SesApi, clock = () => new Date()) {
+  const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 50 })
+  t.teardown(() => email.close())
+  const pausesOf = createQueuePauses(service.database)
+  let looks = 0
+  const pauses: typeof pausesOf = (job) => {
+    if (job === 'deliver-email') looks += 1
+    return pausesOf(job)
+  }
+  const worker = await startWorker(t, service, { smtp_url: 'smtp://unused.invalid', email, clock, pauses })
+  return {
+    ...worker,
+    /** Until it has looked from beginning to end whether it may claim: the look before may have begun already. */
+    async looksAgain() {
+      const before = looks
+      await until('it has looked', () => looks > before + 2)
+    },
+  }
+}
+
+async function post(service: Service, team: TestTeam, count: number, changes = {}): Promise<string[]> {
+  const emails = Array.from({ length: count }, () => anEmail(changes))
+  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  return body.data.map(({ id }: { id: string }) => id)
+}
+
+/** Seconds from the first of these calls to the last. A busy machine only makes it longer. */
+const span = (calls: readonly SesCall[]): number => ((calls.at(-1)?.at ?? 0) - (calls[0]?.at ?? 0)) / 1_000
+
+t.test('two workers together never send faster than the account may', async (t) => {
+  const { service, api, team } = await begin(t, { account: () => 40 })
+  await post(service, team, 100)
+  await Promise.all([work(t, service, api), work(t, service, api)])
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 100)
+  t.ok(span(api.calls) > 2, `100 in ${span(api.calls)} s at 36 a second`)
+  t.equal(api.calls.length, 100)
+})
+
+t.test('a send to many recipients takes the room of as many', async (t) => {
+  const { service, api, team } = await begin(t, { account: () => 40 })
+  const to = Array.from({ length: 20 }, (_, index) => `n${index}@example.org`)
+  await post(service, team, 4, { to })
+  await work(t, service, api)
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 4)
+  t.ok(span(api.calls) > 1.3, `80 recipients in ${span(api.calls)} s at 36 a second`)
+})
+
+t.test('a throttled sender goes on at half the pace, and loses nothing', async (t) => {
+  const { service, api, team } = await begin(t, {
+    account: () => 40,
+    onSend: (_call, nth) => (nth === 5 ? THROTTLED : undefined),
+  })
+  await post(service, team, 60)
+  await work(t, service, api)
+  await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) >= 59)
+  const [sender] = await sendersOf(service)
+  t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
+  // What was booked before the refusal still went at the old pace: 20 jobs in hand.
+  const late = api.calls.slice(25, 60)
+  t.ok(span(late) > 1.3, `${late.length} in ${span(late)} s at 18 a second`)
+  const throttled = api.calls[4]?.tags.email_id ?? ''
+  await until('it is sent too', async () => (await sentCount(service, team.id)) === 60)
+  const events = await eventsOfEmail(service.database, team.id, throttled)
+  t.match(events, [{ kind: 'sent' }], 'the pace is no business of the message')
+})
+
+t.test('a paused account stops everything; what waits loses no attempt and goes on afterwards', async (t) => {
+  let paused = true
+  const { service, api, team } = await begin(t, { onSend: () => (paused ? PAUSED : undefined) })
+  const [first] = await post(service, team, 1)
+  const worker = await work(t, service, api)
+  await until('the sender is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
+  t.match((await sendersOf(service))[0]?.pause_reason, 'SendingPausedException')
+  const later = await post(service, team, 30)
+  const all = [first ?? '', ...later]
+  await worker.stop()
+  t.equal(api.calls.length, 1, 'nobody tried the door again')
+  for (const id of all) {
+    t.strictSame(await jobStates(service, id), ['created'])
+    t.strictSame(await eventsOfEmail(service.database, team.id, id), [], 'the account’s own timeline tells')
+  }
+  t.match(await listSenders(service.database), [
+    { key: 'ses:eu-west-1', state: 'paused', events: [{ kind: 'paused', detail: /SendingPaused/ }] },
+  ])
+  paused = false
+  for (const id of all) await setJobsDue(service, id)
+  await shiftClock(service.database, 901)
+  await work(t, service, api)
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 31)
+})
+
+t.test(
+  'workers whose clocks are hours off pause, go on and keep the pace as the database says',
+  async (t) => {
+    const { service, api, team } = await begin(t, {
+      account: () => 40,
+      onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined),
+    })
+    const off = (hours: number) => () => new Date(Date.now() + hours * 3_600_000)
+    const [first = ''] = await post(service, team, 1)
+    const ahead = await work(t, service, api, off(3))
+    await until('the account is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
+    const pause = Date.parse((await sendersOf(service))[0]?.paused_until ?? '') - Date.now()
+    t.ok(pause > 800_000 && pause <= 900_000, `${pause} ms`)
+    await post(service, team, 100)
+    await setJobsDue(service, first)
+    const behind = await work(t, service, api, off(-3))
+    await shiftClock(service.database, 880)
+    await Promise.all([ahead.looksAgain(), behind.looksAgain()])
+    t.equal(api.calls.length, 1, 'neither begins before the pause is over')
+    await shiftClock(service.database, 901)
+    await until('all are sent', async () => (await sentCount(service, team.id)) === 101)
+    await ahead.stop()
+    t.ok(span(api.calls.slice(1)) > 2, `100 in ${span(api.calls.slice(1))} s at 36 a second`)
+    const [sent] = await eventsOfEmail(service.database, team.id, first)
+    const late = Date.parse(sent?.occurred_at ?? '') - Date.now() - 901_000
+    t.ok(Math.abs(late) < 60_000, `its timeline is ${late} ms off`)
+  },
+)
+
+t.test('a domain that SES does not know waits by itself', async (t) => {
+  const { service, api, team } = await begin(t, {
+    onSend: ({ from }) => (from.endsWith('@example.com') ? UNVERIFIED : undefined),
+  })
+  const other = await makeTeam(service, { domain: 'example.net' })
+  const [waiting = ''] = await post(service, team, 1)
+  await work(t, service, api)
+  await until('it was refused', () => api.calls.length === 1)
+  await post(service, other, 5, { from: 'hello@example.net' })
+  await until('the others are sent', async () => (await sentCount(service, other.id)) === 5)
+  await until('it is put off', async () => (await jobStates(service, waiting))[0] === 'retry')
+  const wait = await setJobsDue(service, waiting)
+  t.ok(wait > 500 && wait <= 600, `${wait} s`)
+  t.match(await eventsOfEmail(service.database, team.id, waiting), [
+    { kind: 'held', detail: /^MailFromDomainNotVerifiedException/ },
+    { kind: 'deferred', detail: /^MailFromDomainNotVerifiedException/ },
+  ])
+  t.match((await sendersOf(service))[0], { paused_until: null, slowed_at: null })
+})
+
+t.test('what has waited for 24 h behind a pause is sent when it ends', async (t) => {
+  const { service, api, team } = await begin(t, { onSend: (_call, nth) => (nth === 1 ? PAUSED : undefined) })
+  await post(service, team, 1)
+  const first = await work(t, service, api)
+  await until('the account is paused', async () => (await sendersOf(service))[0]?.paused_until != null)
+  const [id = ''] = await post(service, team, 1)
+  await ageByADay(service, id)
+  await until(
+    'it waits',
+    async () => (await jobStates(service, id))[0] === 'created' && api.calls.length === 1,
+  )
+  await first.stop()
+  await service.database.transaction((tx) => resumeSender(tx, 'ses:eu-west-1'))
+  await setJobsDue(service, id)
+  await work(t, service, api)
+  await until('it is sent', async () => (await emailById(service.database, team.id, id))?.status === 'sent')
+})
+
+t.test('an SMTP relay is not paced until it asks for it; then all that goes through it is', async (t) => {
+  let throttled = false
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '421 4.7.0 Throttled' : undefined) })
+  await startWorker(t, service, { smtp_url: sink.url })
+  await post(service, team, 50)
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 50)
+  t.strictSame(await sendersOf(service), [])
+  throttled = true
+  await post(service, team, 1)
+  await until('the relay is slowed', async () => (await sendersOf(service)).length === 1)
+  t.match((await sendersOf(service))[0], { key: `smtp:${new URL(sink.url).host}`, rate: 100 })
+})
+
+t.test('a worker process sends through SES when EMAIL_PROVIDER says so', async (t) => {
+  const { service, api, team } = await begin(t, {})
+  await startProcess(t, 'workers/main.ts', {
+    DATABASE_URL: service.url,
+    EMAIL_PROVIDER: 'ses',
+    AWS_REGION: 'eu-west-1',
+    SES_ENDPOINT: api.url,
+    SES_CONFIGURATION_SET: 'main',
+    AWS_ACCESS_KEY_ID: 'AKIATEST',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  })
+  const [id = ''] = await post(service, team, 1)
+  await until('it is sent', async () => (await sentCount(service, team.id)) === 1)
+  t.match(api.calls, [{ configuration_set: 'main', tags: { team_id: team.id, email_id: id } }])
+  t.match(await emailById(service.database, team.id, id), { provider_message_id: '0100-1-000000' })
+})

@@ -1,0 +1,59 @@
+/** The files for operators under workers/monitoring: alert rules and a dashboard, of figures that there are. */
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { GAUGES } from '../../../db/fleet/exposition.ts'
+import { FIGURES } from '../../../db/process/metrics.ts'
+import { programMissing } from '../../support/programs.ts'
+
+const FOLDER = join(import.meta.dirname, '../../../workers/monitoring')
+const run = promisify(execFile)
+
+const figures = [...Object.keys(FIGURES), ...Object.keys(GAUGES)]
+
+for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
+  t.test(`${file} asks for figures that the service tells, and knows no others`, async (t) => {
+    const text = await readFile(join(FOLDER, file), 'utf8')
+    const asked = new Set([...text.matchAll(/\bheliograph_\w+/g)].map(([name]) => name))
+    t.ok(asked.size > 5)
+    t.strictSame(
+      [...asked].filter((name) => !figures.includes(name.replace(/_(bucket|count|sum)$/, ''))),
+      [],
+    )
+  })
+}
+
+t.test('the dashboard shows every figure', async (t) => {
+  const text = await readFile(join(FOLDER, 'grafana-dashboard.json'), 'utf8')
+  t.strictSame(
+    figures.filter((name) => !text.includes(name)),
+    [],
+  )
+})
+
+t.test('promtool takes the alert rules, and they fire when they should', async (t) => {
+  const missing = await programMissing('promtool', 'prometheus')
+  if (missing) return void t.plan(0, missing)
+  const checked = await run('promtool', ['check', 'rules', 'alerts.yml'], { cwd: FOLDER })
+  t.match(checked.stdout, /SUCCESS: 10 rules found/)
+  const tested = await run('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: FOLDER }).catch(
+    (error) => error,
+  )
+  t.match(tested.stdout, /SUCCESS/)
+})
+
+t.test('promtool takes every query of the dashboard', async (t) => {
+  const missing = await programMissing('promtool', 'prometheus')
+  if (missing) return void t.plan(0, missing)
+  const { panels } = JSON.parse(await readFile(join(FOLDER, 'grafana-dashboard.json'), 'utf8'))
+  const queries: string[] = panels.flatMap(({ targets }: { targets: { expr: string }[] }) =>
+    targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '5m')),
+  )
+  t.ok(queries.length > 20)
+  const rules = queries.map((query, index) => ({ record: `query_${index}`, expr: query }))
+  const folder = t.testdir({ 'queries.json': JSON.stringify({ groups: [{ name: 'dashboard', rules }] }) })
+  const { stdout } = await run('promtool', ['check', 'rules', join(folder, 'queries.json')])
+  t.match(stdout, /SUCCESS/)
+})

@@ -1,0 +1,196 @@
+/** SES's reports become neutral events: providers.md §2.3; decisions: delivery reports, suppression. */
+import t from 'tap'
+import type { ReportedEmail } from '../../../../db/emails/apply-events.ts'
+import { readSesReport } from '../../../../workers/providers/ses/reports.ts'
+import {
+  bounce,
+  complaint,
+  delivery,
+  EMAIL_ID,
+  SES_ID,
+  sesEvent,
+  sesMail,
+  sesReport,
+  TEAM_ID,
+} from '../../../support/ses-events.ts'
+
+const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEmail[]> =>
+  (await readSesReport(sesReport(...given))) as ReportedEmail[]
+
+const told = ({ kind, effect, recipient, detail }: ReportedEmail) => [kind, effect, recipient, detail]
+const at = (time: string): Date => new Date(`2026-03-01T${time}.000Z`)
+
+t.test('every event finds its row by the tags that travelled with it', async (t) => {
+  const [event] = await read(sesEvent('Send', { send: {} }))
+  t.match(event, { channel: 'email', ref: { team_id: TEAM_ID, id: EMAIL_ID }, occurred_at: at('12:00:00') })
+  t.equal(event?.provider_message_id, SES_ID, 'which a row that lost its answer does not know')
+  t.strictSame(event && told(event), ['sent', 'none', null, ''])
+})
+
+t.test('without our tags, or with others under their names, by the id that SES gave', async (t) => {
+  const own = { provider_message_id: SES_ID }
+  const others: Record<string, unknown>[] = [
+    {},
+    { team_id: [TEAM_ID] },
+    { team_id: [TEAM_ID], email_id: ['not a uuid'] },
+    { team_id: TEAM_ID, email_id: EMAIL_ID },
+    { team_id: [], email_id: [] },
+    JSON.parse('{"__proto__":{"team_id":["x"]}}'),
+  ]
+  for (const tags of others) t.match(await read(sesEvent('Send', {}, { tags })), [{ ref: own }])
+  const { tags: _none, ...untagged } = sesMail()
+  t.match(await read({ notificationType: 'Delivery', mail: untagged, ...delivery(['ana@example.com']) }), [
+    { ref: own, kind: 'delivered' },
+  ])
+})
+
+t.test('a delivery is told of each recipient that it names', async (t) => {
+  const events = await read(sesEvent('Delivery', delivery(['ana@example.com', 'bo@example.com'])))
+  t.strictSame(events.map(told), [
+    ['delivered', 'delivered', 'ana@example.com', '250 2.6.0 Message received'],
+    ['delivered', 'delivered', 'bo@example.com', '250 2.6.0 Message received'],
+  ])
+  t.same(events[0]?.occurred_at, at('12:00:03'))
+})
+
+const BOUNCES: [string, string, string][] = [
+  ['Permanent', 'General', 'hard'],
+  ['Permanent', 'NoEmail', 'hard'],
+  ['Permanent', 'Suppressed', 'hard'],
+  ['Permanent', 'OnAccountSuppressionList', 'hard'],
+  ['Transient', 'General', 'soft'],
+  ['Transient', 'MailboxFull', 'soft'],
+  ['Transient', 'MessageTooLarge', 'none'],
+  ['Transient', 'ContentRejected', 'none'],
+  ['Transient', 'AttachmentRejected', 'none'],
+  ['Undetermined', 'Undetermined', 'soft'],
+]
+
+for (const [type, subType, effect] of BOUNCES) {
+  t.test(`a bounce ${type}/${subType} means ${effect} for the contact`, async (t) => {
+    const [event, ...others] = await read(sesEvent('Bounce', bounce(type, subType)))
+    t.strictSame(event && told(event), ['bounced', effect, 'ana@example.com', `${type}/${subType}`])
+    t.same(event?.occurred_at, at('12:00:05'))
+    t.same(others, [], 'the message had two recipients; the bounce is about one')
+  })
+}
+
+t.test("a bounce carries the receiving server's words, made fit to be stored", async (t) => {
+  const recipients = [
+    {
+      emailAddress: 'Ana <Ana@Example.com>',
+      action: 'failed',
+      status: '5.1.1',
+      diagnosticCode: `smtp; 550 5.1.1\u0000 no\nsuch user ${'x'.repeat(900)}`,
+    },
+  ]
+  const [event] = await read(sesEvent('Bounce', bounce('Permanent', 'NoEmail', recipients)))
+  t.equal(event?.recipient, 'Ana@Example.com')
+  t.match(event?.detail, /^Permanent\/NoEmail 5\.1\.1 smtp; 550 5\.1\.1 +no such user x+$/)
+  t.equal(event?.detail.length, 500)
+})
+
+t.test('a complaint is about those that complained; not-spam and auth-failure are none', async (t) => {
+  for (const type of ['abuse', 'fraud', 'virus', 'other', undefined]) {
+    const [event, ...others] = await read(sesEvent('Complaint', complaint(type)))
+    t.strictSame(
+      event && told(event).slice(0, 3),
+      ['complained', 'complaint', 'ana@example.com'],
+      type ?? 'no type',
+    )
+    t.same(others, [])
+  }
+  for (const type of ['not-spam', 'auth-failure']) {
+    t.strictSame(await read(sesEvent('Complaint', complaint(type))), [], type)
+  }
+})
+
+t.test('opens, clicks and delays are told; each of them is its own, a redelivery is not', async (t) => {
+  const open = { ipAddress: '192.0.2.1', timestamp: '2026-03-01T14:00:00.000Z', userAgent: 'Mozilla/5.0' }
+  const click = { ...open, link: 'https://example.com/a', linkTags: { section: ['top'] } }
+  const delay = {
+    delayType: 'MailboxFull',
+    expirationTime: '2026-03-02T00:00:00.000Z',
+    delayedRecipients: [{ emailAddress: 'bo@example.com', status: '4.2.2', diagnosticCode: 'smtp; 452' }],
+    timestamp: '2026-03-01T12:30:00.000Z',
+  }
+  const reports = [
+    sesEvent('Open', { open }),
+    sesEvent('Open', { open: { ...open, timestamp: '2026-03-01T14:00:01.000Z' } }),
+    sesEvent('Open', { open: { ...open, ipAddress: '192.0.2.2' } }),
+    sesEvent('Click', { click }),
+    sesEvent('Click', { click: { ...click, link: 'https://example.com/b' } }),
+    sesEvent('DeliveryDelay', { deliveryDelay: delay }),
+    sesEvent('DeliveryDelay', { deliveryDelay: { ...delay, timestamp: '2026-03-01T12:45:00.000Z' } }),
+  ]
+  const events = (await Promise.all(reports.map((report) => read(report)))).flat()
+  t.strictSame(
+    events.map((event) => told(event).slice(0, 3)),
+    [
+      ...[1, 2, 3].map(() => ['opened', 'none', null]),
+      ...[1, 2].map(() => ['clicked', 'none', null]),
+      ...[1, 2].map(() => ['delayed', 'none', 'bo@example.com']),
+    ],
+  )
+  t.match(events[3]?.detail, 'https://example.com/a')
+  t.match(events[5]?.detail, 'MailboxFull 4.2.2 smtp; 452')
+  t.equal(new Set(events.map(({ event_key }) => event_key)).size, reports.length)
+  for (const [index, report] of reports.entries()) {
+    const again = await read(report, { MessageId: 'another', Timestamp: '2026-03-01T15:00:00.000Z' })
+    t.equal(again[0]?.event_key, events[index]?.event_key)
+  }
+})
+
+t.test('both forms of the same bounce, complaint and delivery have one key', async (t) => {
+  const parts: [string, Record<string, unknown>][] = [
+    ['Bounce', bounce('Permanent', 'General')],
+    ['Complaint', complaint('abuse')],
+    ['Delivery', delivery(['ana@example.com'])],
+  ]
+  for (const [type, part] of parts) {
+    const [event] = await read(sesEvent(type, part))
+    const { tags: _none, ...untagged } = sesMail()
+    const [older] = await read({ notificationType: type, mail: untagged, ...part })
+    t.equal(older?.event_key, event?.event_key, type)
+    t.equal(older?.effect, event?.effect, type)
+  }
+})
+
+t.test(
+  'what SES refuses after taking it is bounced, with the reason, and no fault of the recipient',
+  async (t) => {
+    const reject = await read(sesEvent('Reject', { reject: { reason: 'Bad content' } }))
+    t.strictSame(reject.map(told), [['bounced', 'none', null, 'rejected by SES: Bad content']])
+    const failure = { errorMessage: 'Attribute is missing', templateName: 'T' }
+    const rendering = await read(sesEvent('Rendering Failure', { failure }))
+    t.strictSame(rendering.map(told), [
+      ['bounced', 'none', null, 'could not be rendered by SES: Attribute is missing'],
+    ])
+  },
+)
+
+t.test('a change of SES’s own lists and the test of a topic mean nothing', async (t) => {
+  t.strictSame(await read(sesEvent('Subscription', { subscription: { contactList: 'x' } })), [])
+  t.strictSame(await read('Successfully validated SNS topic for Amazon SES event publishing.'), [])
+})
+
+t.test('what cannot be read is an error that says so', async (t) => {
+  const cases: [unknown, RegExp][] = [
+    ['hello', /not JSON/],
+    ['null', /form/],
+    [[], /form/],
+    [{ eventType: 'Send' }, /form.*mail/],
+    [sesEvent('Bounce', { bounce: { bounceType: 'Permanent' } }), /form.*bounce/],
+    [sesEvent('Bounce', bounce('Permanent', 'General', [{ emailAddress: 5 }])), /form/],
+    [sesEvent('constructor', {}), /do not know: constructor/],
+    [{ mail: sesMail() }, /do not know: nothing/],
+  ]
+  for (const [message, reason] of cases) {
+    await t.rejects(read(typeof message === 'string' ? message : JSON.stringify(message)), {
+      message: reason,
+    })
+  }
+  const bare = { ...sesReport({}), body: Buffer.from('{}') }
+  await t.rejects(readSesReport(bare), { message: /form/ })
+  await t.rejects(readSesReport({ ...bare, body: Buffer.from([0xff]) }), { message: /not JSON/ })
+})

@@ -1,0 +1,408 @@
+/** What becomes of each recipient when the server answers: acceptance, refusals, logins, TLS, the pool. */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
+import { createSmtpProvider, type SmtpOptions } from '../../../../workers/providers/smtp/adapter.ts'
+import type { SmtpScript } from '../../../sandbox/smtp.ts'
+import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { startSmtpScript } from '../../../support/smtp-script.ts'
+import { type SinkOptions, startSmtpSink } from '../../../support/smtp-sink.ts'
+
+const provide = (t: Test, options: Partial<SmtpOptions> & { url: string }) => {
+  const provider = createSmtpProvider({ max_connections: 5, ...options })
+  t.teardown(() => provider.close())
+  return provider
+}
+
+const start = async (t: Test, script: SmtpScript = {}, options: SinkOptions = {}) => {
+  const sink = await startSmtpSink(t, script, options)
+  return { sink, provider: provide(t, { url: sink.url }) }
+}
+
+const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
+
+t.test(
+  'a message that the server takes is accepted for all, under the Message-ID that we gave it',
+  async (t) => {
+    const { sink, provider } = await start(t)
+    const email = outgoingEmail({ to: ['a@example.com', 'b@example.com', 'a@example.com'] })
+    const { provider_message_id, outcomes } = await provider.send(email)
+    t.equal(provider_message_id, email.message_id)
+    t.same([...outcomes.keys()], ['a@example.com', 'b@example.com'])
+    t.match([...outcomes.values()], [{ kind: 'accepted', detail: /^250 / }, { kind: 'accepted' }])
+    t.match(sink.last(), { mail_from: 'bounce@demo.test', rcpt_to: ['a@example.com', 'b@example.com'] })
+  },
+)
+
+t.test('each recipient has the outcome of its own reply, and the others are still served', async (t) => {
+  for (const hidePIPELINING of [false, true]) {
+    const replies: Record<string, string> = {
+      'dead@example.com': '550 5.1.1 No such user',
+      'busy@example.com': '450 4.2.1 Busy',
+    }
+    const { sink, provider } = await start(t, { onRcpt: (to) => replies[to] }, { server: { hidePIPELINING } })
+    const to = ['dead@example.com', 'ok@example.com', 'busy@example.com']
+    const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
+    t.ok(provider_message_id)
+    t.strictSame(outcomes.get('dead@example.com'), {
+      kind: 'refused',
+      detail: '550 5.1.1 No such user',
+      effect: 'hard',
+    })
+    t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
+    t.strictSame(outcomes.get('busy@example.com'), { kind: 'deferred', detail: '450 4.2.1 Busy' })
+    t.same(sink.last().rcpt_to, ['ok@example.com'])
+
+    const none = await provider.send(outgoingEmail({ to: ['dead@example.com', 'busy@example.com'] }))
+    t.equal(none.provider_message_id, null)
+    t.match(none.outcomes.get('dead@example.com'), { kind: 'refused', effect: 'hard' })
+    t.match(none.outcomes.get('busy@example.com'), { kind: 'deferred' })
+  }
+})
+
+t.test(
+  'a refusal at RCPT bounces the contact when its code is about the address, and only then',
+  async (t) => {
+    let reply = ''
+    const { provider } = await start(t, { onRcpt: () => reply })
+    const cases: [words: string, effect: 'hard' | 'soft' | 'none'][] = [
+      ['550 5.1.1 No such user', 'hard'],
+      ['550 5.1.2 No such host', 'hard'],
+      ['553 5.1.3 Bad syntax', 'hard'],
+      ['551 5.1.6 Moved', 'hard'],
+      ['556 5.1.10 Null MX', 'hard'],
+      ['550 No such user here', 'soft'],
+      ['550 5.1.8 Sender domain not found', 'none'],
+      ['553 5.1.7 Bad sender syntax', 'none'],
+      ['550 5.1.0 Address rejected', 'none'],
+      ['550 5.0.0 No', 'none'],
+      ['550 5.2.1 Disabled', 'none'],
+      ['552 5.2.2 Mailbox full', 'none'],
+      ['552 5.3.4 Too big', 'none'],
+      ['554 5.6.0 Content', 'none'],
+      ['552 Full', 'none'],
+      ['553 Not allowed', 'none'],
+      ['554 No', 'none'],
+      ['501 Bad address', 'none'],
+    ]
+    for (const [words, effect] of cases) {
+      reply = words
+      t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
+    }
+  },
+)
+
+t.test(
+  'what a relay says of us is no refusal of a message: relay access, login, sender, identity',
+  async (t) => {
+    const policy = (blames: string) => ({ kind: 'policy', blames })
+    const setup = { kind: 'sender', trouble: 'setup' }
+    const cases: [reply: string, expected: object][] = [
+      // Postfix: no login, no relay access, a sender that the login does not own.
+      ['RCPT 554 5.7.1 <client.test[192.0.2.1]>: Client host rejected: Access denied', policy('recipient')],
+      ['RCPT 554 5.7.1 <ana@example.org>: Relay access denied', policy('recipient')],
+      ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', setup],
+      [
+        'RCPT 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u',
+        policy('recipient'),
+      ],
+      ['MAIL 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('identity')],
+      ['MAIL 550 5.1.8 <b-x@bounces.test>: Sender address rejected: Domain not found', policy('identity')],
+      ['MAIL 550 Sender verify failed', policy('identity')],
+      ['MAIL 552 5.3.4 Message size exceeds fixed limit', { kind: 'refused', effect: 'none' }],
+      // Exim.
+      ['RCPT 550 relay not permitted', policy('recipient')],
+      // Microsoft.
+      ['DATA 550 5.7.60 SMTP; Client does not have permissions to send as this sender', policy('identity')],
+      // SES over SMTP.
+      ['DATA 554 Message rejected: Email address is not verified. The following …', policy('identity')],
+      ['DATA 554 Message rejected: Virus', { kind: 'refused', effect: 'none' }],
+      ['DATA 554 5.7.1 This message looks like spam', { kind: 'refused', effect: 'none' }],
+      ['CONN 554 5.7.1 You are blocked', setup],
+      ['CONN 450 later', { kind: 'sender', trouble: 'connection' }],
+      ['RCPT 530 5.7.0 Must issue a STARTTLS command first', setup],
+    ]
+    for (const [line, expected] of cases) {
+      const reply = line.slice(5)
+      const hook =
+        { RCPT: 'onRcpt', MAIL: 'onMail', DATA: 'onMessage', CONN: 'onConnect' }[line.slice(0, 4)] ?? ''
+      const { provider } = await start(t, { [hook]: () => reply })
+      t.match(only(await provider.send(outgoingEmail())), { ...expected, detail: reply }, line)
+    }
+  },
+)
+
+t.test('a refusal of the message refuses the recipients still alive, without suppressing them', async (t) => {
+  const onRcpt = (to: string) => (to === 'dead@example.com' ? '550 5.1.1 No such user' : undefined)
+  const to = ['dead@example.com', 'ok@example.com']
+  for (const [words, kind] of [
+    ['554 5.6.0 Spam', 'refused'],
+    ['550 Content rejected', 'refused'],
+    ['451 4.3.0 Later', 'deferred'],
+    ['452 4.3.1 Disk full', 'deferred'],
+    ['503 5.5.1 Bad sequence', 'deferred'],
+  ]) {
+    const { provider } = await start(t, { onRcpt, onMessage: () => words })
+    const { provider_message_id, outcomes } = await provider.send(outgoingEmail({ to }))
+    t.equal(provider_message_id, null)
+    const effect = kind === 'refused' ? { effect: 'none' } : {}
+    t.strictSame(outcomes.get('ok@example.com'), { kind, detail: words, ...effect })
+    t.match(outcomes.get('dead@example.com'), { kind: 'refused', effect: 'hard' }, 'its own reply stands')
+  }
+})
+
+t.test('a DATA command refused is a refusal of the message', async (t) => {
+  for (const ehlo of ['250 scripted', '250-scripted\r\n250 PIPELINING']) {
+    const faults = { ehlo, data: '554 5.5.0 No' }
+    const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
+    t.match(only(await provide(t, { url }).send(outgoingEmail())), { kind: 'refused', effect: 'none' })
+  }
+})
+
+t.test(
+  'throttling and too many connections slow the whole sender, wherever the server says so',
+  async (t) => {
+    const throttled = '454 Throttling failure: Maximum sending rate exceeded.'
+    const full = '421 4.7.0 Too many concurrent SMTP connections'
+    const scripts: [SmtpScript, string][] = [
+      [{ onMessage: () => throttled }, throttled],
+      [{ onRcpt: () => throttled }, throttled],
+      [{ onMail: () => throttled }, throttled],
+      [{ onConnect: () => full }, full],
+      [{ onMail: () => full }, full],
+      [{ onRcpt: () => full }, full],
+      [{ onMessage: () => full }, full],
+    ]
+    for (const [script, detail] of scripts) {
+      const { provider } = await start(t, script)
+      const outcome = only(await provider.send(outgoingEmail()))
+      t.strictSame(outcome, { kind: 'sender', detail, trouble: 'slow' }, `${Object.keys(script)} ${detail}`)
+    }
+  },
+)
+
+t.test('a check signs in and sends nothing; what is in the way is told, without the password', async (t) => {
+  const { sink, provider } = await start(t)
+  t.equal(await provider.check(), null)
+  t.strictSame(sink.messages(), [])
+  const password = 'pa:s/w@rd'
+  const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} is wrong` }
+  const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
+  const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
+  t.match(await provide(t, { url: with_login }).check(), /535 5\.7\.8 \*\*\* is wrong/)
+  t.match(await provide(t, { url: 'smtp://127.0.0.1:9' }).check(), /ECONNREFUSED/)
+  for (const [fault, bounds] of [
+    ['hang', { greeting_ms: 200 }],
+    ['drip', { total_ms: 200 }],
+  ] as const) {
+    const dumb = await startSmtpScript(t, (step) => (step === 'ehlo' ? fault : undefined))
+    t.type(await provide(t, { url: dumb.url, timeouts: bounds }).check(), 'string', `it ends: ${fault}`)
+  }
+})
+
+t.test('a login that fails defers everything and tells no password', async (t) => {
+  const password = 'pa:s/w@rd'
+  const basic = Buffer.from(`\0user\0${password}`).toString('base64')
+  const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} ${basic} is wrong` }
+  const { url, lines } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
+  const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
+  const outcome = only(await provide(t, { url: with_login }).send(outgoingEmail()))
+  t.strictSame(outcome, { kind: 'sender', detail: '535 5.7.8 *** *** is wrong', trouble: 'setup' })
+  t.ok(lines.includes(`AUTH PLAIN ${basic}`), 'the login is that of the URL')
+  for (const words of ['530 5.7.0 Authentication required', '535 No', '538 Encrypt first']) {
+    const { provider } = await start(t, { onMail: () => words })
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'sender', trouble: 'setup' })
+  }
+})
+
+t.test('a server that asks for a login gets the one of the URL, over TLS where it offers that', async (t) => {
+  const server = {
+    disabledCommands: [],
+    authOptional: false,
+    onAuth: (
+      auth: { username?: string; password?: string },
+      _: unknown,
+      done: (e: Error | null, r?: object) => void,
+    ) =>
+      auth.username === 'u@x' && auth.password === 'p%'
+        ? done(null, { user: 'u' })
+        : done(new Error('535 no')),
+  } as NonNullable<SinkOptions['server']>
+  for (const secure of [false, true]) {
+    const sink = await startSmtpSink(t, {}, { server: { ...server, secure } })
+    const with_login = sink.url.replace('//', '//u%40x:p%25@')
+    const provider = provide(t, { url: `${with_login}?tls.rejectUnauthorized=false&requireTLS=1` })
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, secure ? 'smtps' : 'STARTTLS')
+    const strict = provide(t, { url: with_login })
+    t.match(only(await strict.send(outgoingEmail())), {
+      kind: 'sender',
+      trouble: 'connection',
+      detail: /certificate.*: name its authority .* SMTP_URL tls\.rejectUnauthorized=false/,
+    })
+  }
+})
+
+t.test('where TLS is required and not offered, nothing is sent', async (t) => {
+  const { sink } = await start(t)
+  const provider = provide(t, { url: `${sink.url}?requireTLS=1` })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'sender' })
+  t.equal(sink.messages().length, 0)
+})
+
+t.test(
+  'a string that is not exactly one address is refused outright and never reaches the server',
+  async (t) => {
+    const hostile = [
+      'v@e.f, evil@x.test',
+      'grp:a@b.test,c@d.test;',
+      'x@y.test>\r\nRCPT TO:<w@w.test',
+      'x@y.test\r\nRCPT TO:<w@w.test>',
+      '<x@y.test>',
+      'Name <x@y.test>',
+      '"a@b.test, c"@d.test',
+      'a@b.test@c.test',
+      'a b@c.test',
+      'a@[127.0.0.1]',
+      'a@b.test\0',
+      'é@b.test',
+      'a',
+      '',
+    ]
+    const { sink, provider } = await start(t)
+    const { outcomes } = await provider.send(outgoingEmail({ to: [...hostile, 'ok@example.com'] }))
+    for (const recipient of hostile) {
+      t.match(outcomes.get(recipient), { kind: 'refused', effect: 'none' }, JSON.stringify(recipient))
+    }
+    t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
+    t.same(sink.last().rcpt_to, ['ok@example.com'])
+    const nobody = await provider.send(outgoingEmail({ to: ['v@e.f, evil@x.test'] }))
+    t.equal(nobody.provider_message_id, null)
+    t.match(only(await provider.send(outgoingEmail({ return_path: 'a@b.test, c@d.test' }))), {
+      kind: 'deferred',
+    })
+    t.equal(sink.messages().length, 1)
+  },
+)
+
+t.test(
+  'the envelope is exactly what was given, domains in punycode, outcomes under the address as given',
+  async (t) => {
+    const { url, lines } = await startSmtpScript(t, () => undefined)
+    const to = ["O'Ne!l+x@EXAMPLE.com", 'ana@bücher.test', 'ana@xn--bcher-kva.test']
+    const email = outgoingEmail({ to, return_path: 'b+Sig=1@bounces.demo.test' })
+    const { outcomes } = await provide(t, { url, hostname: 'mail.demo.test' }).send(email)
+    t.same([...outcomes.keys()], to)
+    t.ok([...outcomes.values()].every(({ kind }) => kind === 'accepted'))
+    t.same(lines, [
+      'EHLO mail.demo.test',
+      'MAIL FROM:<b+Sig=1@bounces.demo.test>',
+      "RCPT TO:<O'Ne!l+x@example.com>",
+      'RCPT TO:<ana@xn--bcher-kva.test>',
+      'DATA',
+    ])
+  },
+)
+
+t.test('what the server says is kept short, on one line, without control characters', async (t) => {
+  const words = `550-5.1.1 one\0two\u0007\r\n550 5.1.1 \u001b[31m${'long '.repeat(300)}`
+  const { url } = await startSmtpScript(t, (step) => (step === 'rcpt' ? words : undefined))
+  const outcome = only(await provide(t, { url }).send(outgoingEmail()))
+  t.match(outcome, {
+    kind: 'refused',
+    effect: 'hard',
+    detail: /^550-5\.1\.1 one two 550 5\.1\.1 {2}\[31mlong long/,
+  })
+  t.ok((outcome?.detail.length ?? 0) <= 500)
+  t.notMatch(outcome?.detail, /\p{Cc}/u)
+})
+
+t.test('many sends share few connections, each message arriving once', async (t) => {
+  const { url, connections, steps } = await startSmtpScript(t, () => undefined)
+  const provider = provide(t, { url, max_connections: 3 })
+  const sent = await Promise.all(Array.from({ length: 60 }, () => provider.send(outgoingEmail())))
+  t.ok(sent.every((delivery) => only(delivery)?.kind === 'accepted'))
+  t.ok(connections() <= 3, `${connections()} connections`)
+  t.equal(steps.filter((step) => step === 'dot').length, 60)
+})
+
+t.test('a connection that the server closed while idle costs the next message nothing', async (t) => {
+  const { url, connections, dropAll } = await startSmtpScript(t, () => undefined)
+  const provider = provide(t, { url, max_connections: 1 })
+  for (let round = 0; round < 20; round += 1) {
+    t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, `round ${round}`)
+    dropAll()
+    // from before the client can have seen it to well after
+    await sleep(round)
+  }
+  t.ok(connections() >= 20)
+  const goodbye = await startSmtpScript(t, (step, nth) =>
+    step === 'mail' && nth > 1 && nth < 4 ? '421 4.4.2 idle for too long' : undefined,
+  )
+  const again = provide(t, { url: goodbye.url })
+  t.match(only(await again.send(outgoingEmail())), { kind: 'accepted' })
+})
+
+t.test('a refused message leaves its connection fit for the next one', async (t) => {
+  let reply: string | undefined = '550 5.1.1 No'
+  const { provider, sink } = await start(t, { onRcpt: () => reply })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused' })
+  reply = undefined
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+  t.equal(sink.messages().length, 1)
+})
+
+t.test('close lets the sends in flight finish, and later ones wait for another process', async (t) => {
+  const { sink, provider } = await start(t, {
+    onMessage: async () => {
+      await sleep(300)
+      return undefined
+    },
+  })
+  const sending = Array.from({ length: 12 }, () => provider.send(outgoingEmail()))
+  await sleep(50)
+  await provider.close()
+  t.equal(sink.messages().length, 12, 'queued ones too')
+  t.ok((await Promise.all(sending)).every((delivery) => only(delivery)?.kind === 'accepted'))
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred', detail: /closed/ })
+})
+
+t.test('the sink notes each Message-ID on file before it answers', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'heliograph-sink-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const id_file = join(folder, 'ids')
+  const { provider } = await start(t, {}, { id_file })
+  const email = outgoingEmail()
+  await provider.send(email)
+  t.equal(readFileSync(id_file, 'utf8'), `${email.message_id}\n`)
+})
+
+t.test('a URL that is not an SMTP server’s is a fault at the start, told without its password', (t) => {
+  for (const url of ['', 'http://u:secret@h', 'smtp://', 'smtp:secret', 'smtp://u:secret@h:99999']) {
+    const attempt = () => createSmtpProvider({ url, max_connections: 5 })
+    t.throws(attempt, { message: 'SMTP_URL must be smtp://… or smtps://…' }, url)
+  }
+  t.end()
+})
+
+t.test('where the server offers reports, deliveries, failures and delays are asked for', async (t) => {
+  const offering = await startSmtpScript(t, (step) =>
+    step === 'ehlo' ? '250-scripted\r\n250 DSN' : undefined,
+  )
+  const provider = provide(t, { url: offering.url })
+  await provider.send(outgoingEmail({ to: ['ana+news@example.com'] }))
+  await provider.send(outgoingEmail({ to: ['ana@example.com', 'bob@example.com'] }))
+  t.match(
+    offering.lines.filter((line) => /^(?:MAIL|RCPT)/.test(line)),
+    [
+      /^MAIL FROM:<[^>]*> RET=HDRS$/,
+      'RCPT TO:<ana+news@example.com> NOTIFY=SUCCESS,FAILURE,DELAY ORCPT=rfc822;ana+2Bnews@example.com',
+      /^MAIL FROM:<[^>]*> RET=HDRS$/,
+      'RCPT TO:<ana@example.com> NOTIFY=SUCCESS,FAILURE,DELAY',
+      'RCPT TO:<bob@example.com> NOTIFY=SUCCESS,FAILURE,DELAY',
+    ],
+  )
+})

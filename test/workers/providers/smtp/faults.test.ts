@@ -1,0 +1,248 @@
+/**
+ * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's
+ * own limit.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer, TLSSocket } from 'node:tls'
+import t, { type Test } from 'tap'
+import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
+import { createSmtpProvider, type SmtpTimeouts } from '../../../../workers/providers/smtp/adapter.ts'
+import { makeCertificate } from '../../../support/certificate.ts'
+import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { reset } from '../../../support/reset.ts'
+import { type Fault, type Step, startSmtpScript } from '../../../support/smtp-script.ts'
+import { startSmtpSink } from '../../../support/smtp-sink.ts'
+
+/** A busy machine takes its time for what is answered; only an answer to the dot that never comes is given up soon. */
+const LIMITS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 10_000, total_ms: 30_000, answer_ms: 1_500 }
+/** For what falls silent before. */
+const SILENT: SmtpTimeouts = { ...LIMITS, total_ms: 6_000 }
+const UNREACHABLE: SmtpTimeouts = { ...LIMITS, connect_ms: 500 }
+
+const provide = (t: Test, url: string, timeouts: SmtpTimeouts = LIMITS) => {
+  const provider = createSmtpProvider({ url, max_connections: 5, timeouts })
+  t.teardown(() => provider.close())
+  return provider
+}
+
+const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
+
+const EHLO = { alone: '250 scripted', pipelining: '250-scripted\r\n250 PIPELINING' }
+const BEFORE_THE_DOT: Step[] = ['banner', 'ehlo', 'mail', 'rcpt', 'data']
+const FAULTS: Fault[] = ['drop', 'reset', 'hang', 'drip', 'gibberish']
+
+// they mostly wait
+t.jobs = 5
+
+for (const [mode, ehlo] of Object.entries(EHLO)) {
+  const faultAt = (at: Step, fault: Fault) => (step: Step) =>
+    step === at ? fault : step === 'ehlo' ? ehlo : undefined
+
+  for (const fault of FAULTS) {
+    t.test(
+      `${fault} at any step before the final dot defers the message (${mode})`,
+      { buffered: true },
+      async (t) => {
+        const tryAt = async (step: Step): Promise<void> => {
+          const { url } = await startSmtpScript(t, faultAt(step, fault))
+          const outcome = only(await provide(t, url, SILENT).send(outgoingEmail()))
+          t.match(
+            outcome,
+            ['banner', 'ehlo'].includes(step)
+              ? { kind: /^(deferred|sender)$/, detail: /./ }
+              : { kind: 'deferred', detail: /./ },
+            `${step}: ${JSON.stringify(outcome)}`,
+          )
+        }
+        await Promise.all(BEFORE_THE_DOT.map(tryAt))
+      },
+    )
+
+    t.test(
+      `${fault} after the final dot leaves the outcome unknown (${mode})`,
+      { buffered: true },
+      async (t) => {
+        const { url, steps } = await startSmtpScript(t, faultAt('dot', fault))
+        const email = outgoingEmail({ text: 'x\n'.repeat(40_000), to: ['a@example.com', 'b@example.com'] })
+        const { provider_message_id, outcomes } = await provide(t, url).send(email)
+        t.equal(provider_message_id, null)
+        for (const outcome of outcomes.values())
+          t.match(outcome, { kind: 'unknown' }, JSON.stringify(outcome))
+        t.equal(steps.filter((step) => step === 'dot').length, 1, 'not sent a second time on our own')
+      },
+    )
+  }
+}
+
+t.test('a recipient refused by name stays refused when the answer to the message is lost', async (t) => {
+  let rcpt = 0
+  const { url } = await startSmtpScript(t, (step) => {
+    if (step === 'rcpt') return ++rcpt === 1 ? '550 5.1.1 No such user' : undefined
+    return step === 'dot' ? 'drop' : undefined
+  })
+  const to = ['dead@example.com', 'ok@example.com']
+  const { outcomes } = await provide(t, url).send(outgoingEmail({ to }))
+  t.match(outcomes.get('dead@example.com'), { kind: 'refused', effect: 'hard' })
+  t.match(outcomes.get('ok@example.com'), { kind: 'unknown' })
+})
+
+t.test('a reply that is complete is believed, though the connection breaks behind it', async (t) => {
+  const { url } = await startSmtpScript(t, (step) => (step === 'dot' ? '421 4.3.0 closing' : undefined))
+  const outcome = only(await provide(t, url, { ...LIMITS, answer_ms: 20_000 }).send(outgoingEmail()))
+  t.match(outcome, { kind: 'sender', trouble: 'slow' })
+})
+
+t.test('a message that breaks off in its middle is deferred', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.write('220 x\r\n')
+    socket.on('data', (chunk) => {
+      if (!/^DATA/m.test(chunk.toString())) return socket.write('250 OK\r\n')
+      socket.pause()
+      socket.write('354 go\r\n')
+      setTimeout(() => reset(socket), 300)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  // beyond what the kernel's buffers take
+  const text = 'é'.repeat(6_000_000)
+  const outcome = only(await provide(t, `smtp://127.0.0.1:${port}`).send(outgoingEmail({ text })))
+  t.match(outcome, { kind: 'deferred' }, JSON.stringify(outcome))
+})
+
+const { pem: cert, key_pem: key } = makeCertificate(['127.0.0.1'])
+
+/** Greets, and says empty lines from then on: at once, under TLS from the start, or once TLS has begun. */
+async function startBlankLines(t: Test, way: 'smtp' | 'smtps' | 'STARTTLS'): Promise<string> {
+  const blank = Buffer.from('\r\n'.repeat(32_768))
+  const pour = async (socket: Socket) => {
+    for (let chunks = 0; chunks < 500 && !socket.destroyed; chunks++) {
+      if (!socket.write(blank)) await new Promise((go) => socket.once('drain', go).once('close', go))
+    }
+    socket.destroy()
+  }
+  const greet = (socket: Socket) => {
+    socket.on('error', () => undefined)
+    socket.write('220 hi\r\n')
+    if (way !== 'STARTTLS') return pour(socket)
+    return socket.on('data', (line) => {
+      if (line.toString().startsWith('EHLO')) return socket.write('250-hi\r\n250 STARTTLS\r\n')
+      socket.removeAllListeners('data').write('220 go\r\n')
+      const secured = new TLSSocket(socket, { isServer: true, cert, key })
+      return secured.on('error', () => undefined).once('data', () => pour(secured))
+    })
+  }
+  const server = way === 'smtps' ? createTlsServer({ cert, key }, greet) : createServer(greet)
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => sockets.add(socket))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return `${way === 'smtps' ? 'smtps' : 'smtp'}://127.0.0.1:${port}?tls.rejectUnauthorized=false`
+}
+
+for (const way of ['smtp', 'smtps', 'STARTTLS'] as const) {
+  t.test(`a server that says more than it was asked is hung up on (${way})`, async (t) => {
+    const outcome = only(await provide(t, await startBlankLines(t, way)).send(outgoingEmail()))
+    t.match(outcome, {
+      kind: 'sender',
+      trouble: 'connection',
+      detail: /the server said more than 32 KiB at once/,
+    })
+  })
+}
+
+t.test('a reply whose lines have different codes is neither yes nor no', async (t) => {
+  const { url } = await startSmtpScript(t, (step) =>
+    step === 'dot' ? '250-taken\r\n550 not taken' : undefined,
+  )
+  t.match(only(await provide(t, url).send(outgoingEmail())), {
+    kind: 'unknown',
+    detail: "the server's answer says both yes and no: 250-taken 550 not taken",
+  })
+})
+
+t.test('a server that cannot be reached is the sender’s trouble, not the message’s', async (t) => {
+  const { url } = await startSmtpScript(t, () => undefined)
+  const closed = url.replace(/\d+$/, '1')
+  for (const unreachable of [closed, 'smtp://does-not-exist.invalid:25', 'smtp://192.0.2.1:25']) {
+    const outcome = only(await provide(t, unreachable, UNREACHABLE).send(outgoingEmail()))
+    t.match(
+      outcome,
+      { kind: 'sender', trouble: 'connection', detail: /./ },
+      `${unreachable}: ${outcome?.detail}`,
+    )
+  }
+})
+
+t.test('a greeting that refuses the session is the sender’s trouble, whatever its code', async (t) => {
+  for (const [banner, trouble] of [
+    ['554 5.3.2 no service here', 'setup'],
+    ['450 later', 'connection'],
+  ] as const) {
+    const { url } = await startSmtpScript(t, (step) => (step === 'banner' ? banner : undefined))
+    t.match(only(await provide(t, url).send(outgoingEmail())), { kind: 'sender', trouble }, banner)
+  }
+})
+
+t.test(
+  'messages that wait for a connection longer than the limit are deferred, and none hangs',
+  async (t) => {
+    const { url } = await startSmtpScript(t, (step) => (step === 'mail' ? 'hang' : undefined))
+    const provider = createSmtpProvider({ url, max_connections: 1, timeouts: SILENT })
+    t.teardown(() => provider.close())
+    const sent = await Promise.all([1, 2, 3].map(() => provider.send(outgoingEmail())))
+    t.ok(sent.every((delivery) => /^(deferred|sender)$/.test(only(delivery)?.kind ?? '')))
+    t.match(only(sent[0] as EmailDelivery), { detail: 'not done within 6000 ms (EABORT)' })
+  },
+)
+
+t.test('a server that is back after its fault is used again at once', async (t) => {
+  const { url } = await startSmtpScript(t, (step, nth) =>
+    step === 'rcpt' && nth === 1 ? 'reset' : undefined,
+  )
+  const provider = createSmtpProvider({ url, max_connections: 5 })
+  t.teardown(() => provider.close())
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred' })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+})
+
+t.test('the answer to the final dot is waited for by a clock of its own', async (t) => {
+  const sink = await startSmtpSink(t, {
+    onMessage: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 2_500))
+      return undefined
+    },
+  })
+  const provider = provide(t, sink.url, { ...LIMITS, total_ms: 2_000, answer_ms: 20_000 })
+  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
+  t.equal(sink.messages().length, 1)
+})
+
+t.test('a send that is cut off after its final dot is unknown, before it is not', async (t) => {
+  for (const [step, kind] of [
+    ['dot', 'unknown'],
+    ['rcpt', 'deferred'],
+  ] as const) {
+    const reached = Promise.withResolvers<void>()
+    const { url } = await startSmtpScript(t, (at) => {
+      if (at !== step) return undefined
+      reached.resolve()
+      return 'hang'
+    })
+    const cut = new AbortController()
+    const provider = createSmtpProvider({ url, max_connections: 1 })
+    t.teardown(() => provider.close())
+    const sending = provider.send(outgoingEmail(), cut.signal)
+    await reached.promise
+    cut.abort()
+    t.match(only(await sending), { kind, detail: /the worker had to end/ }, step)
+  }
+})

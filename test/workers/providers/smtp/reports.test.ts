@@ -1,0 +1,343 @@
+/** What mail servers' reports mean, byte by byte: notifications, complaints, forgeries, and whatever else may come. */
+import fc from 'fast-check'
+import t from 'tap'
+import { findReturnPath, returnPath } from '../../../../db/emails/return-path.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
+import { parseAddress } from '../../../../db/text/address.ts'
+import { createSmtpReportReader } from '../../../../workers/providers/smtp/reports.ts'
+import { deliveryStatus, type Fate, feedbackReport } from '../../../sandbox/reports.ts'
+
+const secrets = createSecrets('a secret key for tests, thirty-two characters or more')
+const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7fff-bfff-ffffffffffff' }
+const mail_from = returnPath(secrets, ref, 'bounces.example.com') ?? ''
+const raw = Buffer.from('From: hello@example.com\r\nTo: ana@example.org\r\nSubject: Hello\r\n\r\nHello\r\n')
+const received_at = new Date('2026-03-01T12:00:00Z')
+const at = new Date('2026-03-01T11:59:00Z')
+/** Dates in mail have no fractions: the end of the second is meant. */
+const told_at = new Date('2026-03-01T11:59:00.999Z')
+
+const readBytes = async (body: Buffer | string) =>
+  await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
+
+const readFate = async (fate: Fate, recipient = 'ana@example.org') =>
+  await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...fate }]))
+
+t.test(
+  'a return address is a valid one of 64 octets at most, finds its row, and survives folding',
+  async (t) => {
+    fc.assert(
+      fc.property(fc.uuid(), fc.uuid(), (team_id, id) => {
+        const address = returnPath(secrets, { team_id, id }, 'example.com') ?? ''
+        const [local = ''] = address.split('@')
+        const found = findReturnPath(secrets, `To: <${address.toUpperCase()}>`)
+        return (
+          local.length <= 64 &&
+          /^b-[0-9a-z]+$/.test(local) &&
+          parseAddress(address) !== null &&
+          found?.team_id === team_id &&
+          found.id === id
+        )
+      }),
+    )
+    const all = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+    const none = '00000000-0000-0000-0000-000000000000'
+    for (const [team_id, id] of [
+      [all, all],
+      [none, none],
+      [none, all],
+    ] as const) {
+      t.same(findReturnPath(secrets, returnPath(secrets, { team_id, id }, 'e.co') ?? ''), { team_id, id })
+    }
+    t.equal(returnPath(secrets, ref, `${'a.'.repeat(100)}example.com`), null, 'too long for a domain of 211')
+  },
+)
+
+t.test('a return address that is not ours, or not of this key, is none', async (t) => {
+  const other = createSecrets('another secret key for tests, thirty-two characters')
+  t.equal(findReturnPath(other, mail_from), null)
+  for (let index = 2; index < 64; index++) {
+    const digit = mail_from[index] === '0' ? '1' : '0'
+    const changed = mail_from.slice(0, index) + digit + mail_from.slice(index + 1)
+    t.equal(findReturnPath(secrets, changed), null, `digit ${index}`)
+  }
+  t.equal(findReturnPath(secrets, `x${mail_from}`), null)
+  t.equal(findReturnPath(secrets, `b-${'z'.repeat(62)}@example.com`), null, 'beyond the bits')
+  t.same(findReturnPath(secrets, `b-${'0'.repeat(62)}@x, ${mail_from}`), ref, 'the first that is ours')
+})
+
+t.test('what a status class means for the email and the contact', async (t) => {
+  const classes: [Fate, string, string][] = [
+    [{ action: 'failed', status: '5.1.1' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '5.0.0' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '5.4.4' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '5.2.1' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '5.2.2' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.3.4' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.6.1' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.7.1' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.7.26' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.1.7' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.1.8' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '4.4.7' }, 'bounced', 'soft'],
+    [{ action: 'failed', status: '4.2.2' }, 'bounced', 'soft'],
+    // A policy that the relay has blurred is still a policy.
+    [{ action: 'failed', status: '5.0.0', diagnostic: '550 5.7.1 Blocked' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.0.0', diagnostic: '554 4.7.1 Odd' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: '', diagnostic: '550 5.1.1 Gone' }, 'bounced', 'hard'],
+    [{ action: 'failed', status: 'unknown', diagnostic: '452 Later' }, 'bounced', 'soft'],
+    [{ action: 'failed', status: '' }, 'bounced', 'none'],
+    [{ action: 'delayed', status: '4.4.1' }, 'delayed', 'none'],
+    [{ action: 'delivered', status: '2.0.0' }, 'delivered', 'delivered'],
+    [{ action: 'expanded', status: '2.1.5' }, 'delivered', 'delivered'],
+    [{ action: 'relayed', status: '2.0.0' }, 'sent', 'none'],
+  ]
+  for (const [fate, kind, effect] of classes) {
+    const events = await readFate(fate)
+    t.match(
+      events,
+      [{ channel: 'email', ref, kind, effect, recipient: 'ana@example.org', occurred_at: told_at }],
+      JSON.stringify(fate),
+    )
+  }
+})
+
+t.test('each recipient has its own fate; the provider’s words and time are kept', async (t) => {
+  const events = await readBytes(
+    deliveryStatus({ mail_from, raw, at }, [
+      {
+        recipient: 'ana@example.org',
+        action: 'failed',
+        status: '5.1.1',
+        diagnostic: '550 5.1.1 <ana> unknown',
+      },
+      { recipient: 'ben@example.org', action: 'delivered', status: '2.1.5' },
+    ]),
+  )
+  t.match(events, [
+    {
+      recipient: 'ana@example.org',
+      kind: 'bounced',
+      detail: '550 5.1.1 <ana> unknown',
+      occurred_at: told_at,
+    },
+    { recipient: 'ben@example.org', kind: 'delivered', detail: 'delivered 2.1.5' },
+  ])
+  t.equal(new Set(events.map((event) => 'event_key' in event && event.event_key)).size, 2)
+})
+
+t.test('the same fate has the same key, whoever tells it; a later delay has another', async (t) => {
+  const keyOf = async (fate: Fate, at: Date) => {
+    const [event] = await readBytes(
+      deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...fate }]),
+    )
+    return event && 'event_key' in event ? event.event_key : ''
+  }
+  const later = new Date('2026-03-01T11:59:30Z')
+  const failed: Fate = { action: 'failed', status: '5.1.1' }
+  t.equal(await keyOf(failed, at), await keyOf(failed, later))
+  const delayed: Fate = { action: 'delayed', status: '4.4.1' }
+  t.not(await keyOf(delayed, at), await keyOf(delayed, later))
+})
+
+/** A status part as given, in a report to `to`. */
+const report = (to: string, status: string, type = 'message/delivery-status'): string =>
+  [
+    `Date: Sun, 01 Mar 2026 12:59:00 +0100 (CET)`,
+    `To: ${to}`,
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b1"',
+    '',
+    '--b1',
+    `Content-Type: ${type}`,
+    '',
+    status,
+    '--b1--',
+    '',
+  ].join('\r\n')
+
+t.test('recipients are read in every form that servers write them in', async (t) => {
+  const forms: [string, string][] = [
+    ['Final-Recipient: rfc822; ana@example.org', 'ana@example.org'],
+    ['Final-Recipient: RFC822;<ana@example.org>', 'ana@example.org'],
+    ['Final-Recipient: ana@example.org', 'ana@example.org'],
+    [
+      'Original-Recipient: rfc822;ana@example.org\r\nFinal-Recipient: rfc822;a@forward.test',
+      'ana@example.org',
+    ],
+    [
+      'Original-Recipient: rfc822;ana+2Btag@example.org\r\nFinal-Recipient: rfc822;x@y.zz',
+      'ana+tag@example.org',
+    ],
+    [
+      'Original-Recipient: rfc822;a+2Bt@example.org\r\nFinal-Recipient: rfc822;a+2Bt@example.org',
+      'a+2Bt@example.org',
+    ],
+    [
+      'Original-Recipient: rfc822;ana+tag@example.org\r\nFinal-Recipient: rfc822;x@y.zz',
+      'ana+tag@example.org',
+    ],
+    ['Final-Recipient: utf-8; ana@b\\x{FC}cher.test', 'ana@bücher.test'],
+    ['Final-Recipient: utf-8; ana@bücher.test', 'ana@bücher.test'],
+    ['Final-Recipient:\r\n rfc822;\r\n\tana@example.org', 'ana@example.org'],
+  ]
+  for (const [lines, recipient] of forms) {
+    const [event] = await readBytes(
+      report(mail_from, `Reporting-MTA: dns; x\r\n\r\n${lines}\r\nAction: failed\r\nStatus: 5.1.1\r\n`),
+    )
+    t.match(event, { recipient, kind: 'bounced', effect: 'hard', occurred_at: told_at }, lines)
+  }
+  const global = await readBytes(
+    report(
+      mail_from,
+      'Reporting-MTA: dns; x\n\nFinal-Recipient: utf-8; ana@example.org\nAction: FAILED\nStatus: 5.1.1 (gone)\n',
+      'message/global-delivery-status',
+    ),
+  )
+  t.match(global, [{ recipient: 'ana@example.org', kind: 'bounced' }], 'bare line feeds, RFC 6533')
+  const merged = await readBytes(
+    report(
+      mail_from,
+      'Reporting-MTA: dns; x\r\nFinal-Recipient: rfc822;a@b.cc\r\nAction: delivered\r\nStatus: 2.0.0\r\n',
+    ),
+  )
+  t.match(merged, [{ recipient: 'a@b.cc', kind: 'delivered' }], 'one group for message and recipient')
+})
+
+t.test('dates out of reason give way to the time that the report came', async (t) => {
+  for (const date of [
+    '',
+    'tomorrow',
+    'Mon, 01 Jan 2035 00:00:00 +0000',
+    'Thu, 01 Jan 1970 00:00:00 +0000',
+    '9'.repeat(500),
+  ]) {
+    const status = `X: y\r\n\r\nFinal-Recipient: rfc822;a@b.cc\r\nAction: failed\r\nStatus: 5.1.1\r\nLast-Attempt-Date: ${date}\r\n`
+    const [event] = await readBytes(report(mail_from, status).replace(/^Date: .*\r\n/, ''))
+    t.match(event, { occurred_at: received_at }, date.slice(0, 40))
+  }
+})
+
+t.test(
+  'a complaint is one, whether its recipient is told or not; not-spam and auth-failure are none',
+  async (t) => {
+    const about = { mail_from, recipient: 'ana@example.org', raw, at }
+    const complaint = { channel: 'email', ref, kind: 'complained', effect: 'complaint', occurred_at: told_at }
+    t.match(await readBytes(feedbackReport(about)), [{ ...complaint, recipient: 'ana@example.org' }])
+    t.match(await readBytes(feedbackReport(about, 'ABUSE')), [{ ...complaint, recipient: 'ana@example.org' }])
+    t.match(await readBytes(feedbackReport(about, 'fraud')), [{ ...complaint, recipient: 'ana@example.org' }])
+    t.match(
+      await readBytes(feedbackReport(about, 'abuse', { redacted: true })),
+      [{ ...complaint, recipient: null }],
+      'found by the Return-Path of the message',
+    )
+    t.same(await readBytes(feedbackReport(about, 'not-spam')), [])
+    t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
+  },
+)
+
+t.test('our address counts wherever the report carries it, and nothing counts without', async (t) => {
+  const status = 'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'
+  const plain = report('postmaster@example.com', status)
+  await t.rejects(readBytes(plain), /no return address of ours/)
+  for (const name of ['Delivered-To', 'X-Original-To', 'Envelope-To']) {
+    t.match(await readBytes(`${name}: ${mail_from}\r\n${plain}`), [{ ref, kind: 'bounced' }], name)
+  }
+  t.match(await readBytes(report(`\r\n <${mail_from}>`, status)), [{ ref }], 'folded')
+  const forged = mail_from.replace(/^b-./, (start) => (start === 'b-0' ? 'b-1' : 'b-0'))
+  await t.rejects(readBytes(report(forged, status)), /no return address of ours/)
+  const inBody = deliveryStatus(
+    { mail_from: 'x@example.com', raw: Buffer.from(`A: b\r\n\r\n${mail_from}`), at },
+    [{ recipient: 'ana@example.org', action: 'failed', status: '5.1.1' }],
+  )
+  await t.rejects(readBytes(inBody), /no return address of ours/, 'in a body it proves nothing')
+})
+
+t.test('an answer of a person or a program to our address says nothing, and is no error', async (t) => {
+  const away = `From: ana@example.org\r\nTo: <${mail_from}>\r\nSubject: Out of office\r\n`
+  t.same(await readBytes(`${away}Auto-Submitted: auto-replied\r\n\r\nI am away.\r\n`), [])
+  t.same(await readBytes(`${away}Content-Type: text/html\r\n\r\n<p>Thanks!</p>\r\n`), [])
+})
+
+t.test('what is no report, or one of no known form, is refused with the reason', async (t) => {
+  const cases: [Buffer | string, RegExp][] = [
+    ['', /neither a delivery status/],
+    ['\0\0\0', /neither a delivery status/],
+    ['To: x@example.com\r\nSubject: Out of office\r\n\r\nI am away.\r\n', /neither a delivery status/],
+    [`To: ${mail_from}\r\nContent-Type: multipart/report; boundary=x\r\n\r\nNo.\r\n`, /neither a delivery/],
+    [report(mail_from, 'Reporting-MTA: dns; x\r\n'), /names no recipient/],
+    [report(mail_from, ''), /neither|no recipient/],
+    [
+      report(mail_from, 'Final-Recipient: rfc822;a@b.cc\r\nAction: exploded\r\nStatus: 5.1.1\r\n'),
+      /unknown action: exploded/,
+    ],
+    [feedbackReport({ mail_from, recipient: 'a@b.cc', raw }, ''), /names no type/],
+    [
+      report(
+        mail_from,
+        `x: y\r\n\r\n${'Final-Recipient: rfc822;a@b.cc\r\nAction: failed\r\n\r\n'.repeat(5_000)}`,
+      ),
+      /more than 201 parts/,
+    ],
+    [`A: ${'b'.repeat(300_000)}\r\n\r\n`, /not a message that can be read/],
+  ]
+  for (const [body, reason] of cases) await t.rejects(readBytes(body), reason, String(reason))
+  const nested = Array.from(
+    { length: 400 },
+    (_, at) => `Content-Type: multipart/mixed; boundary="b${at}"\r\n\r\n--b${at}\r\n`,
+  )
+  await t.rejects(readBytes(nested.join('')), /nesting/)
+})
+
+t.test('fields of addresses cost next to nothing, however they are made', async (t) => {
+  const bounce = deliveryStatus({ mail_from, raw, at }, [
+    { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
+  ])
+  const costOf = async (field: string): Promise<number> => {
+    const before = process.cpuUsage()
+    t.match(await readBytes(Buffer.concat([Buffer.from(field), bounce])), [{ kind: 'bounced' }])
+    return process.cpuUsage(before).user
+  }
+  const harmless = await costOf(`X-Cc: ${'a:'.repeat(100_000)}\r\n`)
+  for (const name of ['From', 'Cc ', 'to'])
+    t.ok((await costOf(`${name}: ${'a:'.repeat(100_000)}\r\n`)) < 10 * harmless + 100_000, name)
+})
+
+t.test('hostile bytes cost bounded time, and what is read can be stored', async (t) => {
+  const template = deliveryStatus({ mail_from, raw, at }, [
+    { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
+  ])
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(template.length - 1), fc.nat(255)), { maxLength: 30 }),
+      async (changes) => {
+        const body = Buffer.from(template)
+        for (const [index, byte] of changes) body[index] = byte
+        const events = await readBytes(body).catch((error: unknown) => error)
+        if (!Array.isArray(events)) return events instanceof Error
+        const text = JSON.stringify(events)
+        return !/\\u0000|\\ud[89a-f]/i.test(text) && text.length < 5_000
+      },
+    ),
+    { numRuns: 500 },
+  )
+  // Worse than linear here, they would outlast tap's own limit.
+  const heavy = [
+    report(mail_from, `x: y\r\n\r\nAction: failed\r\nFinal-Recipient: rfc822;${'a'.repeat(900_000)}\r\n`),
+    report(mail_from, `x: y\r\n\r\nAction: failed\r\nDiagnostic-Code: ${'; '.repeat(400_000)}\r\n`),
+    report(mail_from, `x: y\r\n\r\nAction: failed\r\nStatus: ${'5.1.'.repeat(200_000)}\r\n`),
+    report(mail_from, `x: y\r\n\r\nAction: failed\r\nLast-Attempt-Date: ${'('.repeat(900_000)}\r\n`),
+    report(mail_from, ` ${'\t '.repeat(400_000)}\r\n`.repeat(1)),
+    `To: ${'b-'.repeat(100_000)}\r\n\r\n`,
+    Buffer.alloc(10 * 1024 * 1024, 'x\n'),
+    `A: b\r\n\r\n${'\n'.repeat(10_000_000)}`,
+    report(mail_from, 'A: b\r\n'.repeat(1_000_000)),
+  ]
+  for (const body of heavy) await readBytes(body).catch(() => {})
+  const [event] = await readBytes(
+    report(
+      mail_from,
+      'x: y\r\n\r\nAction: failed\r\nFinal-Recipient: rfc822;a\0b@c.dd\r\nDiagnostic-Code: smtp;550 a\0b\r\n',
+    ),
+  )
+  t.notMatch(JSON.stringify(event), /\\u0000/)
+})

@@ -1,0 +1,254 @@
+// The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class. providers.md
+// §1.1, §1.2.
+
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
+import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
+import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
+
+const TEXT = (text: string) => ({ type: 'text', text })
+
+const NUMBER = { access_token: 'x', phone_number_id: '1', messages_per_second: 80 }
+
+/** What becomes of a message that is answered like this. */
+async function outcomeOf(t: Test, answer: CloudAnswer, options = {}) {
+  const { delivery, messages } = await startCloud(t, { script: { onMessage: () => answer } }, options)
+  const outcome = await delivery.provider.send(outgoingWhatsapp())
+  t.equal(messages().length, 1, 'asked once')
+  return outcome
+}
+
+t.test('the request is the API’s own, field by field: header, body and URL button', async (t) => {
+  const { delivery, messages } = await startCloud(t)
+  const message = outgoingWhatsapp({
+    to: '+33612345678',
+    header: ['A-17'],
+    body: ['Ana', 'tomorrow <b>"at" 5</b> {{1}} 😀'],
+    url_buttons: [
+      { place: 1, value: 'orders/17' },
+      { place: 3, value: 'help?x=1&y=2' },
+    ],
+  })
+  await delivery.provider.send(message)
+  const [request] = messages()
+  t.equal(request?.path, `/v23.0/${PHONE_NUMBER_ID}/messages`)
+  t.equal(request?.authorization, `Bearer ${ACCESS_TOKEN}`)
+  t.strictSame(request?.body, {
+    messaging_product: 'whatsapp',
+    recipient_type: 'individual',
+    to: '+33612345678',
+    type: 'template',
+    biz_opaque_callback_data: `${message.team_id}:${message.message_id}`,
+    template: {
+      name: 'order_ready',
+      language: { code: 'en_US' },
+      components: [
+        { type: 'header', parameters: [TEXT('A-17')] },
+        { type: 'body', parameters: [TEXT('Ana'), TEXT('tomorrow <b>"at" 5</b> {{1}} 😀')] },
+        { type: 'button', sub_type: 'url', index: '1', parameters: [TEXT('orders/17')] },
+        { type: 'button', sub_type: 'url', index: '3', parameters: [TEXT('help?x=1&y=2')] },
+      ],
+    },
+  })
+})
+
+t.test('a template without slots is sent without components', async (t) => {
+  const { delivery, messages } = await startCloud(t)
+  await delivery.provider.send(outgoingWhatsapp({ body: [] }))
+  t.strictSame(messages()[0]?.body.template, { name: 'order_ready', language: { code: 'en_US' } })
+})
+
+t.test('an accepted message brings the provider’s id', async (t) => {
+  const { delivery, messages } = await startCloud(t)
+  const outcome = await delivery.provider.send(outgoingWhatsapp())
+  t.strictSame(outcome, { kind: 'accepted', detail: 'accepted', provider_message_id: messages()[0]?.id })
+})
+
+t.test('a 2xx is accepted whatever its body says: broken, cut off, without an id', async (t) => {
+  const bodies: unknown[] = ['', '{', '<html>', 'null', '[]', {}, { messages: [] }, { messages: [{ id: 5 }] }]
+  const hostile = [
+    { messages: [{ id: '' }] },
+    { messages: [{ id: 'a\u0000b' }] },
+    { messages: [{ id: 'x'.repeat(600) }] },
+  ]
+  for (const body of [...bodies, ...hostile]) {
+    const outcome = await outcomeOf(t, { status: 200, body })
+    t.match(outcome, { kind: 'accepted', provider_message_id: null }, JSON.stringify(body))
+  }
+  t.match(await outcomeOf(t, 'cut'), { kind: 'accepted', provider_message_id: null })
+})
+
+t.test('connections are kept alive between messages', async (t) => {
+  const { delivery, connections } = await startCloud(t)
+  for (let message = 0; message < 20; message++) await delivery.provider.send(outgoingWhatsapp())
+  t.ok(connections() <= 3, `${connections()} connections for 20 messages`)
+})
+
+t.test('what cannot be delivered is refused for good, with code and words', async (t) => {
+  const codes = [
+    100, 130472, 130497, 131005, 131008, 131009, 131021, 131026, 131047, 131050, 131049, 131051, 131052,
+    131053, 135000,
+  ]
+  for (const code of codes) {
+    const outcome = await outcomeOf(t, { status: 400, body: cloudError(code, 'Words', 'more words') })
+    t.strictSame(outcome, {
+      kind: 'refused',
+      detail: `${code} (#${code}) Words: more words`,
+      code: String(code),
+    })
+  }
+})
+
+t.test('a fault of the template is refused and said to be the template’s', async (t) => {
+  for (const code of [132000, 132001, 132005, 132007, 132012, 132068, 132069, 132099]) {
+    const outcome = await outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
+    t.match(outcome, { kind: 'refused', template: { status: null } }, String(code))
+  }
+  t.match(await outcomeOf(t, { status: 400, body: cloudError(132015, 'Paused') }), {
+    template: { status: 'paused' },
+  })
+  t.match(await outcomeOf(t, { status: 400, body: cloudError(132016, 'Off') }), {
+    template: { status: 'disabled' },
+  })
+})
+
+t.test('passing faults and codes that nobody told us of are tried again', async (t) => {
+  for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
+    const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
+    const detail = `${code} (#${code}) Words`
+    t.strictSame(outcome, { kind: 'deferred', detail, code: String(code) }, String(code))
+  }
+  for (const status of [500, 503, 404, 302]) {
+    t.strictSame(await outcomeOf(t, { status, body: '<html>' }), {
+      kind: 'deferred',
+      detail: `HTTP ${status}`,
+    })
+  }
+})
+
+t.test('too many to one recipient is about that message alone: at least 6 s', async (t) => {
+  const outcome = await outcomeOf(t, { status: 400, body: cloudError(131056, 'Pair rate') })
+  t.strictSame(outcome, {
+    kind: 'deferred',
+    code: '131056',
+    detail: '131056 (#131056) Pair rate',
+    wait_seconds: 6,
+  })
+})
+
+t.test('too fast for the number slows the number', async (t) => {
+  for (const code of [4, 80007, 130429]) {
+    const outcome = await outcomeOf(t, { status: 429, body: cloudError(code, 'Slow down') })
+    t.match(outcome, { kind: 'sender', trouble: 'slow' })
+    t.notOk('wait_seconds' in outcome, 'slowed, not paused')
+  }
+  t.match(await outcomeOf(t, { status: 429, body: '' }), { kind: 'sender', trouble: 'slow' })
+})
+
+t.test('a code that nobody told us of leaves the status to decide, with the code’s words', async (t) => {
+  const body = cloudError(999_999, 'New')
+  const code = '999999'
+  const detail = `${code} (#${code}) New`
+  const wide = { kind: 'sender', detail, code, trouble: 'setup' }
+  t.strictSame(await outcomeOf(t, { status: 429, body }), { ...wide, trouble: 'slow' })
+  for (const status of [401, 403]) {
+    t.strictSame(await outcomeOf(t, { status, body }), wide)
+  }
+  for (const status of [502, 504])
+    t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail, code })
+  t.match(await outcomeOf(t, { status: 429, body: cloudError(131026, 'Known') }), { kind: 'refused' })
+})
+
+t.test('Retry-After pauses the number for as long as it says, within reason', async (t) => {
+  const asked = async (status: number, after: string) =>
+    await outcomeOf(t, { status, body: '', headers: { 'Retry-After': after } })
+  for (const status of [429, 503]) {
+    t.match(await asked(status, '7'), { kind: 'sender', trouble: 'slow', wait_seconds: 7 })
+  }
+  const dated = await asked(429, new Date(Date.now() + 60_000).toUTCString())
+  const seconds = dated.kind === 'sender' ? dated.wait_seconds : undefined
+  t.ok(seconds !== undefined && seconds > 30 && seconds <= 60, `${seconds} s`)
+  t.match(await asked(429, '86400'), { wait_seconds: 3_600 })
+  for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
+    t.notOk('wait_seconds' in (await asked(429, odd)), odd)
+  }
+})
+
+t.test('spam and account faults pause the number and cost no message', async (t) => {
+  t.match(await outcomeOf(t, { status: 400, body: cloudError(131048, 'Spam') }), {
+    trouble: 'setup',
+    wait_seconds: 3_600,
+  })
+  const account = [0, 3, 10, 33, 190, 200, 250, 299, 368, 131031, 131037, 131042, 131045, 133010]
+  for (const code of account) {
+    const outcome = await outcomeOf(t, { status: 401, body: cloudError(code, 'Words') })
+    t.match(outcome, { kind: 'sender', trouble: 'setup' }, String(code))
+  }
+  const wrongNumber = { error: { code: 100, error_subcode: 33, message: 'Unsupported post request' } }
+  t.match(await outcomeOf(t, { status: 400, body: wrongNumber }), { kind: 'sender', trouble: 'setup' })
+  for (const status of [401, 403])
+    t.match(await outcomeOf(t, { status, body: '' }), { kind: 'sender', trouble: 'setup' })
+})
+
+t.test('no answer after the request has left is unknown', async (t) => {
+  t.match(await outcomeOf(t, 'hang', { timeout_ms: 300 }), { kind: 'unknown', detail: /no answer/ })
+  t.match(await outcomeOf(t, 'reset'), { kind: 'unknown' })
+  for (const status of [502, 504]) t.match(await outcomeOf(t, { status, body: '' }), { kind: 'unknown' })
+})
+
+t.test('no connection at all is safe to repeat', async (t) => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  for (const url of [`http://127.0.0.1:${port}/v23.0`, 'http://nobody.invalid/v23.0']) {
+    const provider = createWhatsappProvider({ ...NUMBER, url })
+    t.match(await provider.send(outgoingWhatsapp()), {
+      kind: 'sender',
+      trouble: 'connection',
+      detail: /no connection/,
+    })
+  }
+})
+
+t.test('words are printable, short, and never hold the token', async (t) => {
+  const said = `bad\u0000 token ${ACCESS_TOKEN} \ud800${'x'.repeat(2_000)}`
+  const { detail } = await outcomeOf(t, { status: 400, body: cloudError(131026, said, said) })
+  t.notOk(detail.includes(ACCESS_TOKEN))
+  t.notMatch(detail, /\p{Cc}/u)
+  t.ok(detail.length <= 500 && detail.isWellFormed())
+  const odd = { error: { code: 131026, message: { a: 1 }, error_data: 'x' } }
+  t.strictSame(await outcomeOf(t, { status: 400, body: odd }), {
+    kind: 'refused',
+    detail: '131026',
+    code: '131026',
+  })
+})
+
+t.test('templates are listed page by page, by cursor', async (t) => {
+  const templates = Array.from({ length: 7 }, (_, index) => ({
+    ...{ name: `t${index}`, language: 'en', status: index === 3 ? 'PAUSED' : 'APPROVED' },
+    components: [{ type: 'BODY', text: 'Hello {{1}}' }],
+  }))
+  const odd = { name: 'odd', language: 'en', status: 'LIMIT_EXCEEDED', components: [] }
+  const { delivery } = await startCloud(t, { templates: [...templates, odd, { name: 5 }], page_size: 3 })
+  const listed = await delivery.provider.listTemplates()
+  t.strictSame(
+    listed.map(({ name, status }) => `${name} ${status}`),
+    [
+      't0 approved',
+      't1 approved',
+      't2 approved',
+      't3 paused',
+      't4 approved',
+      't5 approved',
+      't6 approved',
+      'odd disabled',
+    ],
+  )
+  t.strictSame(listed[3]?.definition, templates[3], 'the provider’s own object')
+  const without = createWhatsappProvider({ ...NUMBER, url: 'http://127.0.0.1:9' })
+  await t.rejects(without.listTemplates(), /WHATSAPP_BUSINESS_ACCOUNT_ID/)
+})

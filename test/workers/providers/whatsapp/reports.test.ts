@@ -1,0 +1,200 @@
+// Webhooks of the WhatsApp Cloud API, read: many statuses and template states per body. providers.md §1.3, §1.5.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { createWhatsappReportReader } from '../../../../workers/providers/whatsapp/reports.ts'
+import { statusWebhook } from '../../../sandbox/whatsapp.ts'
+
+const TEAM = '0190a000-0000-7000-8000-00000000000a'
+const MESSAGE = '0190a000-0000-7000-8000-00000000000b'
+const RECEIVED = new Date('2026-03-01T12:00:00Z')
+
+const read = async (body: unknown, account: string | null = null) =>
+  await createWhatsappReportReader(account)({
+    body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    received_at: RECEIVED,
+  })
+const status = (changes: Record<string, unknown> = {}) => ({
+  id: 'wamid.HBgL',
+  status: 'delivered',
+  timestamp: '1750000000',
+  recipient_id: '15555550101',
+  biz_opaque_callback_data: `${TEAM}:${MESSAGE}`,
+  ...changes,
+})
+
+t.test('a status becomes an event of our message, found by our own ids', async (t) => {
+  t.strictSame(await read(statusWebhook('1', [status()])), [
+    {
+      channel: 'whatsapp',
+      ref: { team_id: TEAM, id: MESSAGE },
+      status: 'delivered',
+      occurred_at: new Date(1_750_000_000_000),
+      detail: '',
+      event_key: 'wamid.HBgL:delivered',
+      provider_message_id: 'wamid.HBgL',
+    },
+  ])
+})
+
+t.test('without our ids it is found by the provider’s; without either it is left out', async (t) => {
+  for (const data of [undefined, null, '', 'x', `${TEAM}`, `${TEAM}:${MESSAGE}:x`, 5, { a: 1 }]) {
+    const [event] = await read(statusWebhook('1', [status({ biz_opaque_callback_data: data })]))
+    t.match(event, { ref: { provider_message_id: 'wamid.HBgL' } }, JSON.stringify(data))
+  }
+  t.same(await read(statusWebhook('1', [status({ id: undefined, biz_opaque_callback_data: undefined })])), [])
+  const [event] = await read(statusWebhook('1', [status({ id: 'a\u0000b' })]))
+  t.match(event, { ref: { team_id: TEAM }, provider_message_id: null })
+})
+
+t.test('a failure keeps code and details', async (t) => {
+  const errors = [
+    {
+      code: 131026,
+      title: 'Message undeliverable',
+      message: 'Message undeliverable',
+      error_data: { details: 'Not\u0000on WhatsApp' },
+    },
+    { code: 131047, title: 'Re-engagement message' },
+  ]
+  const [event] = await read(statusWebhook('1', [status({ status: 'failed', errors })]))
+  t.match(event, {
+    status: 'failed',
+    detail: '131026 Message undeliverable: Not on WhatsApp; 131047 Re-engagement message',
+    code: '131026',
+    event_key: 'wamid.HBgL:failed',
+  })
+})
+
+t.test('a failure tells of template and number what the answer to a send would have told', async (t) => {
+  const failed = async (...codes: unknown[]) => {
+    const errors = codes.map((code) => ({ code, title: 'Words' }))
+    return read(statusWebhook('100', [status({ status: 'failed', errors })]))
+  }
+  t.match(await failed(132015), [{ channel: 'whatsapp', template: { status: 'paused' } }])
+  t.match(await failed(132001, 132016), [{ template: { status: 'disabled' } }])
+  t.match(await failed(132001), [{ template: { status: null } }])
+  for (const [code, seconds] of [
+    [131042, 300],
+    [131031, 300],
+    [190, 300],
+    [131048, 3_600],
+  ]) {
+    const [event, ...pauses] = await failed(code)
+    t.notOk(event && 'template' in event)
+    t.match(event, { status: 'held' }, 'the account is at fault, not the message')
+    const occurred_at = new Date(1_750_000_000_000)
+    const reason = `${code} Words`
+    t.strictSame(pauses, [{ channel: 'sender', sender: 'whatsapp:100', seconds, reason, occurred_at }])
+  }
+  t.match(await failed(131026, 131042), [{ status: 'failed' }, { channel: 'sender' }])
+  // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
+  for (const code of [131026, 130429, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
+  const errors = [{ code: 131042 }]
+  t.equal((await read(statusWebhook(5 as never, [status({ status: 'failed', errors })]))).length, 1)
+  t.equal((await read(statusWebhook('100', [status({ status: 'delivered', errors })]))).length, 1)
+})
+
+t.test('many statuses in many changes and entries of one body are all read', async (t) => {
+  const statuses = ['sent', 'delivered', 'read', 'failed', 'played', 'deleted', 'SENT', 5].map((word) =>
+    status({ status: word }),
+  )
+  const body = statusWebhook('1', statuses)
+  const entries = [
+    ...(body.entry as unknown[]),
+    null,
+    5,
+    { changes: [null, { field: 'messages' }, { field: 'account_update', value: {} }] },
+  ]
+  const events = await read({ ...body, entry: [...entries, ...entries] })
+  t.equal(events.length, 8)
+})
+
+t.test(
+  'one that cannot be read holds up no other; times that are none become the time of receipt',
+  async (t) => {
+    const odd = [null, 5, 'x', [], status({ status: null }), status({ timestamp: 'never' })]
+    const events = await read(statusWebhook('1', [...(odd as never[]), status({ status: 'read' })]))
+    t.match(events, [{ occurred_at: RECEIVED }, { status: 'read' }])
+  },
+)
+
+const update = (event: string, title?: string) => ({
+  object: 'whatsapp_business_account',
+  entry: [
+    {
+      id: '1',
+      time: 1_750_000_000,
+      changes: [
+        {
+          field: 'message_template_status_update',
+          value: {
+            event,
+            message_template_id: 5,
+            message_template_name: 'order_ready',
+            message_template_language: 'en-US',
+            reason: 'NONE',
+            ...(title === undefined ? {} : { other_info: { title } }),
+          },
+        },
+      ],
+    },
+  ],
+})
+
+t.test('a template’s new state is read, in our words', async (t) => {
+  t.strictSame(await read(update('PAUSED')), [
+    {
+      channel: 'whatsapp-template',
+      name: 'order_ready',
+      language: 'en-US',
+      status: 'paused',
+      occurred_at: new Date(1_750_000_000_000),
+    },
+  ])
+  const words = {
+    APPROVED: 'approved',
+    REINSTATED: 'approved',
+    UNARCHIVED: 'approved',
+    ARCHIVED: 'disabled',
+    LOCKED: 'disabled',
+    IN_APPEAL: 'pending',
+    REJECTED: 'rejected',
+    DISABLED: 'disabled',
+    DELETED: 'disabled',
+  }
+  for (const [word, state] of Object.entries(words)) t.match(await read(update(word)), [{ status: state }])
+  for (const word of ['FLAGGED', 'LIMIT_EXCEEDED', '__proto__', '']) t.same(await read(update(word)), [])
+})
+
+t.test('a lock that tells of its own end leaves the template usable', async (t) => {
+  t.match(await read(update('LOCKED', 'UNPAUSE')), [{ status: 'approved' }])
+  for (const title of ['FIRST_PAUSE', 'SECOND_PAUSE', 'RATE_LIMITING_PAUSE', '']) {
+    t.match(await read(update('LOCKED', title)), [{ status: 'disabled' }], title)
+  }
+})
+
+t.test('templates of another business account are left alone where ours is named', async (t) => {
+  t.same(await read(update('DISABLED'), '2'), [])
+  t.match(await read(update('DISABLED'), '1'), [{ status: 'disabled' }])
+})
+
+t.test('what is no JSON object is not read at all', async (t) => {
+  for (const body of ['', '{', '[]', 'null', '5']) await t.rejects(read(body))
+  t.same(await read({ object: 'page', entry: 'x' }), [])
+})
+
+t.test('any JSON object is answered with events that can be stored', async () => {
+  const value = fc.jsonValue({ maxDepth: 4 })
+  await fc.assert(
+    fc.asyncProperty(value, value, value, async (one, other, words) => {
+      const statuses = [one, status({ errors: other, id: words, timestamp: one })] as never[]
+      const events = await read(statusWebhook('1', statuses))
+      return events.every(
+        (event) =>
+          !Number.isNaN(event.occurred_at.getTime()) &&
+          !/\p{Cc}/u.test('detail' in event ? event.detail : ''),
+      )
+    }),
+  )
+})

@@ -1,0 +1,118 @@
+/**
+ * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
+ * Promises: a handler settles its jobs in the transactions of its own work. A job that it leaves unsettled is tried
+ * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever).
+ * A job that cannot be read goes to the dead letters at once. One that kills its workers takes no other of its
+ * batch with it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Log } from '../../db/process/log.ts'
+import type { Claims, Ends, FetchedJob } from '../../db/queue/claims.ts'
+import { type End, JOBS, type JobName } from '../../db/queue/jobs.ts'
+import type { QueuePauses } from '../../db/queue/pauses.ts'
+import { isSurelyValid } from '../../db/text/valid.ts'
+import { storableWords } from '../../db/text/words.ts'
+import type { Figures } from '../monitoring/figures.ts'
+import { apart, lotsOf } from './poison-jobs.ts'
+import { retryWhileUnavailable } from './retry-while-unavailable.ts'
+
+/** The jobs of one call of a handler. */
+export type Batch<J extends JobName> = {
+  jobs: FetchedJob<J>[]
+  /** Ends jobs in the caller's transaction. What is not ended when the handler returns has failed. */
+  settle(tx: Tx, ends: Ends<J>): Promise<void>
+}
+
+/** What taking jobs from a queue needs. */
+export type BatchDeps = {
+  database: Database
+  pauses: QueuePauses
+  /** Counts what is done; absent where nobody counts. */
+  figures?: Figures
+  log: Log
+}
+
+/** Works on one batch; settles its jobs in the transactions of what it does. `D`: what it works with. */
+export type Handler<J extends JobName, D extends BatchDeps = BatchDeps> = (
+  batch: Batch<J>,
+  deps: D,
+) => Promise<void>
+
+/** Whether a job's payload is what its queue declares. */
+export const isReadable = (job: JobName, data: unknown): boolean =>
+  isSurelyValid(JOBS[job].payload, data) || JOBS[job].payload.isValidSync(data, { strict: true })
+
+/** How long a loop waits after a fault before it claims again, in milliseconds. */
+const BRAKE = 1_000
+
+/** One loop: claims and works until the claims are closed. */
+export async function runBatches<J extends JobName, D extends BatchDeps>(
+  job: J,
+  { handle, batchSize }: { handle: Handler<J, D>; batchSize: number },
+  claims: Claims<J>,
+  deps: D,
+): Promise<void> {
+  while (!claims.isClosed()) {
+    const paused = await deps.pauses(job).catch(() => true)
+    const jobs = paused ? [] : await claims.fetch(batchSize)
+    if (jobs.length === 0) await claims.idle()
+    // While the database cannot say which are suspect, none is worked on beside another.
+    const lots = await lotsOf(deps.database, job, jobs).catch(() => apart(jobs))
+    for (const lot of lots) await runBatch(job, handle, { jobs: lot.jobs, claims, deps })
+  }
+}
+
+async function runBatch<J extends JobName, D extends BatchDeps>(
+  job: J,
+  handle: Handler<J, D>,
+  { jobs, claims, deps }: { jobs: FetchedJob<J>[]; claims: Claims<J>; deps: D },
+): Promise<void> {
+  const started = performance.now()
+  const log = deps.log.child({ job })
+  const readable = jobs.filter(({ data }) => isReadable(job, data))
+  const ends = new Map<FetchedJob<J>, End>()
+  const settle: Batch<J>['settle'] = async (tx, given) => {
+    await claims.settle(tx, given)
+    for (const [each, end] of given) ends.set(each, end)
+  }
+  let reason = 'it could not be carried out: the worker’s log says why'
+  try {
+    if (readable.length > 0) await handle({ jobs: readable, settle }, { ...deps, log })
+  } catch (error) {
+    log.error({ err: error, jobs: jobs.length }, 'batch failed')
+    reason = storableWords(error instanceof Error ? error.message : String(error))
+    ends.clear()
+    await sleep(BRAKE)
+  }
+  const left = new Map(
+    jobs
+      .filter((each) => !ends.has(each))
+      .map((each): [FetchedJob<J>, End] => [each, endOf(readable.includes(each), reason)]),
+  )
+  if (left.size > 0) {
+    await retryWhileUnavailable(() => deps.database.transaction((tx) => claims.settle(tx, left)), log).catch(
+      (error) => log.error({ err: error }, 'cannot settle what is left of a batch'),
+    )
+  }
+  claims.release(jobs)
+  for (const { end } of [...ends.values(), ...left.values()]) deps.figures?.ended(job, end)
+  const count = (...kinds: End['end'][]) =>
+    [...ends, ...left].filter(([, { end }]) => kinds.includes(end)).length
+  log.info(
+    {
+      jobs: jobs.length,
+      completed: count('completed'),
+      snoozed: count('snoozed'),
+      retried: count('failed', 'again'),
+      dead: count('given_up'),
+      ms: Math.round(performance.now() - started),
+    },
+    'batch',
+  )
+}
+
+/** How a job ends whose payload cannot be read: no other try would read it. */
+export const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
+
+const endOf = (readable: boolean, reason: string): End => (readable ? { end: 'failed', reason } : UNREADABLE)

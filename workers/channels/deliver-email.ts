@@ -1,0 +1,285 @@
+/**
+ * Emails on their way out: how they are read, sent and recorded; the delivery engine does the rest.
+ * Promises: reads many rows in a few statements, a large body only when it is sent, and holds no connection while it
+ * sends; a row that the provider has taken is not sent again; only recipients that were put off are tried again; one
+ * email that cannot be rendered holds up no other. Must not know a provider's words.
+ */
+import type { Word } from '../../db/broadcasts/consent.ts'
+import type { Channel } from '../../db/channels/channels.sql.ts'
+import { triedSince } from '../../db/delivery/standstills.sql.ts'
+import { type AttemptRecord, applyEmailEvents } from '../../db/emails/apply-events.ts'
+import type { EmailFile } from '../../db/emails/call.ts'
+import { sizeKb } from '../../db/emails/content.ts'
+import { bodiesOfEmail, emailsToDeliver, type OutgoingRow } from '../../db/emails/emails.sql.ts'
+import type { EmailEvent } from '../../db/emails/events.sql.ts'
+import { returnPath } from '../../db/emails/return-path.ts'
+import type { EmailEventKind } from '../../db/emails/status.ts'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Log } from '../../db/process/log.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
+import type { Sender } from '../../db/senders/pace.ts'
+import type { Versions } from '../../db/templates/versions.ts'
+import { encodedSize } from '../../db/text/files.ts'
+import { storableId, storableWords } from '../../db/text/words.ts'
+import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import { judgePolicy } from '../delivery/verdict.ts'
+import type {
+  EmailDelivery,
+  EmailProvider,
+  Outcome,
+  OutgoingEmail,
+  OutgoingFile,
+} from '../providers/provider.ts'
+import { dkimKeysOf } from './dkim-keys.ts'
+import type { EncodedFiles } from './encoded-files.ts'
+import { recipientsOf, renderEmail } from './render.ts'
+
+/** What the channel needs. */
+export type EmailDeps = {
+  database: Database
+  secrets: Secrets
+  versions: Versions
+  /** null in a worker that delivers no email: it leaves that queue alone. */
+  email: EmailProvider | null
+  /** The files of emails, encoded. */
+  files: EncodedFiles
+  /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
+  return_domain: string | null
+  log: Log
+}
+
+/** One row at one try and what the provider made of it; `html` is null when it could not even be rendered. */
+export type EmailAttempt = { row: OutgoingRow; html: string | null; delivery: EmailDelivery }
+
+/** The timeline's event for an outcome; null when it is about the sender, whose own timeline has it. */
+const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
+  accepted: 'sent',
+  refused: 'bounced',
+  policy: 'held',
+  deferred: 'deferred',
+  sender: null,
+  unknown: 'unknown',
+}
+/** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
+const UNKNOWN_WAIT = 600
+
+type EmailJob = 'deliver-email' | 'deliver-broadcast'
+
+/** Asked last, of emails that can be withdrawn or made to wait until they leave. */
+type LastWords = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, Word>>
+
+/** How a worker delivers email, from the queue of single ones or from that of broadcasts. */
+export function emailChannel<J extends EmailJob>(
+  channel: Channel<J>,
+  deps: EmailDeps & { lastWords?: LastWords },
+): DeliveryChannel<J, EmailAttempt> {
+  const { email: provider, database } = deps
+  if (!provider) throw new Error('there is no email provider here')
+  return {
+    channel,
+    unknown_wait: UNKNOWN_WAIT,
+    senders: { one: () => provider.sender() },
+    async read(jobs) {
+      const rows = await emailsToDeliver(
+        database,
+        jobs.map(({ data }) => data),
+      )
+      const sender = await provider.sender()
+      const since = await triedSince(database, { job: channel.job, senderOf: () => sender.key }, rows)
+      const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
+      const compose = await composer(rows, provider.signs, deps)
+      const words = await deps.lastWords?.(rows)
+      const rest = waitForRoom(deps, provider)
+      return new Map(
+        jobs.flatMap((job) => {
+          const row = byId.get(job.data.email_id)
+          const word = words?.get(job.data.email_id) ?? (words ? 'gone' : 'go')
+          if (!row || word === 'gone') return []
+          const outgoing = outgoingOf(row, { compose, provider, sender, deps, resting_seconds: rest(row) })
+          return [[job, word === 'go' ? outgoing : { ...outgoing, resting_seconds: word.wait_seconds }]]
+        }),
+      )
+    },
+    judge: (attempt, evidence) => {
+      const outcomes = judgePolicy(attempt.delivery.outcomes, evidence)
+      return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
+    },
+    outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],
+    record,
+  }
+}
+
+type Compose = (row: OutgoingRow, files: readonly OutgoingFile[]) => OutgoingEmail
+
+/** How long an email waits whose files have no room yet, in seconds: no slot waits for memory meanwhile. */
+const ROOM_WAIT = 2
+
+/** How much memory an email takes while it is sent, for its files. */
+const weightOf = ({ attachments }: OutgoingRow, { copies }: EmailProvider): number =>
+  (attachments ?? []).reduce((sum, { size }) => sum + encodedSize(size), 0) * (1 + copies)
+
+/** For each email of a lot in turn: how long it has to wait for the ones before it; in seconds. */
+function waitForRoom({ files }: EmailDeps, provider: EmailProvider): (row: OutgoingRow) => number {
+  let wanted = 0
+  return (row) => {
+    const weight = weightOf(row, provider)
+    if (weight === 0) return 0
+    if (!files.hasRoom(weight, wanted)) return ROOM_WAIT
+    wanted += weight
+    return 0
+  }
+}
+
+function outgoingOf(
+  row: OutgoingRow,
+  {
+    compose,
+    provider,
+    sender,
+    deps,
+    resting_seconds,
+  }: { compose: Compose; provider: EmailProvider; sender: Sender; deps: EmailDeps; resting_seconds: number },
+): Outgoing<EmailAttempt> {
+  const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
+  let whole = row
+  return {
+    ref: { team_id, id },
+    http_request_id: row.http_request_id,
+    since: row.since,
+    tried: { since: tried_since, deferrals, unknowns },
+    held_at: held_at === null ? null : new Date(held_at),
+    sender,
+    cost: recipientsOf(row).length,
+    resting_seconds,
+    load: row.is_large
+      ? async () => {
+          const bodies = await bodiesOfEmail(deps.database, team_id, id)
+          if (bodies) whole = { ...row, ...bodies }
+          return bodies !== null
+        }
+      : undefined,
+    send: (cut) => attempt(whole, { compose, provider, deps, cut }),
+  }
+}
+
+/**
+ * Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys.
+ * @param ours whether our keys are to sign it.
+ */
+async function composer(
+  rows: readonly OutgoingRow[],
+  ours: boolean,
+  { database, versions, secrets, return_domain }: EmailDeps,
+): Promise<Compose> {
+  const compiled = await versions(
+    database,
+    rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
+  )
+  const keys = await dkimKeysOf(database, { secrets, ours }, rows)
+  return (row, files) => {
+    const dkim = keys.get(row.domain_id) ?? null
+    if (dkim instanceof Error) throw dkim
+    const returnPathAt = (domain: string) => returnPath(secrets, row, return_domain ?? domain)
+    return renderEmail(row, compiled.get(row.template_version_id ?? ''), {
+      dkim,
+      returnPathAt,
+      files,
+    })
+  }
+}
+
+/** One try. An email that cannot be rendered is put off, as by a provider: it goes out once that is fixed. */
+async function attempt(
+  row: OutgoingRow,
+  {
+    compose,
+    provider,
+    deps,
+    cut,
+  }: { compose: Compose; provider: EmailProvider; deps: EmailDeps; cut: AbortSignal },
+): Promise<EmailAttempt> {
+  let email: OutgoingEmail
+  let held: Held | null = null
+  try {
+    if (row.attachments !== null) held = await holdFiles(row, row.attachments, { provider, deps, cut })
+    email = compose(row, held?.files ?? [])
+  } catch (error) {
+    held?.release()
+    deps.log.error({ err: error, email_id: row.id }, 'cannot render this email')
+    const detail = storableWords(`the email could not be rendered: ${(error as Error).message}`)
+    const outcomes = new Map(
+      recipientsOf(row).map((to): [string, Outcome] => [to, { kind: 'deferred', detail }]),
+    )
+    return { row, html: null, delivery: { provider_message_id: null, outcomes } }
+  }
+  try {
+    return { row, html: email.html, delivery: storable(await provider.send(email, cut)) }
+  } finally {
+    held?.release()
+  }
+}
+
+type Held = { files: readonly OutgoingFile[]; release: () => void }
+
+/** The files of an email, in memory until they are released. @throws Error when bytes are gone */
+async function holdFiles(
+  { team_id }: OutgoingRow,
+  attachments: readonly EmailFile[],
+  { provider, deps, cut }: { provider: EmailProvider; deps: EmailDeps; cut: AbortSignal },
+): Promise<Held> {
+  const { encoded, release } = await deps.files.hold({ team_id, copies: provider.copies }, attachments, cut)
+  const files = attachments.map((file) => ({ ...file, encoded: encoded.get(file.sha256) ?? [] }))
+  return { files, release }
+}
+
+/** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
+const storable = ({ provider_message_id, outcomes }: EmailDelivery): EmailDelivery => ({
+  provider_message_id: storableId(provider_message_id),
+  outcomes: new Map(
+    [...outcomes].map(([to, outcome]) => [to, { ...outcome, detail: storableWords(outcome.detail) }]),
+  ),
+})
+
+/** Stores rows and events of tries. The events come first: they lock the rows in the order that everyone does. */
+async function record(tx: Tx, delivered: readonly Delivered<EmailAttempt>[]): Promise<void> {
+  const eventful = delivered.filter((each) => eventsOf(each).length > 0)
+  const newest = new Date(Math.max(...eventful.map(({ at }) => at.getTime())))
+  const attempts = eventful.map(({ answer }) => recordOf(answer))
+  await applyEmailEvents(tx, eventful.flatMap(eventsOf), newest, attempts)
+}
+
+function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): EmailEvent[] {
+  return [...delivery.outcomes].flatMap(([recipient, outcome]): EmailEvent[] => {
+    const kind = EVENT_OF[outcome.kind]
+    if (kind === null) return []
+    return [
+      {
+        team_id: row.team_id,
+        email_id: row.id,
+        event_key: `attempt:${at.toISOString()}:${recipient}`,
+        kind,
+        recipient,
+        occurred_at: at,
+        detail: outcome.detail,
+        effect: outcome.kind === 'refused' ? outcome.effect : 'none',
+      },
+    ]
+  })
+}
+
+/** Whether a recipient's fate is decided. */
+const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
+
+/** What a try leaves. Once the fate of some recipients is decided, the row stores who is still to be tried. */
+function recordOf({ row, html, delivery }: EmailAttempt): AttemptRecord {
+  const pending = [...delivery.outcomes].flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
+  const isPartial = row.pending_recipients !== null || pending.length < delivery.outcomes.size
+  return {
+    team_id: row.team_id,
+    email_id: row.id,
+    provider_message_id: delivery.provider_message_id,
+    pending_recipients: pending.length > 0 && isPartial ? pending : null,
+    seen: row,
+    size_kb: html === null ? null : sizeKb(html),
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * Webhooks on their way out: how they are read, signed, sent and recorded; the delivery engine does the rest. Each
+ * endpoint is the sender of its own messages.
+ * Promises: the same bytes at each try; one endpoint's trouble is no other's; no try counts while an endpoint asks to
+ * wait; an endpoint that is disabled gets nothing more. Must not know what a message says.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { type DeliveryRef, WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/channels.sql.ts'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Log } from '../../db/process/log.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import { storableText } from '../../db/text/words.ts'
+import { stopTelling } from '../../db/webhooks/endpoints.ts'
+import {
+  type EndpointNews,
+  endWebhooks,
+  failSilenced,
+  insertAttempts,
+  noteEndpoints,
+  type OutgoingWebhook,
+  type Attempt as StoredAttempt,
+  webhooksToDeliver,
+} from '../../db/webhooks/messages.sql.ts'
+import { openSecret, signedHeaders } from '../../db/webhooks/secret.ts'
+import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import type { Circumstances, Judged, Tried } from '../delivery/verdict.ts'
+import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../providers/webhook/post.ts'
+
+/** What the channel needs. */
+export type WebhookDeps = {
+  database: Database
+  secrets: Secrets
+  webhooks: WebhookDelivery
+  log: Log
+  clock: () => Date
+}
+
+type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
+
+/** Requests at once to an endpoint and process, and messages of it that the fleet has claimed. */
+const AT_ONCE = 4
+const IN_HAND = 64
+/** Faster than any server is asked. */
+const CEILING = 1_000
+/** These say that the body itself will not do: the third of them gives it up. */
+const NEVER = [400, 413, 422]
+const MOST_NEVER = 3
+const GONE = 410
+/** How long an endpoint may fail without a success between, in milliseconds. */
+const PATIENCE = 5 * 86_400_000
+
+/** The channel of a worker that delivers webhooks. */
+export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webhook', Attempt> {
+  const { database } = deps
+  return {
+    channel: WEBHOOK,
+    unknown_wait: 0,
+    senders: { prefix: WEBHOOK_SENDERS, in_hand: IN_HAND },
+    async read(jobs) {
+      const refs = jobs.map(({ data }): DeliveryRef => ({ team_id: data.team_id, id: data.message_id }))
+      const rows = new Map((await webhooksToDeliver(database, refs)).map((row) => [row.id, row]))
+      const missing = refs.filter(({ id }) => !rows.has(id))
+      if (missing.length > 0) await failSilenced(database, missing)
+      return new Map(
+        jobs.flatMap((job) => {
+          const row = rows.get(job.data.message_id)
+          return row ? [[job, outgoingOf(row, deps)]] : []
+        }),
+      )
+    },
+    judge: (attempt) => attempt,
+    outcomesOf: ({ answer }) => [outcomeOf(answer)],
+    verdict: (attempt, tried, circumstances) =>
+      verdictOf(attempt, tried, { ...circumstances, ...deps.webhooks }),
+    record: (tx, delivered) => record(tx, delivered, deps.log),
+  }
+}
+
+function outgoingOf(row: OutgoingWebhook, { secrets, clock, webhooks }: WebhookDeps): Outgoing<Attempt> {
+  const { team_id, id, endpoint_id, since, tries } = row
+  return {
+    ref: { team_id, id },
+    http_request_id: null,
+    since,
+    tried: { since: null, deferrals: tries, unknowns: 0 },
+    held_at: null,
+    sender: { key: `${WEBHOOK_SENDERS}${endpoint_id}`, ceiling: CEILING, on_demand: true, at_once: AT_ONCE },
+    cost: 1,
+    resting_seconds: 0,
+    async send(cut) {
+      const keys = keysOf(row, secrets)
+      if (keys === null) return { row, answer: UNSEALED }
+      const headers = signedHeaders(keys, row, clock())
+      const answer = await postWebhook({ url: row.url, headers, body: row.body }, webhooks, cut)
+      return { row, answer: { ...answer, response: storableText(answer.response) } }
+    },
+  }
+}
+
+const UNSEALED: WebhookAnswer = {
+  status: null,
+  ms: 0,
+  response: 'not sent: its secret opens with neither key',
+  wait_seconds: null,
+}
+
+/** What it is signed with: the secret, and the one before while that counts. null: it cannot be opened. */
+function keysOf(row: OutgoingWebhook, secrets: Secrets): Buffer[] | null {
+  const owner = { team_id: row.team_id, id: row.endpoint_id }
+  try {
+    return [row.secret, row.previous_secret].flatMap((sealed) =>
+      sealed === null ? [] : [openSecret(secrets, owner, sealed)],
+    )
+  } catch {
+    return null
+  }
+}
+
+const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && status >= 200 && status <= 299
+
+/** What an answer says, in a line: the beginning of the body is the team's own and stays out of it. */
+const saidOf = ({ status, response }: WebhookAnswer): string =>
+  status === null ? response : `answered ${status}`
+
+function outcomeOf(answer: WebhookAnswer): Judged {
+  const detail = saidOf(answer)
+  if (isTaken(answer)) return { kind: 'accepted', detail }
+  if (answer.status === GONE) return { kind: 'refused', detail }
+  if (answer.wait_seconds === null) return { kind: 'deferred', detail }
+  return { kind: 'sender', trouble: 'connection', detail, wait_seconds: answer.wait_seconds }
+}
+
+/** How a try ends: the pauses are webhooks' own. */
+function verdictOf(
+  { row, answer }: Attempt,
+  { deferrals }: Tried,
+  { spread, pauses }: Circumstances & Pick<WebhookDelivery, 'pauses'>,
+): End {
+  const { kind, detail } = outcomeOf(answer)
+  if (kind === 'accepted') return { end: 'completed' }
+  // While its endpoint is paused it is not claimed at all.
+  if (kind === 'sender') return { end: 'snoozed', seconds: 1 }
+  const never = [...row.statuses, answer.status].filter((status) => NEVER.includes(status ?? 0)).length
+  const pause = pauses[deferrals]
+  if (
+    kind === 'refused' ||
+    pause === undefined ||
+    (never >= MOST_NEVER && NEVER.includes(answer.status ?? 0))
+  )
+    return { end: 'given_up', reason: detail }
+  return { end: 'again', seconds: pause * (0.8 + 0.4 * spread) }
+}
+
+const refOf = ({ answer: { row } }: Delivered<Attempt>): DeliveryRef => ({ team_id: row.team_id, id: row.id })
+
+/** Stores tries, what became of their messages, and how their endpoints stand. Endpoints are locked first. */
+async function record(
+  tx: Tx,
+  delivered: readonly Delivered<Attempt>[],
+  log: WebhookDeps['log'],
+): Promise<void> {
+  const standing = await noteEndpoints(tx, newsOf(delivered))
+  await insertAttempts(tx, delivered.map(attemptOf))
+  const ended = (kind: End['end']) => delivered.filter(({ end }) => end.end === kind).map(refOf)
+  const [taken, failed] = [ended('completed'), ended('given_up')]
+  if (taken.length > 0) await endWebhooks(tx, taken, 'delivered')
+  if (failed.length > 0) await endWebhooks(tx, failed, 'failed')
+  for (const { team_id, id, failing_since, enabled } of standing) {
+    const own = delivered.filter(({ answer: { row } }) => row.endpoint_id === id)
+    const reason = reasonToStop(own, failing_since)
+    if (!enabled || reason === null) continue
+    const waiting = await stopTelling(tx, team_id, { id, reason })
+    log.warn({ team_id, endpoint_id: id, reason, failed: waiting }, 'a webhook was disabled')
+  }
+}
+
+/** Why an endpoint gets nothing more; null when it does. */
+function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
+  if (own.some(({ answer: { answer } }) => answer.status === GONE)) return `it answered ${GONE}`
+  const overdue = (at: Date) => failingSince !== null && at.getTime() - Date.parse(failingSince) >= PATIENCE
+  return own.some(({ at, answer: { answer } }) => !isTaken(answer) && overdue(at))
+    ? 'nothing but failures for five days'
+    : null
+}
+
+function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): StoredAttempt {
+  const { team_id, endpoint_id, id: message_id } = row
+  return {
+    ...{ team_id, endpoint_id, message_id, at },
+    id: uuidv7({ msecs: at.getTime() }),
+    status: answer.status,
+    ms: answer.ms,
+    response: answer.response,
+    counts: answer.wait_seconds === null,
+  }
+}
+
+/** What the tries say of each endpoint. */
+function newsOf(delivered: readonly Delivered<Attempt>[]): EndpointNews[] {
+  const latest = (times: Date[]) => times.sort((one, other) => other.getTime() - one.getTime())[0] ?? null
+  return [...Map.groupBy(delivered, ({ answer: { row } }) => row.endpoint_id)].flatMap(([id, own]) => {
+    const team_id = own[0]?.answer.row.team_id
+    if (team_id === undefined) return []
+    const success_at = latest(own.filter((each) => isTaken(each.answer.answer)).map(({ at }) => at))
+    const failures = own.filter((each) => !isTaken(each.answer.answer)).map(({ at }) => at)
+    const since = failures.filter((at) => success_at === null || at > success_at)
+    return [{ team_id, id, success_at, failure_at: since.reduce<Date | null>(earlier, null) }]
+  })
+}
+
+const earlier = (one: Date | null, other: Date): Date => (one !== null && one < other ? one : other)

@@ -1,0 +1,172 @@
+/**
+ * WhatsApp messages on their way out: how they are read, sent and recorded; the delivery engine does the rest.
+ * Promises: reads many rows in a few statements and holds no connection while it sends; a message that the provider
+ * has taken is not sent again; what waits for its recipient's pace loses no try. The provider's answer only stores its
+ * id: the status moves by reports. Must not know a provider's words.
+ */
+
+import { WHATSAPP } from '../../db/channels/channels.sql.ts'
+import { triedSince } from '../../db/delivery/standstills.sql.ts'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Log } from '../../db/process/log.ts'
+import { pauseRecipients, type RecipientPause, recipientPauses } from '../../db/senders/senders.sql.ts'
+import { storableId, storableWords } from '../../db/text/words.ts'
+import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-events.ts'
+import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
+import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
+import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates.sql.ts'
+import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import type {
+  OutgoingWhatsapp,
+  WhatsappDelivery,
+  WhatsappOutcome,
+  WhatsappProvider,
+} from '../providers/whatsapp/provider.ts'
+
+/** What the channel needs. `whatsapp` null: it is not set up here, and the worker leaves its queue alone. */
+export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery | null; log: Log }
+
+type Attempt = { row: OutgoingRow; outcome: WhatsappOutcome }
+
+/** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
+const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
+  accepted: 'accepted',
+  refused: 'failed',
+  deferred: 'deferred',
+  sender: null,
+  unknown: 'unknown',
+}
+/** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
+const LONGEST_REST = 60
+
+/** The channel of a worker that delivers WhatsApp messages. */
+export function whatsappChannel(deps: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', Attempt> {
+  const { whatsapp, database } = deps
+  if (!whatsapp) throw new Error('there is no WhatsApp provider here')
+  const { provider, unknown_wait } = whatsapp
+  const { key } = provider.sender
+  return {
+    channel: WHATSAPP,
+    unknown_wait,
+    senders: { one: async () => provider.sender },
+    async read(jobs) {
+      const rows = await messagesToDeliver(
+        database,
+        jobs.map(({ data }) => data),
+      )
+      const tried = rows.map((row) => ({ ...row, id: row.message_id }))
+      const since = await triedSince(database, { job: WHATSAPP.job, senderOf: () => key }, tried)
+      const byId = new Map(tried.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
+      const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
+      const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
+      const rests = new Map(
+        pauses.filter(({ sender }) => sender === key).map((pause) => [pause.recipient, pause.seconds]),
+      )
+      const restOf = (recipient: string): number => Math.ceil(rests.get(recipient) ?? 0)
+      return new Map(
+        jobs.flatMap((job) => {
+          const row = byId.get(job.data.message_id)
+          return row ? [[job, outgoingOf(row, provider, restOf(row.recipient))]] : []
+        }),
+      )
+    },
+    judge: (attempt) => attempt,
+    outcomesOf: ({ outcome }) => [outcome],
+    record: (tx, delivered) => record(tx, delivered, { key, log: deps.log }),
+  }
+}
+
+function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number): Outgoing<Attempt> {
+  const { team_id, message_id: id, deferrals, unknowns, tried_since } = row
+  return {
+    ref: { team_id, id },
+    http_request_id: row.http_request_id,
+    since: row.since,
+    tried: { since: tried_since, deferrals, unknowns },
+    held_at: null,
+    sender: provider.sender,
+    cost: 1,
+    resting_seconds: Math.min(rest, LONGEST_REST),
+    send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),
+  }
+}
+
+/** Whatever an adapter hands over can be stored: what was sent must never go unrecorded for the words about it. */
+function storable(outcome: WhatsappOutcome): WhatsappOutcome {
+  const stored = { ...outcome, detail: storableWords(outcome.detail) }
+  return stored.kind === 'accepted'
+    ? { ...stored, provider_message_id: storableId(stored.provider_message_id) }
+    : stored
+}
+
+/** A row with its template as the message to send. A slot that the template has gained since is left empty. */
+function message(row: OutgoingRow): OutgoingWhatsapp {
+  const { slots, parameters, url_buttons } = row
+  const valuesOf = (scope: string): string[] =>
+    slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
+  return {
+    team_id: row.team_id,
+    message_id: row.message_id,
+    to: row.recipient,
+    template: { name: row.name, language: row.language },
+    header: valuesOf('header'),
+    body: valuesOf('body'),
+    url_buttons: valuesOf('url').map((value, index) => ({ place: url_buttons[index] ?? 0, value })),
+  }
+}
+
+/** Stores rows and events of tries, what they tell of templates, and the pauses of their recipients. */
+async function record(
+  tx: Tx,
+  delivered: readonly Delivered<Attempt>[],
+  { key, log }: { key: string; log: WhatsappDeps['log'] },
+): Promise<void> {
+  await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
+  const findings = findingsOf(delivered)
+  const newest = new Date(Math.max(...delivered.map(({ at }) => at.getTime())))
+  if (findings.length > 0) await recordFindings(tx, findings, newest)
+  const pauses = delivered.flatMap((each) => pausesOf(key, each))
+  if (pauses.length > 0) await pauseRecipients(tx, pauses)
+  for (const { template_id, status, fault } of findings) {
+    log.warn({ template_id, status, fault }, 'the provider finds fault with a template')
+  }
+}
+
+function eventsOf({ answer: { row, outcome }, at }: Delivered<Attempt>): AppliedEvent[] {
+  const kind = EVENT_OF[outcome.kind]
+  if (kind === null) return []
+  const { team_id, message_id } = row
+  return [
+    {
+      team_id,
+      message_id,
+      event_key: `attempt:${at.toISOString()}`,
+      kind,
+      occurred_at: at,
+      detail: outcome.detail,
+      code: outcome.code ?? null,
+      provider_message_id: outcome.kind === 'accepted' ? outcome.provider_message_id : null,
+    },
+  ]
+}
+
+function findingsOf(delivered: readonly Delivered<Attempt>[]): TemplateFinding[] {
+  const findings = new Map<string, TemplateFinding>()
+  for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
+    if (outcome.kind !== 'refused' || !outcome.template) continue
+    const { team_id, template_id } = row
+    const status = outcome.template.status ?? findings.get(template_id)?.status ?? null
+    findings.set(template_id, { team_id, template_id, status, fault: outcome.detail })
+  }
+  return [...findings.values()].sort((one, other) => (one.template_id < other.template_id ? -1 : 1))
+}
+
+/** A recipient that the provider has put off is paused for as long as its message. */
+function pausesOf(
+  sender: string,
+  { answer: { row, outcome }, end, at }: Delivered<Attempt>,
+): RecipientPause[] {
+  if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
+  const paused_until = new Date(at.getTime() + end.seconds * 1_000)
+  return [{ sender, recipient: row.recipient, paused_until, reason: outcome.detail }]
+}

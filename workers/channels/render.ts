@@ -1,0 +1,64 @@
+/**
+ * Row and template version → the message on the wire. Pure: same row, same message at each attempt.
+ * Owns what a delivered email looks like; knows no provider and sends nothing.
+ */
+import { emailContent } from '../../db/emails/content.ts'
+import type { EmailRow } from '../../db/emails/emails.sql.ts'
+import { bareRecipients, distinctRecipients } from '../../db/emails/recipients.ts'
+import type { CompiledVersion } from '../../db/templates/versions.ts'
+import { parseMailbox } from '../../db/text/address.ts'
+import { UNSUBSCRIBE_SLOT } from '../../db/text/slots.ts'
+import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
+
+/** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
+type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
+
+/** The row's files, encoded. */
+type Files = readonly OutgoingFile[]
+
+/** The recipients that are still to be tried: bare addresses, one for all spellings of it. */
+export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
+  ...bareRecipients(pending_recipients ?? to_emails).values(),
+]
+
+/** The link for the headers: where the template asks for it, unless the client has its own there, and in broadcasts. */
+function unsubscribeLinkOf(
+  { headers, variables, broadcast_id }: EmailRow,
+  version: CompiledVersion | undefined,
+): string | null {
+  const own = Object.keys(headers ?? {}).some((name) => name.toLowerCase().startsWith('list-unsubscribe'))
+  const isAsked = version?.list_unsubscribe || broadcast_id !== null
+  return isAsked && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
+}
+
+/**
+ * The message of a row, for the recipients that are still to be tried.
+ * @throws Error when the row's template version is missing.
+ */
+export function renderEmail(
+  row: EmailRow,
+  version: CompiledVersion | undefined,
+  { dkim, returnPathAt, files = [] }: Sealing & { files?: Files },
+): OutgoingEmail {
+  const { html, text } = emailContent(row, version)
+  const from = parseMailbox(row.from_address)
+  if (!from) throw new Error(`email ${row.id} has a from address that cannot be read`)
+  return {
+    team_id: row.team_id,
+    email_id: row.id,
+    message_id: `${row.id}@${from.domain}`,
+    from: row.from_address,
+    to: distinctRecipients(row.to_emails),
+    recipients: recipientsOf(row),
+    return_path: returnPathAt(from.domain) ?? from.address,
+    subject: row.subject,
+    html,
+    text,
+    reply_to: row.reply_to,
+    headers: row.headers,
+    list_unsubscribe: unsubscribeLinkOf(row, version),
+    date: new Date(row.created_at),
+    dkim,
+    files,
+  }
+}

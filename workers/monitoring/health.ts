@@ -1,0 +1,52 @@
+/**
+ * A worker's health over HTTP, for platforms that ask: GET /health while the process runs, GET /ready while it reaches
+ * its database and takes work. Off unless HEALTH_PORT is set. Promises: answers nothing else, and reveals nothing else.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Database } from '../../db/postgres/pool.ts'
+import { portFault } from '../../db/process/config.ts'
+import { databaseFault } from '../../db/start.ts'
+
+export type Health = {
+  port: number
+  /** From now on it is not ready. */
+  drain(): void
+  close(): Promise<void>
+}
+
+/** Listens. @throws SettingsFault when it cannot. */
+export async function serveHealth(database: Database, port: number): Promise<Health> {
+  let draining = false
+  const answers: Record<string, () => Promise<[status: number, words: string]>> = {
+    '/health': async () => [200, 'ok'],
+    '/ready': async () => {
+      if (draining) return [503, 'draining']
+      return databaseFault(database).then(
+        (fault) => (fault === null ? [200, 'ready'] : [503, fault]),
+        () => [503, 'unavailable'],
+      )
+    },
+  }
+  const server = createServer(async (request, response) => {
+    const answer = request.method === 'GET' ? answers[request.url ?? ''] : undefined
+    const [status, words] = answer ? await answer() : [404, 'not found']
+    response.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close' })
+    response.end(JSON.stringify({ status: words }))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(portFault('HEALTH_PORT', port, error)))
+    server.listen(port, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    drain: () => {
+      draining = true
+    },
+    close: async () => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Composes the bytes of an RFC 5322 message from a neutral email, signed when it carries a DKIM key.
+ * Promises: the same headers whatever provider carries it; custom headers travel byte for byte, name and value;
+ * no line passes 998 octets and every octet is 7-bit. Nothing a customer wrote can start a header of its own.
+ * Must not know a provider or an envelope. DECISIONS: Header values, From address.
+ */
+import * as base64 from 'nodemailer/lib/base64'
+import MailComposer, { type MailComposerOptions } from 'nodemailer/lib/mail-composer'
+import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
+import type MimeNode from 'nodemailer/lib/mime-node'
+import * as quotedPrintable from 'nodemailer/lib/qp'
+import { formatMailbox, parseMailbox, toWireAddress } from '../../../db/text/address.ts'
+import { headersFault } from '../../../db/text/headers.ts'
+import type { OutgoingEmail, OutgoingFile } from '../provider.ts'
+import { type Pieces, signatureOf } from './dkim.ts'
+
+/** The part of an email that its message is made of. */
+type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+
+/** RFC 5322 §2.1.1, without the CRLF. */
+const LONGEST_LINE = 998
+/** A display name beyond this is sent as encoded words, which can be folded. */
+const LONGEST_PLAIN_NAME = 200
+/** RFC 2047 allows 75 characters for an encoded word. */
+const ENCODED_WORD = 52
+
+/**
+ * The message as it goes on the wire, before dot-stuffing, in pieces: its files are not copied.
+ * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
+ */
+export async function composeMessage(email: MessageParts): Promise<readonly Buffer[]> {
+  const own = [fromLine(email.from), ...customLines(email), ...unsubscribeLines(email)].join('\r\n')
+  // What the composer is given in a file's place.
+  const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
+  const tree = new MailComposer(composerOptions(email, places)).compile()
+  const pieces = joined([`${own}\r\n`, ...written(tree, places)])
+  const last = pieces.at(-1)
+  if (typeof last !== 'string' || !last.endsWith('\n')) pieces.push('\r\n')
+  const message = joined(pieces) as [string, ...Pieces]
+  const signed = email.dkim ? [await signatureOf(message, email.dkim), ...message] : message
+  return joined(signed).map((piece) => (typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece))
+}
+
+type Places = ReadonlyMap<unknown, OutgoingFile>
+
+/** The same with no text next to another. */
+function joined(pieces: Pieces): (string | Buffer)[] {
+  const all: (string | Buffer)[] = []
+  for (const piece of pieces) {
+    const last = all.at(-1)
+    if (typeof piece === 'string' && typeof last === 'string') all[all.length - 1] = last + piece
+    else all.push(piece)
+  }
+  return all
+}
+
+/** A part of the message as text. The tree's own `build` takes four streams and 3.4 × the processor time. */
+function written(node: MimeNode, places: Places): Pieces {
+  const head = `${node.buildHeaders()}\r\n\r\n`
+  const file = places.get(node.content)
+  if (file) return [head, ...file.encoded]
+  if (!node.multipart) return [head + encoded(String(node.content ?? ''), node.getTransferEncoding())]
+  const parts = node.childNodes.flatMap((child) => [
+    `--${node.boundary}\r\n`,
+    ...written(child, places),
+    '\r\n',
+  ])
+  return [head, ...parts, `--${node.boundary}--\r\n`]
+}
+
+function encoded(content: string, encoding: string | false): string {
+  if (encoding === 'quoted-printable') return quotedPrintable.wrap(quotedPrintable.encode(content))
+  return encoding === 'base64' ? base64.wrap(base64.encode(content)) : content
+}
+
+const composerOptions = (email: MessageParts, places: Places): MailComposerOptions => ({
+  to: email.to.flatMap(wireMailbox),
+  ...(email.reply_to === '' ? {} : { replyTo: { name: '', address: toWireAddress(email.reply_to) } }),
+  ...subjectOptions(email.subject),
+  messageId: `<${email.message_id}>`,
+  date: email.date,
+  ...bodyOptions(email),
+  attachments: [...places].map(attachmentOptions),
+  disableFileAccess: true,
+  disableUrlAccess: true,
+})
+
+const attachmentOptions = ([place, { filename, content_type, content_id }]: [unknown, OutgoingFile]) => ({
+  filename,
+  contentType: content_type,
+  contentTransferEncoding: 'base64' as const,
+  contentDisposition: content_id === null ? ('attachment' as const) : ('inline' as const),
+  ...(content_id === null ? {} : { cid: content_id }),
+  content: place as Buffer,
+})
+
+/** A recipient as the To header shows it; nothing where the string is anything but one mailbox. */
+function wireMailbox(recipient: string): { name: string; address: string }[] {
+  const mailbox = parseMailbox(recipient)
+  return mailbox === null ? [] : [{ name: mailbox.name ?? '', address: toWireAddress(mailbox.address) }]
+}
+
+/**
+ * Checkers of DKIM differ over a body of blanks alone (RFC 6376 §3.4.3 and §3.4.4 count it as empty or not): it travels
+ * in base64, so that there is something to hash. An empty one becomes a line break.
+ */
+function bodyOptions({ html, text }: MessageParts): MailComposerOptions {
+  if (text !== '' || /[^ \t\r\n]/.test(html)) return { html: crlf(html), text: crlf(text) }
+  return { html: { content: crlf(html) || '\r\n', contentTransferEncoding: 'base64' } }
+}
+
+/** A 7bit part is signed as it stands here but travels with CRLF: make them the same beforehand. */
+const crlf = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
+
+/**
+ * Printable ASCII travels as it is: nodemailer would encode a quotation mark too. Encoded is what goes beyond it, and
+ * what would arrive damaged: a word too long to be folded, blanks that folding or trimming would change, and text
+ * that only looks like an encoded word.
+ */
+function subjectOptions(subject: string): MailComposerOptions {
+  const plain = /^[ -~]*$/.test(subject)
+  if (!plain && !isDamaged(subject)) return { subject }
+  const value = plain && !isDamaged(subject) ? subject : encodeText(subject)
+  return { headers: { Subject: { prepared: true, foldLines: true, value } } }
+}
+
+/** In characters: a word that folding could not bring below the 998 octets of a line (RFC 5322). */
+const LONG_WORD = 900
+
+const isDamaged = (subject: string): boolean =>
+  /=\?|\s{20}|^\s|\s$/.test(subject) || subject.split(/\s/).some(({ length }) => length >= LONG_WORD)
+
+const encodeText = (text: string): string => encodeWord(text, /^[ -~]*$/.test(text) ? 'Q' : 'B', ENCODED_WORD)
+
+function fromLine(from: string): string {
+  const mailbox = parseMailbox(from)
+  if (mailbox === null) throw new Error('the sender is not one mailbox')
+  const address = toWireAddress(mailbox.address)
+  const name = mailbox.name ?? ''
+  const plain = /^[ -~]*$/.test(name) && name.length <= LONGEST_PLAIN_NAME && !name.includes('=?')
+  if (plain) return `From: ${formatMailbox({ ...mailbox, address })}`
+  return foldLines(`From: ${encodeText(name)} <${address}>`)
+}
+
+/** Nodemailer would change the case of names, encode, fold at 76 and rewrite References: these lines bypass it. */
+function customLines({ headers, reply_to }: MessageParts): string[] {
+  if (headers === null) return []
+  const fault = headersFault(headers)
+  if (fault !== null) throw new Error(fault)
+  return Object.entries(headers)
+    .filter(([name]) => reply_to === '' || name.toLowerCase() !== 'reply-to')
+    .map(([name, value]) => headerLine(name, value))
+}
+
+/** DECISIONS: Unsubscribe link; RFC 8058 wants both. */
+const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
+  list_unsubscribe === null
+    ? []
+    : [
+        headerLine('List-Unsubscribe', `<${list_unsubscribe}>`),
+        headerLine('List-Unsubscribe-Post', 'List-Unsubscribe=One-Click'),
+      ]
+
+/** DECISIONS: Header values. A blank value is cut instead: a line of blanks alone can end a header section. */
+function headerLine(name: string, value: string): string {
+  const line = `${name}: ${value}`
+  if (line.length <= LONGEST_LINE) return line
+  return value.trim() === '' ? line.slice(0, LONGEST_LINE) : `${name}:\r\n ${value}`
+}

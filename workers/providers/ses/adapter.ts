@@ -1,0 +1,192 @@
+/**
+ * Sends email through the Amazon SES API v2, as raw messages: our own headers travel whole (the API allows
+ * more than SES's own header list takes).
+ * Promises: never throws; one outcome for all recipients, since SES takes or refuses a message as a whole; every
+ * send ends within its own time limit and is tried once: the queue repeats it. Must not judge faults (faults.ts).
+ *
+ * SES sets the envelope sender, Date and Message-ID itself and signs with the identity's key, so that a signature of
+ * ours over those headers would break: none is made. Its reports find their row by the tags.
+ */
+import { addAbortSignal, type Readable } from 'node:stream'
+import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
+import { AnswerTooLarge, readWithin } from '../../../db/process/bounded-answer.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
+import { storableId } from '../../../db/text/words.ts'
+import { createInFlight } from '../in-flight.ts'
+import { composeMessage } from '../mail/message.ts'
+import { wireAddress, wireRecipients } from '../mail/recipients.ts'
+import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
+import { sendingTime, sizeOf } from '../sending-time.ts'
+import { judgeFault, type SesFault } from './faults.ts'
+import { createRate } from './rate.ts'
+
+/** Milliseconds. `answer_ms` bounds one send from its first byte to SES's last. */
+type SesTimeouts = { connect_ms: number; answer_ms: number }
+
+export type SesOptions = {
+  region: string
+  /** Another server than AWS's own: a simulator, a VPC endpoint. */
+  endpoint?: string | undefined
+  configuration_set?: string | undefined
+  max_connections: number
+  timeouts?: Partial<SesTimeouts>
+  /** How often GetAccount is asked for the send rate. */
+  refresh_ms?: number
+  warn?: (words: string) => void
+}
+
+const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000 }
+/** Far more than any answer of SES's. */
+const LARGEST_ANSWER = 256 * 1024
+/** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
+const MARGIN = 0.1
+
+/** Credentials come from the SDK's own chain: environment, profile, container, instance. */
+export function createSesProvider(options: SesOptions): EmailProvider {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const client = createClient(options, timeouts)
+  const rate = createRate(client, options.warn ?? (() => undefined), options.refresh_ms)
+  const in_flight = createInFlight()
+  const { configuration_set } = options
+  return {
+    signs: false,
+    // Whole, in base64, in the JSON around that, and as bytes on their way.
+    copies: 4,
+    send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
+    async sender() {
+      const ceiling = (await rate()) * (1 - MARGIN)
+      return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
+    },
+    check: () => checkAccount(client, timeouts),
+    async close() {
+      await in_flight.settled()
+      client.destroy()
+    },
+  }
+}
+
+function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeouts): SESv2Client {
+  const agent = { keepAlive: true, maxSockets: options.max_connections }
+  const client = new SESv2Client({
+    region: options.region,
+    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    maxAttempts: 1,
+    requestHandler: {
+      connectionTimeout: connect_ms,
+      requestTimeout: answer_ms,
+      throwOnRequestTimeout: true,
+      httpAgent: agent,
+      httpsAgent: agent,
+    },
+  })
+  // Next to the wire: the SDK itself reads whatever comes, for as long as it comes.
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const result = await next(args)
+      const response = result.response as { statusCode: number; body: Readable | Uint8Array }
+      response.body = await answerWithin(response, answer_ms)
+      return result
+    },
+    { step: 'deserialize', priority: 'low', name: 'boundedAnswer' },
+  )
+  return client
+}
+
+/** @throws Error that bears the status, as the SDK's own errors do: SES has decided by then. */
+async function answerWithin(
+  { statusCode, body }: { statusCode: number; body: Readable | Uint8Array },
+  ms: number,
+): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return body
+  try {
+    return await readWithin(addAbortSignal(AbortSignal.timeout(ms), body), LARGEST_ANSWER)
+  } catch (error) {
+    if (!(error instanceof AnswerTooLarge)) throw error
+    throw Object.assign(error, { $metadata: { httpStatusCode: statusCode } })
+  }
+}
+
+/** GetAccount is the only call that proves credentials and region without sending. */
+async function checkAccount(client: SESv2Client, { answer_ms }: SesTimeouts): Promise<string | null> {
+  try {
+    const { SendingEnabled } = await client.send(new GetAccountCommand({}), {
+      abortSignal: AbortSignal.timeout(answer_ms),
+    })
+    return SendingEnabled === false ? 'sending is paused for this account' : null
+  } catch (error) {
+    // Its words may hold credentials.
+    return `GetAccount is refused: ${error instanceof Error ? error.name : 'Error'}`
+  }
+}
+
+/** The request for one send. */
+type Asking = {
+  configuration_set: string | undefined
+  timeouts: SesTimeouts
+  cut: AbortSignal | undefined
+}
+
+async function deliver(client: SESv2Client, email: OutgoingEmail, asking: Asking): Promise<EmailDelivery> {
+  const { to, outcomes } = wireRecipients(email.recipients)
+  if (to.length === 0) return { provider_message_id: null, outcomes: outcomes(new Map()) }
+  const { id, outcome } = await attempt(client, email, to, asking)
+  return { provider_message_id: id, outcomes: outcomes(new Map(to.map((address) => [address, outcome]))) }
+}
+
+/** One message to SES, once. */
+async function attempt(
+  client: SESv2Client,
+  email: OutgoingEmail,
+  to: string[],
+  { configuration_set, timeouts: { answer_ms }, cut }: Asking,
+): Promise<{ id: string | null; outcome: Outcome }> {
+  let started: number | null = null
+  // The SDK's own clocks miss an answer that begins and never ends.
+  const limit = new AbortController()
+  let longest = answer_ms
+  let timer: NodeJS.Timeout | undefined
+  const abortSignal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
+  try {
+    const { command, size } = await commandOf(email, to, configuration_set)
+    longest += sendingTime(size)
+    timer = setTimeout(() => limit.abort(), longest + 1_000)
+    started = performance.now()
+    const { MessageId } = await client.send(command, { abortSignal, requestTimeout: longest })
+    const id = storableId(MessageId)
+    return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
+  } catch (error) {
+    const fault: SesFault = error instanceof Error ? error : new Error(String(error))
+    // Nothing was sent when the message could not even be composed.
+    if (started === null) return { id: null, outcome: { kind: 'deferred', detail: fault.message } }
+    return { id: null, outcome: judgeFault(fault, timedOut(fault, performance.now() - started, longest)) }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function commandOf(
+  email: OutgoingEmail,
+  to: string[],
+  configuration_set: string | undefined,
+): Promise<{ command: SendEmailCommand; size: number }> {
+  const from = wireAddress(parseMailbox(email.from)?.address ?? '')
+  if (from === null) throw new Error('the sender is not one mailbox')
+  const message = await composeMessage({ ...email, dkim: null })
+  const command = new SendEmailCommand({
+    FromEmailAddress: from,
+    Destination: { ToAddresses: to },
+    Content: { Raw: { Data: Buffer.concat(message) } },
+    EmailTags: [
+      { Name: 'team_id', Value: email.team_id },
+      { Name: 'email_id', Value: email.email_id },
+    ],
+    ...(configuration_set === undefined ? {} : { ConfigurationSetName: configuration_set }),
+  })
+  return { command, size: sizeOf(message) }
+}
+
+/** The SDK's timeouts have no code; one that came before its answer was due was about the connection. */
+function timedOut({ name, code }: SesFault, elapsed: number, answer_ms: number) {
+  if (name !== 'TimeoutError' || code !== undefined) return null
+  return elapsed < answer_ms ? 'connecting' : 'waiting'
+}

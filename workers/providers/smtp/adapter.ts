@@ -1,0 +1,231 @@
+/**
+ * Sends email through an SMTP server, over pooled connections that are kept alive between messages.
+ * Promises: never throws; one outcome for each recipient; every send ends within its own time limit, whatever the
+ * server does; the envelope is exactly the return path and the recipients given, one address each.
+ * Must not judge what a server says (replies.ts) nor compose the message (mail/message.ts).
+ */
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
+import { storableWords } from '../../../db/text/words.ts'
+import { createInFlight } from '../in-flight.ts'
+import { composeMessage } from '../mail/message.ts'
+import { wireAddress, wireRecipients } from '../mail/recipients.ts'
+import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
+import { sendingTime, sizeOf } from '../sending-time.ts'
+import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
+import { openSocket } from './socket.ts'
+import { readSmtpUrl, withWayOut } from './url.ts'
+
+/**
+ * Milliseconds. `total_ms` bounds one send from the wait for a connection to the final dot, with more for a large
+ * message (sending-time.ts), `answer_ms` the wait for
+ * the server's word on it: servers scan content then (RFC 5321 §4.5.3.2.6 asks for 10 minutes).
+ */
+export type SmtpTimeouts = { connect_ms: number; greeting_ms: number; total_ms: number; answer_ms: number }
+
+export type SmtpOptions = {
+  /** See url.ts. */
+  url: string
+  max_connections: number
+  /** The name given in EHLO; the machine's own when absent. */
+  hostname?: string
+  timeouts?: Partial<SmtpTimeouts>
+}
+
+const DEFAULT_TIMEOUTS: SmtpTimeouts = {
+  connect_ms: 10_000,
+  greeting_ms: 10_000,
+  total_ms: 60_000,
+  answer_ms: 600_000,
+}
+/** How long a connection is kept without work. */
+const IDLE = 15_000
+
+const SLICE = 16 * 1024
+/** Sends per second that a relay which asked to slow down begins from, and recovers to. */
+const NOMINAL_RATE = 200
+
+type Transport = ReturnType<typeof createPool>
+/** What travels with a message through nodemailer: the message, and how far it came. */
+type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
+type TrackedAttempt = Attempt & { message: readonly Buffer[]; onHandedOver: () => void }
+/** How a send is judged and bounded. */
+type Sending = { timeouts: SmtpTimeouts; describe: Describe; cut: AbortSignal | undefined }
+
+/** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
+export function createSmtpProvider(options: SmtpOptions): EmailProvider {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const { host, secrets } = readSmtpUrl(options.url)
+  const describe: Describe = (words) => storableWords(words, secrets)
+  const transport = createPool(options, timeouts)
+  const in_flight = createInFlight()
+  // A relay is not paced until it asks for it: it takes what its connections take.
+  const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
+  let closed = false
+
+  return {
+    signs: true,
+    copies: 0,
+    async send(email, cut) {
+      if (closed) return deferAll(email, 'the SMTP provider is closed')
+      return in_flight.track(deliver(transport, email, { timeouts, describe, cut }))
+    },
+    sender: async () => sender,
+    async check() {
+      // Not by the pool: its patience is that of a final dot.
+      const once = createTransport({
+        ...connectionOf(options, timeouts),
+        socketTimeout: timeouts.greeting_ms,
+      })
+      const asked = once.verify().then(
+        () => null,
+        (error: Error) => describe(withWayOut(error.message)),
+      )
+      const late = `no end of its greetings within ${timeouts.total_ms} ms`
+      return Promise.race([asked, sleep(timeouts.total_ms, late, { ref: false })])
+    },
+    async close() {
+      closed = true
+      await in_flight.settled()
+      transport.close()
+    },
+  }
+}
+
+/** How a connection is made, for sends and checks alike. */
+const connectionOf = ({ url, hostname }: SmtpOptions, { connect_ms, greeting_ms }: SmtpTimeouts) => ({
+  url,
+  ...(hostname === undefined ? {} : { name: hostname }),
+  connectionTimeout: connect_ms,
+  dnsTimeout: connect_ms,
+  greetingTimeout: greeting_ms,
+  getSocket: openSocket,
+})
+
+function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
+  const transport = createTransport({
+    ...connectionOf(options, timeouts),
+    pool: true,
+    maxConnections: options.max_connections,
+    // Ours come first: they know how far a send has come.
+    socketTimeout: timeouts.total_ms + timeouts.answer_ms,
+    idleTimeout: IDLE,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return transport.use('stream', watchAttempt)
+}
+
+/**
+ * Refuses an envelope that nodemailer has read as something else, and notes the moment of the final dot. The message
+ * is whole already: it goes to the connection as it is, not through the streams that nodemailer composes with
+ * (measured: a quarter of the processor time of an unsigned mail).
+ */
+function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
+  const { attempt } = mail.data as TrackedMail
+  const envelope = mail.message.getEnvelope()
+  // nodemailer notes the server's refusals here, also when the message as a whole fails
+  attempt.refusals = () => (envelope.rejectedErrors ?? []) as NodemailerError[]
+  attempt.isBegun = () => envelope.rejectedErrors !== undefined
+  // Said before the message is sent (RFC 1870): a server that takes less refuses it then.
+  Object.assign(envelope, { size: sizeOf(attempt.message) })
+  mail.message.createReadStream = () =>
+    inSlices(attempt.message).once('end', () => {
+      attempt.handed_over = true
+      attempt.onHandedOver()
+    })
+  next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
+}
+
+/** A message in slices: as one piece it would count as handed over while most of it still waits here. */
+function inSlices(message: readonly Buffer[]): Readable {
+  const slices = slicesOf(message)
+  return new Readable({
+    highWaterMark: SLICE,
+    read() {
+      this.push(slices.next().value ?? null)
+    },
+  })
+}
+
+function* slicesOf(message: readonly Buffer[]): Generator<Buffer, undefined> {
+  for (const piece of message) {
+    for (let at = 0; at < piece.length; at += SLICE) yield piece.subarray(at, at + SLICE)
+  }
+}
+
+async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {
+  const { to, outcomes: outcomesOf } = wireRecipients(email.recipients)
+  const found = to.length === 0 ? new Map<string, Outcome>() : await attemptTo(transport, email, to, sending)
+  const outcomes = outcomesOf(found)
+  const accepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
+  return { provider_message_id: accepted ? email.message_id : null, outcomes }
+}
+
+/** One message to the server, once; an outcome for each address of `to`. */
+async function attemptTo(
+  transport: Transport,
+  email: OutgoingEmail,
+  to: string[],
+  { timeouts: { total_ms, answer_ms }, describe, cut }: Sending,
+): Promise<Map<string, Outcome>> {
+  const limit = new AbortController()
+  const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
+  let timer = until(total_ms)
+  const attempt: TrackedAttempt = {
+    message: [],
+    to,
+    handed_over: false,
+    isBegun: () => false,
+    refusals: () => [],
+    onHandedOver() {
+      clearTimeout(timer)
+      timer = until(answer_ms)
+    },
+  }
+  const signal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
+  try {
+    const from = wireAddress(email.return_path)
+    if (from === null) throw new Error('the return path is not one address')
+    attempt.message = await composeMessage(email)
+    clearTimeout(timer)
+    timer = until(total_ms + sendingTime(sizeOf(attempt.message)))
+    const mail: TrackedMail = {
+      attempt,
+      raw: attempt.message[0] ?? '',
+      messageId: `<${email.message_id}>`,
+      envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
+      dsn: wantedReports(to),
+      signal,
+    }
+    const info = await transport.sendMail(mail)
+    if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
+    return outcomesOfSuccess(attempt, info.response, describe)
+  } catch (cause) {
+    const error: NodemailerError = cause instanceof Error ? cause : new Error(String(cause))
+    if (limit.signal.aborted) error.message = String(limit.signal.reason)
+    else if (cut?.aborted) error.message = 'the worker had to end'
+    return outcomesOfFailure(attempt, error, describe)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * Which reports to ask for where a server offers them (RFC 3461): without SUCCESS no server reports deliveries. The
+ * client names one original recipient for all, so there is none where there are several.
+ */
+const wantedReports = (to: readonly string[]) => ({
+  notify: 'SUCCESS,FAILURE,DELAY',
+  ret: 'HDRS' as const,
+  ...(to.length === 1 ? { orcpt: `rfc822;${to[0]}` } : {}),
+})
+
+const isSameList = (left: readonly string[], right: readonly string[]): boolean =>
+  left.length === right.length && left.every((item, at) => item === right[at])
+
+const deferAll = (email: OutgoingEmail, detail: string): EmailDelivery => ({
+  provider_message_id: null,
+  outcomes: new Map(email.recipients.map((recipient) => [recipient, { kind: 'deferred', detail }])),
+})

@@ -1,0 +1,140 @@
+/**
+ * Judges what an SMTP server said, or left unsaid, about a message: reply codes and faults → outcomes.
+ * Promises: pure; by code (RFC 5321, RFC 3463), and by wording only where two well-known servers give no code of
+ * their own; `detail` is printable, short and free of secrets. An operator's fault (login, relay access, TLS) never
+ * ends a message. DECISIONS: Our own set-up refused, Delivery reports.
+ */
+import type { NodemailerError } from 'nodemailer'
+import type { Describe, Outcome } from '../provider.ts'
+import { effectOfRefusal } from './effects.ts'
+import { withWayOut } from './url.ts'
+
+/** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */
+export type Attempt = {
+  /** The recipients, as given to the server. */
+  to: readonly string[]
+  /** Whether the server was asked for anything about this message: nodemailer calls a later break CONN, too. */
+  isBegun: () => boolean
+  handed_over: boolean
+  /** Recipients that the server refused by name, with its replies, as far as the dialogue came. */
+  refusals: () => readonly NodemailerError[]
+}
+
+/** 530, 534, 535, 538: the login is missing or wrong. */
+const LOGIN_CODES: ReadonlySet<number> = new Set([530, 534, 535, 538])
+/** 421: too many connections or closing down; 454: throttled, or relaying put off. Both mean every message. */
+const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
+/** nodemailer's names for what comes before a message: a fault there says nothing about any message. */
+const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
+/** Bad sequence of commands: about the session, not about the message. */
+const BAD_SEQUENCE = 503
+/** Codes about the message (size, content), at whatever command they come. */
+const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
+/** Exim and its like refuse a client that may not relay with a bare 550. */
+const NO_RELAYING =
+  /\brelay(?:ing)? (?:access )?(?:not permitted|denied|prohibited)|\bnot permitted to relay\b/i
+/** Of the message's size, whatever the code: nobody's address is at fault. */
+const isTooLarge = (reply: string): boolean =>
+  (/\btoo (?:large|big)\b/i.test(reply) && /\b(?:message|mail|size|content|attachment)s?\b/i.test(reply)) ||
+  (/\bexceed/i.test(reply) && /\bsize\b/i.test(reply))
+/** SES over SMTP says after DATA, in words alone, what its API has names for. */
+const SES_SET_UP =
+  /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i
+
+/** Microsoft's codes for a login that may not send as this sender, which it gives as late as after DATA. */
+const SEND_AS_DENIED: ReadonlySet<string> = new Set(['5.7.60', '5.2.252'])
+
+/** What a reply was given to: the sender, one recipient, or the message. */
+type Stage = 'MAIL' | 'RCPT' | 'DATA'
+
+/** An outcome for each of the attempt's recipients once the server has taken the message. */
+export function outcomesOfSuccess(attempt: Attempt, reply: string, describe: Describe): Map<string, Outcome> {
+  const shared: Outcome = isOfOneCode(reply)
+    ? { kind: 'accepted', detail: describe(reply) }
+    : { kind: 'unknown', detail: describe(`the server's answer says both yes and no: ${reply}`) }
+  return outcomes(attempt.to, shared, attempt.refusals(), describe)
+}
+
+/** Whether every line of a reply has the same code, as RFC 5321 asks: the client reads the first one alone. */
+const isOfOneCode = (reply: string): boolean =>
+  reply.split('\n').every((line) => line.trim() === '' || line.slice(0, 3) === reply.slice(0, 3))
+
+/** An outcome for each of the attempt's recipients when the message as a whole was not taken. */
+export function outcomesOfFailure(
+  attempt: Attempt,
+  error: NodemailerError,
+  describe: Describe,
+): Map<string, Outcome> {
+  const shared = judgeFailure(attempt, error, describe)
+  // with PIPELINING, replies to RCPT after a refused MAIL only say that there was no MAIL
+  const refusals = error.command === 'MAIL FROM' ? [] : attempt.refusals()
+  return outcomes(attempt.to, shared, refusals, describe)
+}
+
+/** Recipients refused by name keep their own outcome; the others share the message's. */
+function outcomes(
+  to: readonly string[],
+  shared: Outcome,
+  refusals: readonly NodemailerError[],
+  describe: Describe,
+): Map<string, Outcome> {
+  const found = new Map(to.map((recipient) => [recipient, shared]))
+  for (const { recipient, response } of refusals) {
+    if (recipient !== undefined && found.has(recipient)) {
+      found.set(recipient, judgeReply(response ?? '', 'RCPT', describe))
+    }
+  }
+  return found
+}
+
+function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Describe): Outcome {
+  const { code, command, response = '', responseCode = 0 } = error
+  // Not even asked: the server has said how large a message may be (SIZE, RFC 1870).
+  if (code === 'EMESSAGE' && command === 'MAIL FROM' && response === '')
+    return { kind: 'refused', detail: describe(`the message is too large: ${error.message}`), effect: 'none' }
+  const replied = code === 'EENVELOPE' || code === 'EMESSAGE'
+  if (replied && /^[45]\d\d/.test(response)) {
+    return judgeReply(response, command === 'MAIL FROM' ? 'MAIL' : 'DATA', describe)
+  }
+  const words = response || withWayOut(`${error.message}${code ? ` (${code})` : ''}`)
+  if (attempt.handed_over && responseCode !== 421) {
+    return { kind: 'unknown', detail: describe(`no answer after the message was handed over: ${words}`) }
+  }
+  const detail = describe(words)
+  if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
+  if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
+  if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {
+    // The server was reached, but refuses us.
+    return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
+  }
+  return { kind: 'deferred', detail }
+}
+
+/** The enhanced status code of a reply, '' without one. */
+const enhancedOf = (reply: string): string => /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
+
+function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
+  const code = Number(reply.slice(0, 3))
+  const enhanced = enhancedOf(reply)
+  const detail = describe(reply)
+  // 454 4.7.1 is "relay access denied" for now, as Debian's Postfix has it.
+  const setup = LOGIN_CODES.has(code) || (code === 454 && enhanced.startsWith('4.7.'))
+  if (setup) return { kind: 'sender', detail, trouble: 'setup' }
+  if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
+  const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
+  if (!forGood) return { kind: 'deferred', detail }
+  if (isTooLarge(reply)) return { kind: 'refused', detail, effect: 'none' }
+  const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
+  if (blames !== null) return { kind: 'policy', detail, blames }
+  return { kind: 'refused', detail, effect: stage === 'RCPT' ? effectOfRefusal(code, enhanced) : 'none' }
+}
+
+/** Whose fault a refusal may be when our set-up is in question; null when it is not. */
+function blameOf(reply: string, enhanced: string, stage: Stage): 'recipient' | 'identity' | null {
+  // At MAIL the server knows only the sender.
+  if (stage === 'MAIL') return reply.startsWith('552') ? null : 'identity'
+  if (SEND_AS_DENIED.has(enhanced)) return 'identity'
+  if (stage === 'DATA') return SES_SET_UP.test(reply) ? 'identity' : null
+  const relaying = enhanced === '' && NO_RELAYING.test(reply)
+  return enhanced.startsWith('5.7.') || relaying ? 'recipient' : null
+}

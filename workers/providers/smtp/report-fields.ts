@@ -1,0 +1,106 @@
+/**
+ * The small languages inside mail reports: groups of header-like fields (RFC 3464 §2.1, RFC 5965 §3), typed addresses
+ * with their encodings (RFC 3461 §4, RFC 6533 §3), dates. Pure; linear time; must not judge what a report means.
+ */
+import { addressIdentity, parseAddress } from '../../../db/text/address.ts'
+
+/** Fields by their name in lower case; a repeated field keeps all its values. */
+export type Fields = ReadonlyMap<string, readonly string[]>
+
+/** The groups of fields in a text, which blank lines divide; at most `most` of them. @throws Error beyond that. */
+export function fieldGroups(text: string, most: number): Fields[] {
+  const groups: Map<string, string[]>[] = []
+  let open: Map<string, string[]> | null = null
+  // Nothing that PostgreSQL cannot store, and nothing that reads as another address without it.
+  const clean = text.replace(/[^\P{Cc}\t\r\n]/gu, '\ufffd')
+  for (const line of unfold(clean)) {
+    const [, name, value = ''] = /^([!-9;-~]{1,76})[ \t]*:(.*)$/s.exec(line) ?? []
+    if (line.trim() === '') open = null
+    else if (name !== undefined) {
+      if (open === null) {
+        open = new Map()
+        groups.push(open)
+      }
+      if (groups.length > most) throw new Error(`the report has more than ${most} parts`)
+      const key = name.toLowerCase()
+      const values = open.get(key)
+      if (values) values.push(value.trim())
+      else open.set(key, [value.trim()])
+    }
+  }
+  return groups
+}
+
+function unfold(text: string): string[] {
+  const lines: string[] = []
+  for (const line of text.split(/\r\n|\n|\r/)) {
+    const last = lines.length - 1
+    // A line of blanks alone ends a group, whatever it began with.
+    if (/^[ \t]+\S/.test(line) && last >= 0 && lines[last] !== '') lines[last] += ` ${line.trim()}`
+    else lines.push(line)
+  }
+  return lines
+}
+
+/** The first value of a field, '' without one. */
+export const field = (fields: Fields, name: string): string => fields.get(name)?.[0] ?? ''
+
+const LONGEST_ADDRESS = 254
+
+/** What a field such as `rfc822; ana@example.org` names, null when it is empty. */
+export function addressOf(typed: string): string | null {
+  const cut = typed.indexOf(';')
+  const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()
+  const words = bare(cut < 0 ? typed : typed.slice(cut + 1))
+  const address = type === 'utf-8' ? decodeUnicode(words) : words
+  return address === '' ? null : address.slice(0, LONGEST_ADDRESS).toWellFormed()
+}
+
+/** Without angle brackets, and without a comment after the address. */
+function bare(words: string): string {
+  const trimmed = words.trim()
+  const inner = /^<([^<>]*)>/.exec(trimmed)?.[1]
+  return inner ?? trimmed.split(/[ \t]/, 1)[0] ?? ''
+}
+
+/** RFC 6533 §3: `\x{5E7F}` stands for a character that must not stand there itself. */
+const decodeUnicode = (words: string): string =>
+  words.replace(/\\x\{([0-9a-f]{2,6})\}/gi, (escaped, digits: string) => {
+    const code = Number.parseInt(digits, 16)
+    return code > 0x1f && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
+      ? String.fromCodePoint(code)
+      : escaped
+  })
+
+/**
+ * The recipient as the sender wrote it: the original one when it is given, else the final one. Some servers leave the
+ * original in xtext, in which an address has `+` and `=` escaped; the final one shows which spelling is meant.
+ */
+export function recipientOf(original: string, final: string): string | null {
+  const written = addressOf(original)
+  const arrived = addressOf(final)
+  if (written === null) return arrived
+  const decoded = written.replaceAll('+2B', '+').replaceAll('+3D', '=')
+  if (decoded === written || parseAddress(decoded) === null) return written
+  return arrived !== null && isSame(arrived, written) ? written : decoded
+}
+
+const isSame = (one: string, other: string): boolean =>
+  parseAddress(one) !== null &&
+  parseAddress(other) !== null &&
+  addressIdentity(one) === addressIdentity(other)
+
+/**
+ * The first of the dates that can be read and lies before `latest`; else `latest`, when the report came. Dates in mail
+ * leave out the fraction: the end of the second is meant, so that nothing seems to come before what led to it.
+ */
+export function timeOf(dates: readonly string[], latest: Date): Date {
+  for (const text of dates) {
+    // Date.parse takes RFC 5322 dates but not the comments after them.
+    const time = Date.parse(text.slice(0, 100).replace(/\([^()]*\)/g, ''))
+    if (time > EARLIEST && time <= latest.getTime()) return new Date(Math.min(time + 999, latest.getTime()))
+  }
+  return latest
+}
+
+const EARLIEST = Date.UTC(2000)

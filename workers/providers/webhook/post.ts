@@ -1,0 +1,157 @@
+/**
+ * One request to a team's own server, and what its answer means.
+ * Promises: it goes to an address that the guard has passed, by the name of the URL (TLS and Host); never elsewhere: no
+ * redirect, no proxy. Bounded in time and in what is read. Never throws. Must not know what the body says.
+ */
+import { request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
+import { AnswerTooLarge, faultWords, readWithin } from '../../../db/process/bounded-answer.ts'
+import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
+
+/** How servers of teams are called. */
+export type WebhookDelivery = {
+  /** How many requests are under way at once in this process: WEBHOOK_CONCURRENCY. */
+  concurrency: number
+  /** Private networks that may be reached: WEBHOOK_ALLOW. */
+  allowed: readonly Network[]
+  resolve: Resolve
+  /** The pauses before each further try, in seconds. */
+  pauses: readonly number[]
+}
+
+/** Pauses of a message that is not taken: ten tries in three days. */
+export const PAUSES = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
+
+/** `status` null: no answer came, and `response` says why. */
+export type WebhookAnswer = {
+  status: number | null
+  ms: number
+  response: string
+  /** For how many seconds the server asks to wait. */
+  wait_seconds: number | null
+}
+
+type Given = { url: string; headers: Readonly<Record<string, string>>; body: string }
+
+/** Milliseconds: until the connection stands, and until all is over. */
+const CONNECT = 5_000
+const WHOLE = 15_000
+/** Bytes of an answer that are read, and kept. */
+const READ = 64 * 1_024
+const KEPT = 1_024
+/** The longest that a server may ask to wait, in seconds. */
+const LONGEST_WAIT = 86_400
+
+/** Posts a body. @param cut ends the wait for an answer. */
+export async function postWebhook(
+  { url, headers, body }: Given,
+  { allowed, resolve }: Pick<WebhookDelivery, 'allowed' | 'resolve'>,
+  cut: AbortSignal,
+): Promise<WebhookAnswer> {
+  const started = performance.now()
+  const end = (status: number | null, response: string, wait_seconds: number | null = null) => ({
+    ...{ status, response, wait_seconds },
+    ms: Math.round(performance.now() - started),
+  })
+  const whole = AbortSignal.timeout(WHOLE)
+  try {
+    const target = new URL(url)
+    const addresses = await within(vettedAddresses(target, { resolve, allowed }), whole)
+    const { status, retry_after, text } = await exchange(target, addresses, {
+      headers,
+      body,
+      signal: AbortSignal.any([whole, cut]),
+    })
+    const asks = status === 429 || status === 503
+    return end(status, text, asks ? waitOf(retry_after) : null)
+  } catch (error) {
+    if (error instanceof NotPublic) return end(null, error.message)
+    if (whole.aborted) return end(null, `no answer within ${WHOLE / 1_000} s`)
+    return end(null, cut.aborted ? 'cut off: the worker had to end' : faultWords(error))
+  }
+}
+
+const within = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+  new Promise((resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work.then(resolve, reject)
+  })
+
+/** What Retry-After says, in seconds; null when it says nothing. */
+function waitOf(value: string | undefined): number | null {
+  if (value === undefined) return null
+  const seconds = /^\d+$/.test(value.trim()) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000
+  return Number.isFinite(seconds) ? Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(seconds))) : null
+}
+
+type Exchanged = { status: number; retry_after: string | undefined; text: string }
+
+function exchange(
+  url: URL,
+  addresses: readonly string[],
+  { headers, body, signal }: { headers: Given['headers']; body: string; signal: AbortSignal },
+): Promise<Exchanged> {
+  const bytes = Buffer.from(body)
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+  return new Promise((resolve, reject) => {
+    const asked = send(url, {
+      method: 'POST',
+      // A connection of its own: none that stands to an address from before is used.
+      agent: false,
+      lookup: only(addresses),
+      signal,
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        'content-length': bytes.length,
+        'user-agent': 'Heliograph-Webhooks/1.0',
+        'accept-encoding': 'identity',
+        accept: '*/*',
+      },
+    })
+    const late = setTimeout(
+      () => asked.destroy(new Error(`no connection within ${CONNECT / 1_000} s`)),
+      CONNECT,
+    )
+    asked.on('socket', (socket) => {
+      socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(late))
+    })
+    asked.on('close', () => clearTimeout(late))
+    asked.on('error', reject)
+    asked.on('response', (response) => {
+      const { statusCode: status = 0 } = response
+      const retry_after = response.headers['retry-after']
+      beginningOf(response).then((text) => resolve({ status, retry_after, text }), reject)
+    })
+    asked.end(bytes)
+  })
+}
+
+/** Answers with the vetted addresses, whatever name is asked for. */
+const only =
+  (addresses: readonly string[]): LookupFunction =>
+  (_hostname, options, answer) => {
+    const found = addresses.map((address) => ({ address, family: isIP(address) }))
+    const [first] = found
+    if (options.all || !first) answer(null, found)
+    else answer(null, first.address, first.family)
+  }
+
+/** The first KiB of an answer; more than 64 KiB of it are not read, and its end is not waited for then. */
+async function beginningOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const kept: Uint8Array[] = []
+  let size = 0
+  async function* noting() {
+    for await (const chunk of chunks) {
+      if (size < KEPT) kept.push(chunk)
+      size += chunk.length
+      yield chunk
+    }
+  }
+  await readWithin(noting(), READ).catch((error: unknown) => {
+    if (!(error instanceof AnswerTooLarge)) throw error
+  })
+  return Buffer.concat(kept).subarray(0, KEPT).toString('utf8')
+}

@@ -1,0 +1,144 @@
+/**
+ * Sends template messages through the WhatsApp Cloud API, over connections that are kept alive between messages.
+ * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
+ * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
+ */
+import { type Answer, ask } from '../../../db/process/bounded-answer.ts'
+import { isObject } from '../../../db/text/fields.ts'
+import { storableId, storableWords } from '../../../db/text/words.ts'
+import { createInFlight } from '../in-flight.ts'
+import type { Describe } from '../provider.ts'
+import { type CloudError, judgeError, judgeFailure, judgeStatus } from './faults.ts'
+import { listTemplates } from './listing.ts'
+import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
+
+export type WhatsappCloudOptions = {
+  /** The Graph API with its version, such as https://graph.facebook.com/v23.0. */
+  url: string
+  access_token: string
+  phone_number_id: string
+  /** Whose templates are listed; sending needs none. */
+  business_account_id?: string | undefined
+  /** What the number may send, raised by the provider from 80 up to 1,000. */
+  messages_per_second: number
+  /** Bounds one send, in milliseconds. */
+  timeout_ms?: number
+  /** Bounds one listing, in milliseconds. */
+  list_timeout_ms?: number
+}
+
+const TIMEOUT = 20_000
+/** More than any answer of the API. */
+const LARGEST_ANSWER = 256 * 1024
+/** A wait beyond this is probed earlier, in seconds. */
+const LONGEST_RETRY_AFTER = 3_600
+
+export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
+  const describe: Describe = (words) => storableWords(words, [options.access_token])
+  const in_flight = createInFlight()
+  return {
+    sender: {
+      key: senderKey(options.phone_number_id),
+      ceiling: options.messages_per_second,
+    },
+    send: (message, cut) => in_flight.track(attempt(options, message, describe, cut)),
+    listTemplates: () => listTemplates(options),
+    close: in_flight.settled,
+  }
+}
+
+const texts = (values: readonly string[]) => values.map((text) => ({ type: 'text', text }))
+
+/** The request's body, exactly as the API asks for it. */
+function requestBody(message: OutgoingWhatsapp) {
+  const { header, body, url_buttons } = message
+  const components = [
+    ...(header.length > 0 ? [{ type: 'header', parameters: texts(header) }] : []),
+    ...(body.length > 0 ? [{ type: 'body', parameters: texts(body) }] : []),
+    ...url_buttons.map(({ place, value }) => ({
+      type: 'button',
+      sub_type: 'url',
+      index: String(place),
+      parameters: texts([value]),
+    })),
+  ]
+  return {
+    messaging_product: 'whatsapp',
+    recipient_type: 'individual',
+    to: message.to,
+    type: 'template',
+    biz_opaque_callback_data: `${message.team_id}:${message.message_id}`,
+    template: {
+      name: message.template.name,
+      language: { code: message.template.language },
+      ...(components.length > 0 ? { components } : {}),
+    },
+  }
+}
+
+async function attempt(
+  { url, access_token, phone_number_id, timeout_ms = TIMEOUT }: WhatsappCloudOptions,
+  message: OutgoingWhatsapp,
+  describe: Describe,
+  cut?: AbortSignal,
+): Promise<WhatsappOutcome> {
+  try {
+    const request = {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(requestBody(message)),
+    }
+    const bounds = { bytes: LARGEST_ANSWER, ms: timeout_ms, signal: cut }
+    return judge(await ask(`${url}/${phone_number_id}/messages`, request, bounds), describe)
+  } catch (error) {
+    return judgeFailure(error, describe)
+  }
+}
+
+/** The answer's JSON; null when it is none, or could not be read: the status alone must do then. */
+function jsonOf({ body }: Answer): unknown {
+  try {
+    return JSON.parse(String(body))
+  } catch {
+    return null
+  }
+}
+
+function judge(answer: Answer, describe: Describe): WhatsappOutcome {
+  if (answer.ok) return takenAs(jsonOf(answer), describe)
+  const error = errorOf(jsonOf(answer), describe)
+  const judged = error && judgeError(error)
+  const outcome =
+    judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
+  return error ? { ...outcome, code: String(error.code) } : outcome
+}
+
+/** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
+function retryAfter({ headers }: Answer): number | undefined {
+  const given = headers.get('retry-after') ?? ''
+  const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
+  return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
+}
+
+/** A 2xx means taken, whatever else the answer says: a second try would be a second message. */
+function takenAs(answer: unknown, describe: Describe): WhatsappOutcome {
+  const messages = isObject(answer) && Array.isArray(answer.messages) ? answer.messages : []
+  const [first] = messages as unknown[]
+  const { id, message_status } = isObject(first) ? first : {}
+  const known = storableId(id)
+  const detail = typeof message_status === 'string' ? describe(message_status) : 'accepted'
+  return { kind: 'accepted', detail, provider_message_id: known && describe(known) === known ? known : null }
+}
+
+/** The API's error; its `error_data.details` says most. */
+function errorOf(answer: unknown, describe: Describe): CloudError | null {
+  const error = isObject(answer) ? answer.error : undefined
+  if (!isObject(error) || typeof error.code !== 'number') return null
+  const details = isObject(error.error_data) ? error.error_data.details : undefined
+  const said = [error.message, details].filter((words) => typeof words === 'string')
+  return {
+    code: error.code,
+    subcode: typeof error.error_subcode === 'number' ? error.error_subcode : 0,
+    words: describe(`${error.code} ${said.join(': ')}`),
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Lists the templates of a WhatsApp Business Account, page by page.
+ * Promises: follows the API's cursors, never a URL that an answer names; a template that cannot be read holds up no
+ * other; the whole list comes within its time limit, or not at all.
+ */
+import { Refusal } from '../../../db/errors.ts'
+import { type Answer, ask, faultWords } from '../../../db/process/bounded-answer.ts'
+import { isObject } from '../../../db/text/fields.ts'
+import { readTemplate } from '../../../db/whatsapp/save-template.ts'
+import type { TemplateContent } from '../../../db/whatsapp/templates.sql.ts'
+import { templateStateOf } from './reports.ts'
+
+const PAGE = 100
+const MOST_PAGES = 200
+const PAGE_TIMEOUT = 20_000
+/** Ten times what a page of long templates has. */
+const LARGEST_PAGE = 4 * 1024 * 1024
+/** Of all pages together, in bytes. */
+const LARGEST_LIST = 32 * 1024 * 1024
+/** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/queue/jobs.ts). */
+const LIST_TIMEOUT = 120_000
+
+type Options = {
+  url: string
+  access_token: string
+  business_account_id?: string | undefined
+  /** Bounds the whole list, in milliseconds. */
+  list_timeout_ms?: number
+}
+
+/** Asks for one page. @throws Error that says what is in the way. */
+async function answerOf(
+  { url, access_token, business_account_id }: Options,
+  query: URLSearchParams,
+  { limit, bytes }: { limit: AbortSignal; bytes: number },
+): Promise<Answer & { body: Buffer }> {
+  const bounds = { bytes, ms: PAGE_TIMEOUT, signal: limit }
+  const address = `${url}/${business_account_id}/message_templates`
+  const request = { headers: { Authorization: `Bearer ${access_token}` } }
+  const answer = await ask(`${address}?${query}`, request, bounds).catch((error: unknown) => {
+    throw new Error(`the template list cannot be fetched from ${new URL(url).host}: ${faultWords(error)}`)
+  })
+  const { body, fault } = answer
+  if (body === null) throw new Error(`the template list cannot be read: ${fault}`)
+  return { ...answer, body }
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return null
+  }
+}
+
+/** One page, and the cursor of the next; null after the last. @throws Error with the API's words. */
+async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
+  const query = new URLSearchParams({ limit: String(PAGE), ...(after === null ? {} : { after }) })
+  const { ok, status, body } = await answerOf(options, query, bounds)
+  const answer = parsed(body)
+  if (!ok || !isObject(answer)) {
+    const error = isObject(answer) && isObject(answer.error) ? answer.error : {}
+    throw new Error(`the template list was refused: HTTP ${status} ${String(error.message ?? '')}`.trim())
+  }
+  const paging = isObject(answer.paging) ? answer.paging : {}
+  const cursors = isObject(paging.cursors) ? paging.cursors : {}
+  const next = paging.next !== undefined && typeof cursors.after === 'string' ? cursors.after : null
+  return { items: Array.isArray(answer.data) ? (answer.data as unknown[]) : [], next, bytes: body.length }
+}
+
+/** A template of the list, kept as it is; an unknown state is not sendable. */
+function contentOf(item: unknown): TemplateContent[] {
+  if (!isObject(item)) return []
+  try {
+    const content = readTemplate({ ...item, status: templateStateOf(item.status) ?? 'disabled' })
+    return [{ ...content, definition: item }]
+  } catch (error) {
+    if (error instanceof Refusal) return []
+    throw error
+  }
+}
+
+/** @throws Error in words for people: the account is not set, the API refuses, or it takes too long. */
+export async function listTemplates(options: Options): Promise<TemplateContent[]> {
+  if (!options.business_account_id) throw new Error('WHATSAPP_BUSINESS_ACCOUNT_ID is not set')
+  const { list_timeout_ms = LIST_TIMEOUT } = options
+  const limit = AbortSignal.timeout(list_timeout_ms)
+  try {
+    return await allPages(options, limit)
+  } catch (error) {
+    if (!limit.aborted) throw error
+    throw new Error(`the template list took longer than ${list_timeout_ms / 1_000} s`)
+  }
+}
+
+async function allPages(options: Options, limit: AbortSignal): Promise<TemplateContent[]> {
+  const contents: TemplateContent[] = []
+  let after: string | null = null
+  let left = LARGEST_LIST
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const most = Math.min(left, LARGEST_PAGE)
+    const { items, next, bytes } = await page(options, after, { limit, bytes: most })
+    left -= bytes
+    contents.push(...items.flatMap(contentOf))
+    if (next === null || next === after) return contents
+    after = next
+  }
+  throw new Error(`the template list has more than ${MOST_PAGES} pages`)
+}

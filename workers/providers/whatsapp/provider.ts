@@ -1,0 +1,50 @@
+/**
+ * What a WhatsApp adapter takes and gives back: the neutral words for a template message on its way out, and for
+ * what became of it. Promises: nothing outside workers/providers knows a provider's words. Must not import an adapter.
+ */
+import type { Sender } from '../../../db/senders/pace.ts'
+import type { TemplateState } from '../../../db/whatsapp/status.ts'
+import type { TemplateContent } from '../../../db/whatsapp/templates.sql.ts'
+import type { Outcome } from '../provider.ts'
+
+/** One template message ready for the wire; parameters in the order of their slots. */
+export type OutgoingWhatsapp = {
+  team_id: string
+  message_id: string
+  /** The recipient in E.164 form. */
+  to: string
+  template: { name: string; language: string }
+  header: readonly string[]
+  body: readonly string[]
+  /** Dynamic URL buttons by their true place among the template's buttons, from 0. */
+  url_buttons: readonly { place: number; value: string }[]
+}
+
+/**
+ * What became of one message at one attempt, in the words of provider.ts. `accepted` without an id: taken, but the
+ * answer could not be read. A refusal says when the template itself is at fault, and its new state if it has one. A
+ * deferral with `wait_seconds` of one message alone: at least so long, and longer each time. `code`: the provider's
+ * fault code, where its answer names one.
+ */
+export type WhatsappOutcome = (
+  | { kind: 'accepted'; detail: string; provider_message_id: string | null }
+  | { kind: 'refused'; detail: string; template?: { status: TemplateState | null } }
+  | Extract<Outcome, { kind: 'deferred' | 'sender' | 'unknown' }>
+) & { code?: string }
+
+/** What the sends of a number share a pace under. */
+export const senderKey = (phone_number_id: string): string => `whatsapp:${phone_number_id}`
+
+/** A way to send WhatsApp messages. `send` never throws: every failure is an outcome; `cut` as in provider.ts. */
+export type WhatsappProvider = {
+  send(message: OutgoingWhatsapp, cut?: AbortSignal): Promise<WhatsappOutcome>
+  /** Every template that the provider has. @throws Error in words for people. */
+  listTemplates(): Promise<TemplateContent[]>
+  /** What these sends share a pace with; one message costs one token. */
+  sender: Sender
+  /** Waits for the sends in flight. */
+  close(): Promise<void>
+}
+
+/** What a worker sends with; after an unknown outcome it waits this long for a report, in seconds. */
+export type WhatsappDelivery = { provider: WhatsappProvider; unknown_wait: number }

@@ -1,0 +1,167 @@
+/**
+ * Reads webhooks of the WhatsApp Cloud API: message statuses and template states, many per body → neutral events.
+ * Promises: pure. An entry that cannot be read holds up no other of its body. Entries about neither our messages nor
+ * our templates are left out. A fault code means the same as in the answer to a send.
+ */
+
+import type { MessageRef } from '../../../db/reports/ref.ts'
+import { isObject } from '../../../db/text/fields.ts'
+import { storableId, storableWords } from '../../../db/text/words.ts'
+import type { ReportedStatus } from '../../../db/whatsapp/apply-events.ts'
+import type { TemplateState } from '../../../db/whatsapp/status.ts'
+import type { RawReport, ReportedEvent, ReportReader } from '../report.ts'
+import { type CloudError, judgeError } from './faults.ts'
+import { senderKey } from './provider.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
+
+/** The statuses that move a message; others (played, deleted) tell nothing that we keep. */
+const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'read', 'failed']
+
+/** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */
+const TEMPLATE_STATES: Readonly<Record<string, TemplateState>> = {
+  APPROVED: 'approved',
+  REINSTATED: 'approved',
+  UNARCHIVED: 'approved',
+  PENDING: 'pending',
+  IN_APPEAL: 'pending',
+  REJECTED: 'rejected',
+  PAUSED: 'paused',
+  DISABLED: 'disabled',
+  LOCKED: 'disabled',
+  ARCHIVED: 'disabled',
+  DELETED: 'disabled',
+  PENDING_DELETION: 'disabled',
+}
+
+/** The state that a word of the provider's means; null when it means none. */
+export const templateStateOf = (word: unknown): TemplateState | null =>
+  typeof word === 'string' && Object.hasOwn(TEMPLATE_STATES, word.toUpperCase())
+    ? (TEMPLATE_STATES[word.toUpperCase()] ?? null)
+    : null
+
+const objects = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
+
+/** A string that can be stored as it is; undefined for anything else. */
+const plain = (value: unknown): string | undefined => storableId(value) ?? undefined
+
+/** Unix seconds, as a number or in a string; `fallback` for anything that is no time of ours. */
+function timeOf(value: unknown, fallback: Date): Date {
+  const seconds = typeof value === 'string' || typeof value === 'number' ? Number(value) : Number.NaN
+  return seconds > 0 && seconds < 32_503_680_000 ? new Date(seconds * 1_000) : fallback
+}
+
+/** Each error of a failure, in code and words, as Meta advises: code and details. */
+const faultsOf = (errors: unknown): CloudError[] =>
+  objects(errors).map(({ code, title, message, error_data }) => {
+    const details = isObject(error_data) ? error_data.details : undefined
+    const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
+    const words = storableWords(`${String(code)} ${said.join(': ')}`)
+    return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }
+  })
+
+/** By our own ids where they came back; by the provider's otherwise; undefined with neither. */
+function refOf(data: unknown, id: string | undefined): MessageRef | undefined {
+  const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []
+  if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }
+  return id === undefined ? undefined : { provider_message_id: id }
+}
+
+/** A status, and after a failure what that says about the template and everything that its number sends. */
+function statusEvents(given: Json, number: string | undefined, received_at: Date): ReportedEvent[] {
+  const status = STATUSES.find((word) => word === given.status)
+  const id = plain(given.id)
+  const ref = refOf(given.biz_opaque_callback_data, id)
+  if (!status || !ref) return []
+  const occurred_at = timeOf(given.timestamp, received_at)
+  const faults = status === 'failed' ? faultsOf(given.errors) : []
+  const template = templateFinding(faults)
+  const reported = isOurSetUp(faults) ? 'held' : status
+  const coded = faults.find(({ code }) => !Number.isNaN(code))
+  const event: ReportedEvent = {
+    ...{ channel: 'whatsapp', ref, status: reported, occurred_at, provider_message_id: id ?? null },
+    detail: storableWords(faults.map(({ words }) => words).join('; ')),
+    event_key: `${id ?? occurred_at.toISOString()}:${status}`,
+    ...(coded ? { code: String(coded.code) } : {}),
+    ...(template ? { template } : {}),
+  }
+  return [event, ...(number === undefined ? [] : pausesOf(faults, number, occurred_at))]
+}
+
+/** Whether the account or the number alone is at fault, not the message (DECISIONS: Our own set-up refused). */
+const isOurSetUp = (faults: readonly CloudError[]): boolean =>
+  faults.length > 0 &&
+  faults.map(judgeError).every((outcome) => outcome?.kind === 'sender' && outcome.trouble === 'setup')
+
+/** What the answer to a send would have said of the template; a new state counts for more than a fault. */
+function templateFinding(faults: readonly CloudError[]): { status: TemplateState | null } | undefined {
+  const found = faults
+    .map(judgeError)
+    .flatMap((outcome) => (outcome?.kind === 'refused' && outcome.template ? [outcome.template] : []))
+  return found.find(({ status }) => status !== null) ?? found[0]
+}
+
+/** How long a report of a fault pauses a number or an account, in seconds. */
+const REPORTED_PAUSE = 300
+
+/** The pauses that an answer to a send would have begun. Too-fast errors begin none: the pace has moved on. */
+const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
+  faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
+    if (outcome?.kind !== 'sender' || outcome.trouble === 'slow') return []
+    const { wait_seconds: seconds = REPORTED_PAUSE, detail: reason } = outcome
+    return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
+  })
+
+/** Meta sends a lock with its reason, and sends the end of a lock as a lock, too. */
+const isUnlocked = ({ event, other_info }: Json): boolean =>
+  event === 'LOCKED' && isObject(other_info) && other_info.title === 'UNPAUSE'
+
+/** What a template is made of has changed: its slots may have, so that it has to be listed again. */
+const TEMPLATE_CHANGES: readonly unknown[] = [
+  'message_template_components_update',
+  'template_category_update',
+]
+
+function templateChange(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
+  const name = plain(given.message_template_name)
+  const language = plain(given.message_template_language)
+  if (!name || !language) return []
+  const occurred_at = timeOf(time, received_at)
+  return [{ channel: 'whatsapp-template-change', name, language, occurred_at }]
+}
+
+function templateEvent(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
+  const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
+  const name = plain(given.message_template_name)
+  const language = plain(given.message_template_language)
+  if (!status || !name || !language) return []
+  const occurred_at = timeOf(time, received_at)
+  return [{ channel: 'whatsapp-template', name, language, status, occurred_at }]
+}
+
+/**
+ * Makes the reader of webhooks. @param account the business account whose templates are ours; null: any, since an app
+ * may have several.
+ */
+export const createWhatsappReportReader =
+  (account: string | null): ReportReader =>
+  async ({ body, received_at }: RawReport) => {
+    const report: unknown = JSON.parse(body.toString())
+    if (!isObject(report)) throw new Error('the report is not an object')
+    return objects(report.entry).flatMap((entry) =>
+      objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
+        if (!isObject(value)) return []
+        const foreign = account !== null && entry.id !== account
+        if (field === 'message_template_status_update')
+          return foreign ? [] : templateEvent(value, entry.time, received_at)
+        if (TEMPLATE_CHANGES.includes(field))
+          return foreign ? [] : templateChange(value, entry.time, received_at)
+        if (field !== 'messages') return []
+        const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
+        return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))
+      }),
+    )
+  }
