@@ -51,7 +51,7 @@ const isUploading = (raw: IncomingMessage): boolean =>
 
 /**
  * A database that hangs must not hang its callers: 503 once the deadline has passed. While the body is coming in the
- * clock stands still (a slow upload ends with the server's requestTimeout), and it restarts when the body ends:
+ * clock stands still (slow-bodies.ts ends an upload that does not get on), and it restarts when the body ends:
  * a 503 for work that has not even begun would invite a repetition of what is then stored.
  */
 async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {

@@ -19,17 +19,22 @@ import { Refusal } from '../db/errors.ts'
 import { portFault } from '../db/process/config.ts'
 import { DRAIN } from '../db/process/shutdown.ts'
 import { refusalAnswer } from './errors.ts'
+import { type BodyPace, watchBodies } from './slow-bodies.ts'
 
 /**
- * In milliseconds. A slow upload may take the better part of a minute, headers included (a request's deadline begins
- * with the body's end); slow headers may not. `connectionsCheckingInterval` is how late these two are noticed.
+ * In milliseconds. A request has no time limit as a whole, since a large upload over a slow line takes its time: its
+ * headers have one, its body has a pace, and its deadline begins with the body's end. `connectionsCheckingInterval` is
+ * how late slow headers and bodies are noticed.
  */
 const TIMEOUTS = {
-  requestTimeout: 50_000,
+  requestTimeout: 0,
   headersTimeout: 15_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5_000,
 }
+
+/** Slower than any line of today's: what is slower holds a connection and memory for nothing. */
+const PACE: BodyPace = { bytes: 128 * 1024, window: 50_000 }
 
 /** How long a connection may be silent, in milliseconds: longer than any answer takes (dispatch.ts). */
 const SILENCE = 70_000
@@ -49,28 +54,41 @@ type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Pr
 export async function serve(
   handler: RequestHandler,
   { PORT, HOST }: { PORT: number; HOST?: string | undefined },
-  timeouts: Partial<typeof TIMEOUTS> = {},
+  { pace, ...timeouts }: Partial<typeof TIMEOUTS> & { pace?: BodyPace } = {},
 ): Promise<{ port: number; drain: () => Promise<void> }> {
-  const requests = trackRequests(handler)
   // Accept requests without Host; Node would answer outside our envelope.
   const settings = { ...TIMEOUTS, ...timeouts, requireHostHeader: false }
+  const bodies = watchBodies(pace ?? PACE, {
+    interval: settings.connectionsCheckingInterval,
+    cut: ({ socket }) => refuse(socket, new Refusal('bad_request', TOO_SLOW), requests),
+  })
+  const requests = trackRequests(handler, bodies)
   const server = createServer(settings, requests.handle)
   server.timeout = SILENCE
   answerOutsiders(server, requests)
   await listenOn(server, PORT, HOST)
-  return { port: (server.address() as AddressInfo).port, drain: () => drain(server, requests) }
+  return {
+    port: (server.address() as AddressInfo).port,
+    drain: () => drain(server, requests).finally(bodies.end),
+  }
 }
+
+const TOO_SLOW = 'the body came too slowly'
 
 type Requests = ReturnType<typeof trackRequests>
 
 /** Knows the requests in flight: a client that hangs up does not end the work that it began. */
-function trackRequests(handler: RequestHandler) {
+function trackRequests(handler: RequestHandler, bodies: Omit<ReturnType<typeof watchBodies>, 'end'>) {
   const inFlight = new Map<Promise<void>, ServerResponse>()
   let draining = false
   return {
     handle: (request: IncomingMessage, response: ServerResponse): void => {
       if (draining) response.shouldKeepAlive = false
-      const work = handler(request, response).finally(() => inFlight.delete(work))
+      bodies.add(request)
+      const work = handler(request, response).finally(() => {
+        bodies.answered(request)
+        inFlight.delete(work)
+      })
       inFlight.set(work, response)
     },
     /** The answer that a connection still waits for, if any. */
@@ -106,8 +124,17 @@ function endWith(socket: Duplex, refusal: Refusal): void {
   setTimeout(() => socket.destroy(), PARTING).unref()
 }
 
+/** Ends a connection. What was asked properly before is answered first. */
+function refuse(socket: Duplex, refusal: Refusal, { answering }: Requests): void {
+  const response = answering(socket)
+  const end = (): void => endWith(socket, refusal)
+  // A request that broke in mid-body never will be.
+  if (response?.req.complete) response.once('finish', end)
+  else end()
+}
+
 /** What never reaches the application is answered in the envelope like any other failure. */
-function answerOutsiders(server: Server, { handle, answering }: Requests): void {
+function answerOutsiders(server: Server, requests: Requests): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
@@ -117,17 +144,13 @@ function answerOutsiders(server: Server, { handle, answering }: Requests): void 
       error.code === 'HPE_HEADER_OVERFLOW'
         ? `the request's headers must not be larger than ${maxHeaderSize / 1024} KiB together`
         : 'the request could not be read'
-    const refuse = (): void => endWith(socket, new Refusal('bad_request', fault))
-    // What was asked properly before is answered first. A request that broke in mid-body never will be.
-    const response = answering(socket)
-    if (response?.req.complete) response.once('finish', refuse)
-    else refuse()
+    refuse(socket, new Refusal('bad_request', fault), requests)
   })
   server.on('connect', (_request, socket) =>
     endWith(socket, new Refusal('method_not_allowed', 'CONNECT is not supported')),
   )
   // An expectation that we do not know is no reason to refuse.
-  server.on('checkExpectation', handle)
+  server.on('checkExpectation', requests.handle)
 }
 
 /**

@@ -82,9 +82,15 @@ export async function completeLoading(
     update files set sha256 = decode(${sha256}, 'hex'), size = ${size} where team_id = ${teamId} and id = ${id}`)
 }
 
-/** Stores pieces of files that are being stored. */
+/** Stores pieces of files that are being stored, which counts as a use: a slow upload is not taken for a broken one. */
 export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chunk[]): Promise<void> {
+  const ids = [...new Set(chunks.map(({ file_id }) => file_id))]
   await tx.query(sql.type(object())`
+    with used as (
+      update files set last_used_at = service_time()
+      where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
+        and last_used_at < service_time() - interval '5 minutes'
+    )
     insert into file_chunks (team_id, file_id, part, bytes) values ${valuesOf(teamId, chunks)}`)
 }
 
@@ -198,10 +204,11 @@ export async function chunksOf(
   return rows.map(({ bytes }) => bytes)
 }
 
-/** Deletes what calls and uploads began before a time and never published. @returns how many files. */
+/** Deletes what calls and uploads began, did not go on with since a time, and never published. @returns how many. */
 export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
-    delete from files where state = 'loading' and created_at < ${sql.timestamp(before)}`)
+    delete from files
+    where state = 'loading' and created_at < ${sql.timestamp(before)} and last_used_at < ${sql.timestamp(before)}`)
   return rowCount
 }
 

@@ -1,6 +1,7 @@
 /** The server's connections: what breaks off, stalls or is no HTTP is let go, whatever the client does then. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createApp } from '../../api/app.ts'
 import { serve } from '../../api/server.ts'
@@ -9,6 +10,8 @@ import { until } from '../support/worker.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
+
+const PACE = { bytes: 1_000, window: 800 }
 
 /** The API behind its own server, impatient; `ended` counts the requests whose handling is over. */
 async function start(t: Test) {
@@ -22,7 +25,7 @@ async function start(t: Test) {
       })
     },
     { PORT: 0 },
-    { requestTimeout: 300, headersTimeout: 200, connectionsCheckingInterval: 50 },
+    { headersTimeout: 200, connectionsCheckingInterval: 50, pace: PACE },
   )
   t.teardown(server.drain)
   return { port: server.port, counts }
@@ -74,11 +77,44 @@ t.test(
     const { port, counts } = await start(t)
     const { socket, heard } = openClient(t, port, `${upload('Content-Length: 1000')}{"fro`)
     await once(socket, 'end')
-    t.match(heard(), /^HTTP\/1\.1 400 [\s\S]*"bad_request"/)
+    t.match(heard(), /^HTTP\/1\.1 400 [\s\S]*"bad_request"[\s\S]*too slowly/)
     await letGo(socket)
     await until('its request has ended', () => counts.ended === 1)
   },
 )
+
+t.test('an upload that drips is let go like one that stalls', async (t) => {
+  const { port, counts } = await start(t)
+  const { socket, heard } = openClient(t, port, upload('Content-Length: 100000'))
+  socket.on('error', () => {})
+  const drip = setInterval(() => socket.write('x'), 20)
+  t.teardown(() => clearInterval(drip))
+  await once(socket, 'end')
+  t.match(heard(), /too slowly/)
+  await until('its request has ended', () => counts.ended === 1)
+})
+
+t.test('an upload that gets on may take many times as long as one that stalls', async (t) => {
+  const { port, counts } = await start(t)
+  const body = Buffer.alloc(40_000, 'slow ')
+  const file = [
+    'POST /v1/attachments?filename=slow.bin HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${team.key}`,
+    `Content-Length: ${body.length}`,
+    '',
+    '',
+  ]
+  const { socket, heard } = openClient(t, port, file.join('\r\n'))
+  const began = performance.now()
+  for (let at = 0; at < body.length; at += 1_000) {
+    socket.write(body.subarray(at, at + 1_000))
+    await sleep(70)
+  }
+  t.ok(performance.now() - began > 3 * PACE.window)
+  await until('it is answered', () => counts.ended === 1)
+  t.match(heard(), /^HTTP\/1\.1 201 [\s\S]*"size":40000/)
+})
 
 t.test('a body that is malformed on the wire is answered 400 and let go', async (t) => {
   const { port } = await start(t)
