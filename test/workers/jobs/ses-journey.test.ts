@@ -1,4 +1,6 @@
 /** From a send through SES to its reports through SNS: contract §6, design §7. Real workers, both stand-ins. */
+import { randomBytes } from 'node:crypto'
+import PostalMime from 'postal-mime'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
@@ -11,7 +13,7 @@ import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, setDue, storedReports } from '../../support/reports.ts'
 import { anEmail, caller, listen, makeTeam, type Service, startService } from '../../support/service.ts'
-import { type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
+import { type SesCall, type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { bounce, complaint, delivery, SES_ID, sesEvent } from '../../support/ses-events.ts'
 import { aNotification, SNS_HOST, signed, startSns, TOPIC } from '../../support/sns.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -27,7 +29,7 @@ async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () 
   return { api }
 }
 
-async function begin(t: Test, onSend: (call: SesCall) => 'drop' | undefined = () => undefined) {
+async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = () => undefined) {
   const service = await startService(t)
   const team = await makeTeam(service)
   const { api } = await work(t, service, onSend)
@@ -104,6 +106,41 @@ t.test(
     t.equal(await contact(), 'complained')
   },
 )
+
+t.test('files go through SES byte for byte, inline ones as such', async (t) => {
+  const { post, statusOf, sent } = await begin(t)
+  const [bytes, logo] = [randomBytes(262_201), randomBytes(57)]
+  const id = await post({
+    html: '<img src="cid:logo">',
+    text: 'Hello',
+    attachments: [
+      { filename: 'Grüße.pdf', content: bytes.toString('base64') },
+      { filename: 'logo.png', content: logo.toString('base64'), content_id: 'logo' },
+    ],
+  })
+  const { attachments } = await PostalMime.parse((await sent(id)).raw)
+  await until('it is sent', async () => (await statusOf(id)) === 'sent')
+  t.match(
+    attachments.toSorted((one, other) => one.mimeType.localeCompare(other.mimeType)),
+    [
+      { filename: 'Grüße.pdf', mimeType: 'application/pdf', disposition: 'attachment' },
+      { filename: 'logo.png', mimeType: 'image/png', disposition: 'inline', contentId: '<logo>' },
+    ],
+  )
+  for (const { filename, content } of attachments) {
+    t.ok(Buffer.from(content as ArrayBuffer).equals(filename === 'logo.png' ? logo : bytes), filename ?? '')
+  }
+})
+
+t.test('a message that is too large for SES bounces, and its contact is untouched', async (t) => {
+  const { service, team, post, statusOf } = await begin(t, () => ({ status: 413, type: '' }))
+  const contact = { email: 'someone@example.org' }
+  await service.call('POST', '/v1/contacts', { key: team.key, body: contact })
+  const id = await post({ attachments: [{ filename: 'a.bin', content: 'QQ==' }] })
+  await until('it is bounced', async () => (await statusOf(id)) === 'bounced')
+  const { body } = await service.call('GET', `/v1/contacts/${contact.email}`, { key: team.key })
+  t.equal(body.status, 'subscribed')
+})
 
 t.test('a send whose answer was lost is not repeated once SES has reported it', async (t) => {
   const { service, team, report, post, statusOf, sent, api } = await begin(t, () => 'drop')

@@ -56,6 +56,8 @@ const VERDICTS: Record<string, Verdict> = {
 const PAUSE = 900
 /** Said of senders, and in the sandbox of recipients: either is for the operator to verify. */
 const NOT_VERIFIED = /\bnot verified\b/i
+/** What AWS's front door says of a request beyond the size that it takes: SES itself never saw it. */
+const TOO_LARGE = 413
 /** For so long its Send or Delivery event may still tell that SES has taken the message. */
 const UNKNOWN_WAIT = 600
 
@@ -70,6 +72,9 @@ export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' 
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
   const verdict = verdictOf(fault)
   if (verdict !== undefined) return outcomeOf(verdict, fault, words)
+  if (status === TOO_LARGE) {
+    return { kind: 'refused', detail: storableWords(`the message is too large: ${words}`), effect: 'none' }
+  }
   if (timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')) {
     return { kind: 'sender', detail: words, trouble: 'connection' }
   }

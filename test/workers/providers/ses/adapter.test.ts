@@ -1,6 +1,7 @@
 /** What the SES adapter puts on the wire, and what it makes of each of SES's answers. */
 import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import PostalMime from 'postal-mime'
 import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
@@ -93,6 +94,12 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
     { kind: 'refused', effect: 'none', detail: 'MessageRejected: Words.' },
   ],
   ['malformed', error('BadRequestException'), { kind: 'refused', effect: 'none' }],
+  [
+    'a message too long',
+    error('BadRequestException', 400, 'Message length is more than 41943040 bytes long.'),
+    { kind: 'refused', effect: 'none' },
+  ],
+  ['a request too large for the front door', error('', 413), { kind: 'refused', effect: 'none' }],
   ['a fault of theirs', error('InternalServiceErrorException', 500), { kind: 'deferred' }],
   ['a gateway', error('', 502), { kind: 'deferred' }],
   ['a name that we do not know', error('NovelException', 400), { kind: 'deferred' }],
@@ -122,6 +129,15 @@ for (const [name, fault, expected] of CASES) {
     t.equal(api.calls.length, 1, 'tried once: the queue repeats')
   })
 }
+
+t.test('a large message has as much more time as it is large', async (t) => {
+  const timeouts = { connect_ms: 5_000, answer_ms: 500 }
+  const { provider } = await start(t, { onSend: () => sleep(2_000, undefined) }, { timeouts })
+  const encoded = [Buffer.from(`${'QUJD'.repeat(19)}\r\n`.repeat(20_000))]
+  const file = { filename: 'large.bin', content_type: 'application/x', content_id: null, encoded }
+  t.equal(only(await provider.send(outgoingEmail()))?.kind, 'unknown')
+  t.equal(only(await provider.send(outgoingEmail({ files: [file] })))?.kind, 'accepted')
+})
 
 t.test('an answer is read within bounds, and a message that was taken stays taken', async (t) => {
   await startSesApi(t)
