@@ -6,6 +6,7 @@
  */
 import type { Database, Tx } from '../postgres/pool.ts'
 import { lockAccount, saveAccount } from '../teams/limits.ts'
+import { firstIdAt } from '../text/ids.ts'
 import {
   deleteDoomed,
   deleteExpiredUploads,
@@ -15,8 +16,10 @@ import {
   unusedFiles,
 } from './collect.sql.ts'
 
-const DAY = 86_400_000
-/** Rows of one lot; and files of one statement that deletes bytes, each of 25 MiB at most. */
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+/** How many files are looked for at once; rows of one lot; files of one statement that deletes bytes, 25 MiB each. */
+const FOUND = 2_000
 const LOT = 200
 const DELETED = 10
 
@@ -38,21 +41,28 @@ export async function deleteGivenUp(database: Database): Promise<void> {
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
   while ((await deleteExpiredUploads(database, LOT)) === LOT);
   const before = new Date(now.getTime() - Math.max(1, days) * DAY)
+  const accepted = firstIdAt(new Date(now.getTime() - HOUR))
   let total = 0
   for (;;) {
-    const found = await unusedFiles(database, before, LOT)
+    const found = await unusedFiles(database, before, FOUND)
     let taken = 0
     for (const [teamId, files] of Map.groupBy(found, ({ team_id }) => team_id)) {
       const ids = files.map(({ id }) => id)
-      taken += await database.transaction(async (tx) => {
-        await lockAccount(tx, teamId)
-        return refund(tx, teamId, await doomUnused(tx, teamId, ids, before))
-      })
+      for (let at = 0; at < ids.length; at += LOT) {
+        taken += await database.transaction(async (tx) => {
+          await lockAccount(tx, teamId)
+          return refund(
+            tx,
+            teamId,
+            await doomUnused(tx, teamId, ids.slice(at, at + LOT), { before, accepted }),
+          )
+        })
+      }
     }
     await deleteGivenUp(database)
     total += taken
     // What could not be taken was just used, or is the next round's.
-    if (found.length < LOT || taken === 0) return total
+    if (found.length < FOUND || taken === 0) return total
   }
 }
 

@@ -6,11 +6,13 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { number, object, string } from 'yup'
 import { settleSoftBounces } from '../../db/contacts/suppressions.sql.ts'
+import { doomUnused, unusedFiles } from '../../db/files/collect.sql.ts'
 import { queuedByAge } from '../../db/fleet/fleet.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { emailsTo } from '../../db/retention/erase.sql.ts'
+import { firstIdAt } from '../../db/text/ids.ts'
 import { testDatabase } from '../support/database.ts'
 import { touched } from '../support/touched.ts'
 
@@ -55,7 +57,28 @@ t.before(async () => {
     insert into pgboss.job (id, name, data, priority, start_after)
     select gen_random_uuid(), 'deliver-email', '{}', -n, now() + interval '1 hour'
     from generate_series(1, ${JOBS}::int) n`)
+  // A picture that nearly all of the mail has carried, among files that were sent once.
+  await database.query(sql.unsafe`
+    insert into files (team_id, id, sha256, size, state, last_used_at)
+    select ${TEAM}, gen_random_uuid(), sha256(n::text::bytea), 10, 'ready', now() - interval '10 days'
+    from generate_series(1, 3_000) n`)
+  await database.query(sql.unsafe`
+    insert into email_files (team_id, email_id, sha256) select team_id, id, sha256('1') from emails where team_id = ${TEAM}`)
+  await database.query(sql.unsafe`update emails set attachments = '[]' where unfinished`)
   await database.query(sql.unsafe`vacuum analyze`)
+})
+
+t.test('the collector of files looks at mail that waits, not at all that has carried one', async (t) => {
+  const before = new Date()
+  const accepted = firstIdAt(new Date(before.getTime() - 3_600_000))
+  const { buffers } = await touched(database, (tx) => unusedFiles(tx, before, 100))
+  t.ok(buffers < 1_000, `${buffers} buffers for a hundred of three thousand`)
+  const [first] = await unusedFiles(database, before, 1)
+  const shared = await database.oneFirst(sql.type(object({ id: string().defined() }))`
+    select id from files where sha256 = sha256('1')`)
+  t.not(first?.id, shared, 'what waits keeps it')
+  const doomed = await touched(database, (tx) => doomUnused(tx, TEAM, [shared], { before, accepted }))
+  t.ok(doomed.buffers < 100, `${doomed.buffers} buffers to give one up`)
 })
 
 t.test(
