@@ -1,15 +1,13 @@
 /**
- * The queries behind requeueing and giving up, for every channel: rows that wait without a job, rows that the queue
- * gave up on, and the timeline entries about both.
+ * The queries behind requeueing and giving up, for every channel: rows that the queue gave up on, what can be requeued,
+ * and the timeline entries about both.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
 import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { withoutJob } from '../queue/jobs.sql.ts'
 import { deadLetterOf, SHARED_JOBS } from '../queue/jobs.ts'
-import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { firstIdAt } from '../text/ids.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
@@ -20,26 +18,6 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
     select from ${events} v
     where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'
       and v.occurred_at >= coalesce(m.tries_from, m.created_at))`
-
-/**
- * Rows accepted before `before` whose delivery is unfinished and that have neither a job nor been given up, oldest
- * first. The limit counts these alone, so a lost one is found however many wait or were given up. A suspended team's
- * rows stay as they are; once the team is resumed, all of them without a job count as lost, however young.
- */
-export async function lostMessages(
-  tx: Tx,
-  channel: Deliverable,
-  before: Date,
-  limit: number,
-): Promise<readonly DeliveryRef[]> {
-  return tx.any(sql.type(refRow)`
-    select team_id, id from ${channel.rows} m
-    where unfinished and ${channel.job_of} = ${channel.job} and not ${isSuspended(sql.fragment`m.team_id`)}
-      and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
-        or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
-      and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${gaveUp(channel)}
-    order by created_at limit ${limit}`)
-}
 
 const givenUpRow = refRow.shape({ since: string().defined(), reason: string().defined().nullable() })
 

@@ -4,10 +4,10 @@
  * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
 import { lostWalks } from '../../db/broadcasts/waiting.sql.ts'
-import { DELIVERIES, type Deliverable } from '../../db/channels/channels.sql.ts'
-import { lostMessages } from '../../db/delivery/requeue.sql.ts'
-import { noteGivenUp, requeueMessages } from '../../db/delivery/requeue.ts'
-import type { Tx } from '../../db/postgres/pool.ts'
+import { DELIVERIES } from '../../db/channels/channels.sql.ts'
+import { noteGivenUp } from '../../db/delivery/requeue.ts'
+import { requeueLost } from '../../db/delivery/sweep.ts'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/boss.ts'
 import { lostReports } from '../../db/reports/reports.sql.ts'
@@ -26,11 +26,6 @@ type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
  */
 const LOST_AFTER = 35 * 60_000
 const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
-
-async function requeueLost({ tx, queue, now }: At, channel: Deliverable): Promise<number> {
-  const lost = await lostMessages(tx, channel, longAgo(now), LOT)
-  return (await requeueMessages({ tx, queue, now }, channel, lost, { by: 'sweep' })).length
-}
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   const lost = await lostReports(tx, longAgo(now), LOT)
@@ -54,25 +49,30 @@ async function requeueLostWalks({ tx, queue }: At): Promise<number> {
   return queue.reenqueue(tx, 'expand-broadcast', [...(await lostWalks(tx, LOT))])
 }
 
-type Sweep = [words: string, sweep: (at: At) => Promise<number>]
+type Sweep = [words: string, sweep: (at: Omit<At, 'tx'> & { database: Database }) => Promise<number>]
+
+const inOneTransaction =
+  (sweep: (at: At) => Promise<number>): Sweep[1] =>
+  ({ database, ...at }) =>
+    database.transaction((tx) => sweep({ ...at, tx }))
 
 /** What a round does, in this order, and what the log says of those it found. */
 const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [
       `${channel.noun}s were given up; see \`queue status\``,
-      (at) => noteGivenUp(at, channel, LOT),
+      inOneTransaction((at) => noteGivenUp(at, channel, LOT)),
     ],
   ),
   ...DELIVERIES.map(
     (channel): Sweep => [
       `requeued ${channel.noun}s that had lost their job`,
-      (at) => requeueLost(at, channel),
+      ({ now, ...at }) => requeueLost({ ...at, now }, channel, { before: longAgo(now), most: LOT }),
     ],
   ),
-  ['requeued reports that had lost their job', requeueLostReports],
-  ['requeued broadcasts that had lost their job', requeueLostWalks],
-  ['requeued long work that had lost its job', requeueLostWorks],
+  ['requeued reports that had lost their job', inOneTransaction(requeueLostReports)],
+  ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostWalks)],
+  ['requeued long work that had lost its job', inOneTransaction(requeueLostWorks)],
 ]
 
 /** One round: up to a thousand of each, and the pauses that are over. */
@@ -84,7 +84,7 @@ export async function requeueStale({
   const now = await serviceTime(database)
   for (const [words, sweep] of SWEEPS) {
     try {
-      const found = await database.transaction((tx) => sweep({ tx, queue, now }))
+      const found = await sweep({ database, queue, now })
       if (found > 0) log.warn({ found }, words)
     } catch (error) {
       log.error({ err: error, sweep: words }, 'this sweep failed')

@@ -1,0 +1,72 @@
+/**
+ * The queries behind the walk through all that waits, which finds what has lost its job.
+ * Promises: one part of it reads so many rows and their jobs, however much waits.
+ */
+import { sql } from 'slonik'
+import { array, object, string } from 'yup'
+import type { Deliverable } from '../channels/channels.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { withoutJob } from '../queue/jobs.sql.ts'
+import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
+import { gaveUp } from './requeue.sql.ts'
+
+const refRow = object({ team_id: string().defined(), id: string().defined() })
+
+/** A part of the walk through what waits: `looked` rows, those that follow `after`. */
+export type Stretch = { after: string; looked: number }
+
+const stretchRow = object({
+  lost: array(refRow).defined(),
+  /** Where the next part begins; null when this was the last. */
+  next: string().defined().nullable(),
+})
+
+/**
+ * In one part of all rows that wait: those accepted before `before` whose delivery is unfinished and that have neither
+ * a job nor been given up, oldest first. The limit counts these alone, so a lost one is found however many wait or were
+ * given up. A suspended team's rows stay as they are; once the team is resumed, all of them without a job count as
+ * lost, however young. Rows of one moment are never divided, so that it can be said where the next part begins.
+ */
+export async function lostMessages(
+  tx: Tx,
+  channel: Deliverable,
+  { after, looked }: Stretch,
+  { before, limit }: { before: Date; limit: number },
+) {
+  return tx.one(sql.type(stretchRow)`
+    with m as materialized (
+      select team_id, id, created_at, requeued_at, tries_from from ${channel.rows}
+      where unfinished and ${channel.job_of} = ${channel.job} and created_at > ${after}::timestamptz
+      order by created_at fetch first ${looked} rows with ties
+    ), lost as (
+      select team_id, id, created_at from m
+      where not ${isSuspended(sql.fragment`m.team_id`)}
+        and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
+          or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
+        and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${gaveUp(channel)}
+      order by created_at limit ${limit}
+    )
+    select (select case when count(*) >= ${looked} then max(created_at)::text end from m) as next,
+      coalesce(
+        (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
+}
+
+const placeRow = object({ place: string().defined() })
+const START = '-infinity'
+
+/** Where the walk through what waits goes on. Only one process looks at a time: the others pass. */
+export async function takeWalk(tx: Tx, channel: Deliverable): Promise<string | null> {
+  const kind = `sweep:${channel.job}`
+  await tx.query(sql.unsafe`
+    insert into upkeep (kind, done_until) values (${kind}, ${START}) on conflict do nothing`)
+  const row = await tx.maybeOne(sql.type(placeRow)`
+    select done_until::text as place from upkeep where kind = ${kind} for update skip locked`)
+  return row?.place ?? null
+}
+
+/** Notes how far the walk has come; null: it begins again. */
+export async function noteWalk(tx: Tx, channel: Deliverable, place: string | null): Promise<void> {
+  await tx.query(sql.unsafe`
+    update upkeep set done_until = ${place ?? START}::timestamptz
+    where kind = ${`sweep:${channel.job}`} and done_until <> ${place ?? START}::timestamptz`)
+}
