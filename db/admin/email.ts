@@ -126,8 +126,12 @@ export const verbs: Verbs = (email, admin) => {
     .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
 
   fileVerb(email, admin)
-  const ids = (tx: Tx, team: string, { force = false, ...options }: FilterOptions & { force?: boolean }) =>
-    undeliveredEmails(tx, team, { ...filterOf(options), whose: 'all', force })
+  type Requeued = FilterOptions & { since?: Date; force?: boolean }
+  const ids = (tx: Tx, team: string, { force = false, since, ...options }: Requeued) => {
+    const filter = filterOf(options)
+    const from = since && (!filter.from || since > filter.from) ? since : filter.from
+    return undeliveredEmails(tx, team, { ...filter, from, whose: 'all', force })
+  }
   const filter = { flags: filterFlags, ids }
   requeueVerb(email, admin, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
 

@@ -15,8 +15,10 @@ export type DeliveryRef = { team_id: string; id: string }
 /** Jobs that deliver a message. */
 export type DeliveryJob = SharedJob
 
-/** A team, and an id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
-export type NamedBy = { team: FragmentSqlToken; uuids: readonly string[]; texts: readonly string[] }
+/** An id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
+type Spellings = { uuids: readonly string[]; texts: readonly string[] }
+/** A team, and an id. */
+export type NamedBy = Spellings & { team: FragmentSqlToken }
 
 export type ChannelName = 'email' | 'whatsapp'
 
@@ -58,6 +60,10 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
   broadcast: FragmentSqlToken
   /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
   named: (by: NamedBy) => FragmentSqlToken
+  /** The query for messages of any team that an id names, unless it is an idempotency key. */
+  anywhere: (by: Spellings) => FragmentSqlToken
+  /** The query for the ids of a team's messages that have an idempotency key. */
+  keyed: (by: Omit<NamedBy, 'uuids'>) => FragmentSqlToken
 }
 
 /**
@@ -94,6 +100,12 @@ export const EMAIL: Channel<'deliver-email'> = {
     select id from emails
     where team_id = ${team} and (id = ${anyUuid(uuids)} or idempotency_key = ${anyText(texts)}
       or provider_message_id = ${anyText(texts)} or http_request_id = ${anyText(texts)})`,
+  anywhere: ({ uuids, texts }) => sql.fragment`
+    select team_id, id from emails where id = ${anyUuid(uuids)}
+    union select team_id, id from emails where provider_message_id = ${anyText(texts)}
+    union select team_id, id from emails where http_request_id = ${anyText(texts)}`,
+  keyed: ({ team, texts }) => sql.fragment`
+    select id from emails where team_id = ${team} and idempotency_key = ${anyText(texts)}`,
 }
 
 /** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */
@@ -130,6 +142,17 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     select m.id from whatsapp_requests r
     join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
     where r.team_id = ${team} and (r.idempotency_key = ${anyText(texts)} or r.http_request_id = ${anyText(texts)})`,
+  anywhere: ({ uuids, texts }) => sql.fragment`
+    select team_id, id from whatsapp_messages where id = ${anyUuid(uuids)}
+    union select team_id, id from whatsapp_messages where provider_message_id = ${anyText(texts)}
+    union
+    select m.team_id, m.id from whatsapp_requests r
+    join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+    where r.http_request_id = ${anyText(texts)}`,
+  keyed: ({ team, texts }) => sql.fragment`
+    select m.id from whatsapp_requests r
+    join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+    where r.team_id = ${team} and r.idempotency_key = ${anyText(texts)}`,
 }
 
 /** Every channel, in the order in which pages and sweeps take them. */

@@ -1,7 +1,7 @@
 /** The query that finds whose message an id names, of any channel: for people who hold an id and nothing else. */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
-import { CHANNELS } from '../channels/channels.sql.ts'
+import { CHANNELS, type Channel } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { spellingsOfId } from '../text/ids.ts'
 
@@ -14,26 +14,60 @@ const placeRow = object({
 })
 export type MessagePlace = InferType<typeof placeRow>
 
+type Wanted = { teams: readonly string[] | null; limit: number }
+
+/** What each channel finds, as one query. */
+const inEach = (query: (channel: Channel) => FragmentSqlToken) =>
+  sql.join(
+    CHANNELS.map((channel) => query(channel)),
+    sql.fragment` union all `,
+  )
+
+/** Each part is a look-up by an index, team by team. */
+async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], limit: number) {
+  const spelt = { team: sql.fragment`t.id`, ...spellingsOfId(id) }
+  const found = inEach(
+    ({ name, rows, customers, named }) => sql.fragment`
+      select ${name}::text as channel, id from ${rows} m
+      where team_id = t.id and id in (${named(spelt)}) and ${customers}`,
+  )
+  return tx.any(sql.type(placeRow)`
+    select t.id as team_id, found.channel, found.id
+    from teams t cross join lateral (${found}) found
+    where t.id = any(${sql.array([...teams], 'uuid')}) limit ${limit}`)
+}
+
+/** Each part is one look-up, however many teams there are. */
+async function messagesAnywhere(tx: Tx, id: string, limit: number) {
+  const found = inEach(
+    ({ name, anywhere }) => sql.fragment`
+      select team_id, ${name}::text as channel, id from (${anywhere(spellingsOfId(id))}) one`,
+  )
+  return tx.any(sql.type(placeRow)`${found} limit ${limit}`)
+}
+
+/** Each team has keys of its own, so each is asked: two look-ups a team. */
+async function messagesKeyed(tx: Tx, id: string, limit: number) {
+  const { texts } = spellingsOfId(id)
+  const found = inEach(
+    ({ name, keyed }) => sql.fragment`
+      select ${name}::text as channel, id from (${keyed({ team: sql.fragment`t.id`, texts })}) one`,
+  )
+  return tx.any(sql.type(placeRow)`
+    select t.id as team_id, found.channel, found.id from teams t cross join lateral (${found}) found limit ${limit}`)
+}
+
 /**
  * The messages that have this id: our own, the provider's, a Message-ID, their request's, or their team's idempotency
- * key; at most `limit`. Each part is a look-up by an index, team by team. @param teams null: all of them,
- * and sign-in mails too.
+ * key; at most `limit`. @param teams null: all of them, and sign-in mails too; then idempotency keys are looked for
+ * only when nothing else has the id.
  */
 export async function messagesWithId(
   tx: Tx,
   id: string,
-  { teams, limit }: { teams: readonly string[] | null; limit: number },
+  { teams, limit }: Wanted,
 ): Promise<readonly MessagePlace[]> {
-  const { uuids, texts } = spellingsOfId(id)
-  const found = CHANNELS.map(
-    ({ name, rows, customers, named }) => sql.fragment`
-      select ${name}::text as channel, id from ${rows} m
-      where team_id = t.id and id in (${named({ team: sql.fragment`t.id`, uuids, texts })})
-        and ${teams === null ? sql.fragment`true` : customers}`,
-  )
-  const among = teams === null ? sql.fragment`true` : sql.fragment`t.id = any(${sql.array(teams, 'uuid')})`
-  return tx.any(sql.type(placeRow)`
-    select t.id as team_id, found.channel, found.id
-    from teams t cross join lateral (${sql.join(found, sql.fragment` union all `)}) found
-    where ${among} limit ${limit}`)
+  if (teams !== null) return messagesOfTeams(tx, id, teams, limit)
+  const found = await messagesAnywhere(tx, id, limit)
+  return found.length > 0 ? found : messagesKeyed(tx, id, limit)
 }

@@ -4,12 +4,14 @@
  * Promises: newest first; a page follows from the last one's last id; nothing is changed. Must not count.
  */
 import { domainToUnicode } from 'node:url'
+import { messagesWithId } from '../delivery/locate.sql.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Secrets } from '../process/secrets.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import type { Versions } from '../templates/versions.ts'
 import { domainToAscii, parseMailbox } from '../text/address.ts'
+import type { EmailRow } from './emails.sql.ts'
 import { type EmailCriteria, emailsFound, type Page } from './find.sql.ts'
 import { versionsOf } from './show.ts'
 import { type ListedEmail, listedEmail } from './view.ts'
@@ -64,6 +66,20 @@ export function criteriaOf({ recipient, subject, domain, ...rest }: EmailFilter)
   }
 }
 
+/** For emails that one id names: a request's has as many as its batch, at most a hundred. */
+const NAMED = 1_000
+
+/** A page of rows. What an id names is looked up before, so that only the teams that have it are asked. */
+async function rowsFound(tx: Tx, criteria: EmailCriteria, page: Page): Promise<readonly EmailRow[]> {
+  const { id, team_id } = criteria
+  if (id === undefined || team_id !== undefined) return emailsFound(tx, criteria, page)
+  const places = await messagesWithId(tx, id, { teams: null, limit: NAMED })
+  const teams = new Set(places.filter(({ channel }) => channel === 'email').map((place) => place.team_id))
+  const rows: EmailRow[] = []
+  for (const team of teams) rows.push(...(await emailsFound(tx, { ...criteria, team_id: team }, page)))
+  return rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
+}
+
 /**
  * A page of the emails that fit the filter, newest first, without their bodies.
  * @throws Refusal not_found for an unknown team; bad_request for what is no address or no domain.
@@ -78,7 +94,7 @@ export async function findEmails(
   const found: ListedEmail[] = []
   while (found.length < limit) {
     const wanted = Math.min(CHUNK, limit - found.length)
-    const rows = await emailsFound(deps.tx, criteria, { before: found.at(-1)?.id ?? before, limit: wanted })
+    const rows = await rowsFound(deps.tx, criteria, { before: found.at(-1)?.id ?? before, limit: wanted })
     const unsized = rows.filter((row) => row.size_kb === null)
     const versionOf = await versionsOf(deps, unsized)
     found.push(...rows.map((row) => listedEmail(row, versionOf(row), deps.secrets)))

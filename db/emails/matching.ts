@@ -7,13 +7,15 @@
 import { EMAIL } from '../channels/channels.sql.ts'
 import { requeueMessages } from '../delivery/requeue.ts'
 import type { At, Tx } from '../postgres/pool.ts'
+import { serviceTime } from '../postgres/time.sql.ts'
 import type { Producer } from '../queue/boss.ts'
-import type { EmailCriteria } from './find.sql.ts'
+import { firstIdAt } from '../text/ids.ts'
+import type { EmailCriteria, Page } from './find.sql.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
 import { countMatching, idsMatching, idsToRequeue } from './matching.sql.ts'
 import { removeEmails } from './remove.ts'
 import { needsLooking, timeToLook } from './search.ts'
-import { stretches } from './stretches.ts'
+import { stretches, timeOf } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const LOT = 500
@@ -78,23 +80,43 @@ type Wanted = { filter: StoredFilter; between: Between; most: number }
 export type LotCursor = { seen: number; before?: string }
 type Lot = { cursor: LotCursor | null; looked: number; changed: number }
 
+/** The next ids to change, and where to look on; null when all was looked through. */
+async function nextIds(tx: Tx, teamId: string, { filter, between }: Wanted, { before, limit }: Page) {
+  const wanted = revived(filter)
+  const criteria = { ...criteriaOf(wanted), between }
+  if (!needsLooking(wanted)) {
+    const ids = await idsMatching(tx, teamId, criteria, { before, limit })
+    return { ids, before: ids.length < limit ? null : (ids.at(-1) ?? null) }
+  }
+  const ids: string[] = []
+  const time = { first: timeOf(between.oldest), last: timeOf(before ?? between.newest) + 1 }
+  let reached = before
+  for (const part of stretches(time, PATIENCE)) {
+    const page = { before: ids.at(-1) ?? before, limit: limit - ids.length }
+    ids.push(...(await idsMatching(tx, teamId, { ...criteria, ...part }, page)))
+    if (ids.length === limit) return { ids, before: ids.at(-1) ?? null }
+    reached = part.from.getTime() <= time.first ? undefined : firstIdAt(part.from)
+  }
+  return { ids, before: reached ?? null }
+}
+
 /** Does something with the next lot of those that were counted. */
 async function nextLot(
   { tx }: { tx: Tx },
   teamId: string,
-  { filter, between, most }: Wanted,
+  wanted: Wanted,
   {
     cursor: { seen, before },
     work,
   }: { cursor: LotCursor; work: (ids: readonly string[]) => Promise<number> },
 ): Promise<Lot> {
-  const criteria = { ...criteriaOf(revived(filter)), between }
-  const limit = Math.min(LOT, most - seen)
-  const ids = limit > 0 ? await idsMatching(tx, teamId, criteria, { before, limit }) : []
-  const last = ids.at(-1)
-  const changed = ids.length > 0 ? await work(ids) : 0
-  const over = last === undefined || ids.length < LOT || seen + ids.length >= most
-  return { cursor: over ? null : { seen: seen + ids.length, before: last }, looked: ids.length, changed }
+  const limit = Math.min(LOT, wanted.most - seen)
+  const next = limit > 0 ? await nextIds(tx, teamId, wanted, { before, limit }) : { ids: [], before: null }
+  const changed = next.ids.length > 0 ? await work(next.ids) : 0
+  const looked = next.ids.length
+  const done = seen + looked
+  const cursor = next.before !== null && done < wanted.most ? { seen: done, before: next.before } : null
+  return { cursor, looked, changed }
 }
 
 /** Requeues those of a lot that no provider has taken; with `force` those too that were refused. */
@@ -121,9 +143,21 @@ export const deleteLot = async (
 ): Promise<Lot> =>
   nextLot({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
-/** The emails of a team that match and wait to be taken by a provider; with `force` those too that were refused. */
-export const undeliveredEmails = async (
+/**
+ * The emails of a team that match and wait to be taken by a provider, which an index has; with `force` those too that
+ * were refused, which are looked for part by part.
+ */
+export async function undeliveredEmails(
   tx: Tx,
   teamId: string,
   { force, ...filter }: Filter & { force: boolean },
-): Promise<readonly string[]> => idsToRequeue(tx, teamId, criteriaOf(filter), force)
+): Promise<readonly string[]> {
+  const criteria = criteriaOf(filter)
+  if (!force || filter.recipient !== undefined || filter.id !== undefined)
+    return idsToRequeue(tx, teamId, criteria, force)
+  const time = timeToLook(filter, { since: new Date(0), now: await serviceTime(tx) })
+  const ids: string[] = []
+  for (const part of stretches(time, Number.POSITIVE_INFINITY))
+    ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part }, force)))
+  return ids
+}

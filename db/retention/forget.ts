@@ -19,10 +19,15 @@ import {
   emptiedUntil,
   emptyEmails,
   emptyRequests,
+  eventsOf,
   type Found,
+  KEPT,
+  type Kept,
   type Lot,
+  messagesOf,
   noteEmptied,
-  teamIds,
+  type Span,
+  teamsAndWhetherTheyHave,
 } from './retention.sql.ts'
 
 /** For how many days each kind is kept; null: for ever. */
@@ -53,11 +58,11 @@ const BREATH = 20
 const SECOND_LOOK = 7 * DAY
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
-/** Goes through a team's rows lot by lot. @returns how many there were. */
-async function inLots(
-  work: (lot: Lot) => Promise<Found>,
-  span: { from: string; before: string },
-): Promise<number> {
+/** Teams of one look, which is one statement. */
+const TEAMS = 1_000
+
+/** Goes through rows lot by lot. @returns how many there were. */
+async function inLots(work: (lot: Lot) => Promise<Found>, span: Span): Promise<number> {
   let total = 0
   for (let after = span.from; ; ) {
     const { found, last } = await work({ after, before: span.before, limit: LOT })
@@ -68,62 +73,78 @@ async function inLots(
   }
 }
 
+/** Goes through the rows of each team that has any: a hundred thousand that have none are a hundred statements. */
+async function inTeams(
+  database: Database,
+  kept: Kept,
+  span: Span,
+  work: (team: string, lot: Lot) => Promise<Found>,
+): Promise<number> {
+  let total = 0
+  for (let after = NO_ID; ; ) {
+    const teams = await teamsAndWhetherTheyHave(database, kept, span, { after, limit: TEAMS })
+    for (const { id, has_some } of teams) {
+      if (has_some) total += await inLots((lot) => work(id, lot), span)
+    }
+    const last = teams.at(-1)
+    if (last === undefined || teams.length < TEAMS) return total
+    after = last.id
+    await sleep(BREATH)
+  }
+}
+
 const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
 
-async function emptyBodies(database: Database, teams: readonly string[], until: Date): Promise<number> {
+async function emptyBodies(database: Database, until: Date): Promise<number> {
   const done = await emptiedUntil(database)
   const from = done === null ? NO_ID : firstIdAt(new Date(done.getTime() - SECOND_LOOK))
   const span = { from, before: firstIdAt(until) }
-  let total = 0
-  for (const team of teams) {
-    total += await inLots((lot) => emptyEmails(database, team, lot), span)
-    total += await inLots((lot) => emptyRequests(database, team, lot), span)
-  }
+  const emails = await inTeams(database, KEPT.emails, span, (team, lot) => emptyEmails(database, team, lot))
+  const requests = await inTeams(database, KEPT.requests, span, (team, lot) =>
+    emptyRequests(database, team, lot),
+  )
   await noteEmptied(database, until)
-  return total
+  return emails + requests
 }
 
-async function deleteOld(database: Database, teams: readonly string[], until: Date): Promise<number> {
+async function deleteOld(database: Database, until: Date): Promise<number> {
   const span = { from: NO_ID, before: firstIdAt(until) }
   let total = 0
-  for (const team of teams) {
-    for (const channel of CHANNELS) {
-      total += await inLots((lot) => deleteMessages(database, team, channel, lot), span)
-    }
-    await inLots((lot) => deleteRequests(database, team, lot), span)
+  for (const channel of CHANNELS) {
+    total += await inTeams(database, messagesOf(channel), span, (team, lot) =>
+      deleteMessages(database, team, channel, lot),
+    )
   }
+  await inTeams(database, KEPT.requests, span, (team, lot) => deleteRequests(database, team, lot))
   return total
 }
 
-async function deleteOldEvents(database: Database, teams: readonly string[], until: Date): Promise<number> {
+async function deleteOldEvents(database: Database, until: Date): Promise<number> {
   const span = { from: NO_ID, before: firstIdAt(until) }
   let total = 0
-  for (const team of teams) {
-    for (const channel of CHANNELS) {
-      total += await inLots((lot) => deleteEvents(database, team, channel, lot), span)
-    }
+  for (const channel of CHANNELS) {
+    total += await inTeams(database, eventsOf(channel), span, (team, lot) =>
+      deleteEvents(database, team, channel, lot),
+    )
   }
   return total
 }
 
 /** For how many days webhooks are kept that were delivered, or that failed and can be replayed. */
-const WEBHOOKS = { delivered: 3, failed: 30 } as const
+const WEBHOOK_DAYS = { delivered: 3, failed: 30 } as const
 
-async function deleteOldWebhooks(database: Database, teams: readonly string[], now: Date): Promise<number> {
+async function deleteOldWebhooks(database: Database, now: Date): Promise<number> {
   let total = 0
-  for (const [status, days] of Object.entries(WEBHOOKS) as [keyof typeof WEBHOOKS, number][]) {
+  for (const [status, days] of Object.entries(WEBHOOK_DAYS) as [keyof typeof WEBHOOK_DAYS, number][]) {
     const span = { from: NO_ID, before: firstIdAt(before(now, days)) }
-    for (const team of teams)
-      total += await inLots((lot) => deleteWebhooks(database, team, status, lot), span)
+    total += await inTeams(database, KEPT.webhooks, span, (team, lot) =>
+      deleteWebhooks(database, team, status, lot),
+    )
   }
   return total
 }
 
-async function deleteOldSenderEvents(
-  database: Database,
-  _teams: readonly string[],
-  until: Date,
-): Promise<number> {
+async function deleteOldSenderEvents(database: Database, until: Date): Promise<number> {
   await deleteStandstills(database, until)
   return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
 }
@@ -134,15 +155,14 @@ export async function forgetMessages(
   { events, bodies, messages, senders, files }: Retention,
   now: Date,
 ): Promise<Forgotten> {
-  const teams = await teamIds(database)
   const round = (days: number | null, work: typeof deleteOld): Promise<number> | 0 =>
-    days === null ? 0 : work(database, teams, before(now, days))
+    days === null ? 0 : work(database, before(now, days))
   return {
     messages: await round(messages, deleteOld),
     events: await round(events, deleteOldEvents),
     bodies: await round(bodies, emptyBodies),
     senders: await round(senders, deleteOldSenderEvents),
-    webhooks: await deleteOldWebhooks(database, teams, now),
+    webhooks: await deleteOldWebhooks(database, now),
     files: await collectFiles(database, files, now),
   }
 }

@@ -4,9 +4,9 @@
  * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, with
  * its events, and so does a row that counts in the team's current period.
  */
-import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
-import type { Channel } from '../channels/channels.sql.ts'
+import { type FragmentSqlToken, sql } from 'slonik'
+import { boolean, type InferType, number, object, string } from 'yup'
+import { type Channel, EMAIL } from '../channels/channels.sql.ts'
 import { appendMoves, movedColumns } from '../figures/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 
@@ -17,12 +17,36 @@ const lotRow = object({ found: number().defined(), last: string().defined().null
 /** How many rows a lot had, and the id of the last one: the next lot begins behind it. */
 export type Found = InferType<typeof lotRow>
 
-const idRow = object({ id: string().defined() })
+/** What is forgotten, by the ids of its messages. */
+export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
 
-/** Every team, in order. */
-export async function teamIds(tx: Tx): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`select id from teams order by id`)
-  return rows.map(({ id }) => id)
+const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
+export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
+export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
+export const KEPT = {
+  emails: messagesOf(EMAIL),
+  requests: byId(sql.fragment`whatsapp_requests`),
+  webhooks: byId(sql.fragment`webhook_messages`),
+}
+
+/** From this id on, and before that one. */
+export type Span = { from: string; before: string }
+
+const teamRow = object({ id: string().defined(), has_some: boolean().defined() })
+
+/** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
+export async function teamsAndWhetherTheyHave(
+  tx: Tx,
+  { rows, key }: Kept,
+  { from, before }: Span,
+  { after, limit }: { after: string; limit: number },
+) {
+  return tx.any(sql.type(teamRow)`
+    select t.id, one.has_some is not null as has_some
+    from (select id from teams where id > ${after} order by id limit ${limit}) t left join lateral (
+      select true as has_some from ${rows}
+      where team_id = t.id and ${key} >= ${from} and ${key} < ${before} limit 1) one on true
+    order by t.id`)
 }
 
 /**

@@ -5,13 +5,18 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object, string } from 'yup'
+import { WHATSAPP } from '../../db/channels/channels.sql.ts'
+import { subscribersOf } from '../../db/contacts/search.sql.ts'
 import { settleSoftBounces } from '../../db/contacts/suppressions.sql.ts'
+import { messagesWithId } from '../../db/delivery/locate.sql.ts'
+import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/files/collect.sql.ts'
 import { queuedByAge } from '../../db/fleet/fleet.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { emailsTo } from '../../db/retention/erase.sql.ts'
+import { KEPT, teamsAndWhetherTheyHave } from '../../db/retention/retention.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
 import { testDatabase } from '../support/database.ts'
 import { touched } from '../support/touched.ts'
@@ -152,4 +157,75 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
     where relname ~ '^(emails|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp)_events)$'
       and relkind = 'r' and coalesce(array_to_string(reloptions, ' '), '') !~ 'autovacuum_vacuum_scale_factor=0.02'`)
   t.strictSame(careless, [])
+})
+
+t.test('an id alone leads to its message, however many teams there are', async (t) => {
+  const row = object({ id: string().defined() })
+  const id = await database.oneFirst(sql.type(row)`select id from emails where provider_message_id = 'p-777'`)
+  const lookUp = (given: string) => async (tx: Tx) => {
+    const found = await messagesWithId(tx, given, { teams: null, limit: 50 })
+    if (found[0]?.id !== id) throw new Error(`${given} leads to ${found.length} others`)
+  }
+  for (const [given, most] of [
+    ['p-777', 100],
+    ['call-777', 100],
+    [id, 400],
+  ] as const) {
+    const { buffers } = await touched(database, lookUp(given))
+    t.ok(buffers < most, `${buffers} buffers for ${given}`)
+  }
+})
+
+t.test('contacts of a topic are counted by its index, whatever else their team has', async (t) => {
+  const topic = uuid('0002', 1)
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ('0190a1b2-0000-7000-8000-' || lpad((n % 3 + 1)::text, 12, '0'))::uuid,
+      ('0190a1b2-0001-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'member' || n || '@example.com',
+      'member' || n || '@example.com', 'subscribed', '{}',
+      case when n % 60 = 0 then array[${topic}::uuid] else '{}' end, now(), now()
+    from generate_series(1000, 60999) n`)
+  await database.query(sql.unsafe`vacuum analyze contacts`)
+  const { buffers, nodes } = await touched(database, (tx) => subscribersOf(tx, TEAM, [topic], 10_001))
+  const indexes = new Set(nodes.flatMap((node) => node['Index Name'] ?? []))
+  t.strictSame([...indexes], ['contacts_topics'])
+  t.ok(buffers < 1_100, `${buffers} buffers for a thousand`)
+})
+
+t.test('retention asks a thousand teams at once whether they have anything to forget', async (t) => {
+  const span = { from: uuid('0000', 0), before: firstIdAt(new Date(Date.now() - 59 * 86_400_000)) }
+  const { buffers } = await touched(database, async (tx) => {
+    const teams = await teamsAndWhetherTheyHave(tx, KEPT.emails, span, { after: span.from, limit: 1_000 })
+    if (teams.length !== 200) throw new Error(`${teams.length} teams`)
+  })
+  t.ok(buffers < 1_000, `${buffers} buffers for 200 teams`)
+})
+
+t.test('a part of the sweep reads its own rows and their jobs alone, however much waits', async (t) => {
+  await database.query(sql.unsafe`
+    with waiting as (
+      insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+      select ${TEAM}, ('0190a1b2-0003-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${uuid('0004', 1)}, n,
+        '+15550000000', 'queued', now() - interval '1 day' + n * interval '1 second'
+      from generate_series(1, 10000) n returning id
+    )
+    insert into pgboss.job (id, name, data)
+    select id, 'deliver-whatsapp', '{}' from waiting where id <> ${uuid('0003', 700)}`)
+  await database.query(sql.unsafe`vacuum analyze`)
+  const found: string[] = []
+  const { buffers } = await touched(database, async (tx) => {
+    let after = '-infinity'
+    for (let part = 0; part < 2; part++) {
+      const { lost, next } = await lostMessages(
+        tx,
+        WHATSAPP,
+        { after, looked: 500 },
+        { before: new Date(), limit: 10 },
+      )
+      found.push(...lost.map(({ id }) => id))
+      after = next ?? after
+    }
+  })
+  t.ok(buffers < 8_000, `${buffers} buffers for two parts of 500`)
+  t.strictSame(found, [uuid('0003', 700)])
 })
