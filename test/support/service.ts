@@ -1,7 +1,7 @@
 /**
  * The API on a real listener over a real database, and the rows that tests begin with.
  * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock,
- * the waker and the patience with bulk upserts can be chosen. Everything ends with the test.
+ * the waker, and the patience with bulk upserts and locks can be chosen. Everything ends with the test.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -124,6 +124,7 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
+    lockTimeout = 3_000,
     publicUrl = null,
     dashboard = {},
   }: {
@@ -131,12 +132,13 @@ export async function startService(
     url?: string
     wake?: Deps['wake']
     upsertWait?: number
+    lockTimeout?: number
     publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
-  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
+  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
   const parser = createParser(PARSER_THREAD)
