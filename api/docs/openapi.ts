@@ -4,8 +4,9 @@
  * Promises: no route under /v1 is left out, and none says anything twice.
  */
 import type { Code } from '../../db/errors.ts'
-import { STATUS } from '../http/errors.ts'
-import type { Described, Group } from './about.ts'
+import { STATUS } from '../errors.ts'
+import type { Route } from '../route.ts'
+import type { Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
 import { exampleOf } from './example.ts'
@@ -23,7 +24,7 @@ export const GROUPS: Readonly<Record<Group, string>> = {
 }
 
 /** What every route of its kind may answer, beside its own refusals. */
-export function refusalsOf(route: Described): Code[] {
+export function refusalsOf(route: Route): Code[] {
   const { access, body, query, path, about, raw } = route
   const own = about?.refusals ?? []
   const inherent: (Code | false | undefined)[] = [
@@ -79,7 +80,7 @@ const RETRY_AFTER = {
 
 /** The headers of an answer, by name, with what each says. */
 export const headersOf = (
-  { about }: Pick<Described, 'about'>,
+  { about }: Pick<Route, 'about'>,
   status: number,
 ): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
   ...HEADERS,
@@ -96,7 +97,7 @@ const IDEMPOTENCY_KEY = {
 }
 
 /** The refusals of a route by status, each with its codes. */
-function failures(route: Described) {
+function failures(route: Route) {
   const byStatus = Map.groupBy(refusalsOf(route), (code) => STATUS[code])
   return [...byStatus].map(([status, codes]) => [
     String(status),
@@ -108,7 +109,7 @@ function failures(route: Described) {
   ])
 }
 
-const answers = (route: Described) =>
+const answers = (route: Route) =>
   Object.entries(route.about?.answers ?? {}).map(([status, { when, body }]) => [
     status,
     {
@@ -118,7 +119,7 @@ const answers = (route: Described) =>
     },
   ])
 
-function parameters({ path, query, about }: Described) {
+function parameters({ path, query, about }: Route) {
   const notes = about?.notes ?? {}
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
@@ -137,7 +138,7 @@ function parameters({ path, query, about }: Described) {
 }
 
 /** The schemas of what a route's body is, by name: of one object, and of a batch of them. */
-function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
+function bodySchemas({ body, about }: Route): Record<string, JsonSchema> {
   if (!body) return {}
   const { takes, notes = {}, id } = about ?? {}
   if (takes === undefined) throw new Error(`the body of ${id} has no name`)
@@ -149,13 +150,13 @@ function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
 }
 
 /** Who may call it, in a sentence. */
-export function whoMayCall({ access }: Described): string {
+export function whoMayCall({ access }: Route): string {
   if (access === 'public') return 'Needs no credentials.'
   const who = access.kinds.includes('session') ? 'an API key or a session token' : 'an API key'
   return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who}, of any scope.`
 }
 
-function operation(route: Described) {
+function operation(route: Route) {
   const { access, about } = route
   if (!about) throw new Error(`${route.method} ${route.path} says nothing about itself`)
   // The last is the whole body.
@@ -193,7 +194,7 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The whole document. @param home where the service is; null: where the document is. */
-export function openApi(routes: readonly Described[], home: string | null = null) {
+export function openApi(routes: readonly Route[], home: string | null = null) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {}
   for (const route of routes) {
     const path = templated(route.path)

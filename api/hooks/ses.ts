@@ -5,9 +5,8 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
-import type { Answer } from '../http/errors.ts'
-import type { PublicRoute } from '../http/route.ts'
-import { type HookDeps, publicRoute } from './deps.ts'
+import type { Answer } from '../errors.ts'
+import { type Deps, type PublicRoute, publicRoute } from '../route.ts'
 import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
 
@@ -25,7 +24,7 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 }
 
 /** What to do with an envelope that is genuine. */
-const ACTIONS: Record<SnsEnvelope['Type'], (deps: HookDeps, post: Post) => Promise<Answer>> = {
+const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<Answer>> = {
   Notification: async (deps, { envelope, body, now }) =>
     await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body, received_at: now }),
   async SubscriptionConfirmation({ sns, log }, { envelope }) {
@@ -41,7 +40,7 @@ const ACTIONS: Record<SnsEnvelope['Type'], (deps: HookDeps, post: Post) => Promi
 
 type Post = { envelope: SnsEnvelope; body: Buffer; now: Date }
 
-export const sesHookRoutes: readonly PublicRoute<HookDeps>[] = [
+export const sesHookRoutes: readonly PublicRoute[] = [
   publicRoute({
     method: 'POST',
     path: '/hooks/ses',

@@ -3,8 +3,7 @@ import t from 'tap'
 import { lockAccount } from '../../db/teams/limits.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 
-// A team's calls wait for its lock one after the other.
-const service = await startService(t, { lockTimeout: 300 })
+const service = await startService(t)
 const { call, database } = service
 
 t.test('a team whose rows are locked waits by itself, and is told 503 unavailable', async (t) => {

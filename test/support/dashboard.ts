@@ -95,9 +95,10 @@ export async function signedIn(service: Service, rights: Rights): Promise<Visito
   return person
 }
 
-/** The text of a page, without its tags. */
+/** The text of a page as one sees it, without its tags. */
 export const textOf = (html: string): string =>
   html
+    .replace(/<wbr>|<(span|label) class="vh"[^>]*>[^<]*<\/\1>/g, '')
     .replace(/<[^>]+>/g, ' ')
     .replace(/&#x3D;/g, '=')
     .replace(/&#x27;/g, "'")

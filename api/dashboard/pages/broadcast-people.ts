@@ -2,13 +2,12 @@
 import { broadcastOrRefusal } from '../../../db/broadcasts/draft.ts'
 import { type Reached, reachedBy, type Skipped, skippedBy } from '../../../db/broadcasts/people.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
-import { status, text, time } from '../drawn/cell.ts'
-import type { Link, Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
+import { noteLook } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { csvFile } from '../csv.ts'
+import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../list.ts'
+import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import type { Link, Section } from '../section.ts'
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id ?? '', ...rest)
@@ -43,7 +42,7 @@ function reachedSection(request: TeamRequest, rows: readonly Reached[]): Section
         text('The email', { href: teamPath(team, 'emails', id) }),
       ],
     })),
-    next,
+    next: next ? [next] : [],
     empty: 'Nobody.',
   }
 }
@@ -98,7 +97,7 @@ const skipped: TeamPage = {
               time(at, now),
             ],
           })),
-          next,
+          next: next ? [next] : [],
           empty: 'Nobody was skipped.',
         },
         { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },

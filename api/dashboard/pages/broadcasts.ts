@@ -7,12 +7,11 @@ import { subscribersOf } from '../../../db/contacts/search.sql.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
-import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
-import { act, inTeam } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { addressWith, PAGE_SIZE } from '../served/list.ts'
-import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
-import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
+import { act, inTeam } from '../act.ts'
+import { type Choices, draftFields, draftOf } from '../broadcast-form.ts'
+import { type Cell, number, plural, status, text, time } from '../cell.ts'
+import { addressWith, PAGE_SIZE } from '../list.ts'
+import { type PageDeps, redirect, show, type TeamPage, teamPath } from '../page.ts'
 import { howMany, TOPIC_COUNTED } from './topics.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
@@ -89,7 +88,7 @@ const list: TeamPage = {
               time(begins(view), now, 'not started'),
             ],
           })),
-          next: rows.length > PAGE_SIZE ? next : null,
+          next: rows.length > PAGE_SIZE ? [next] : [],
           empty: 'No broadcasts yet.',
           ...(edits ? { start: fresh } : {}),
         },

@@ -4,12 +4,11 @@ import { type ContactDetail, liftSuppression, showContact } from '../../../db/co
 import { sentToContact } from '../../../db/contacts/sent.ts'
 import { resubscribe, unsubscribe } from '../../../db/contacts/subscription.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { status, text, time } from '../drawn/cell.ts'
-import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, inTeam } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { changedProperties, propertyFields, topicsOf } from '../properties.ts'
+import type { Form, Section } from '../section.ts'
 import { topicChoices } from './contacts.ts'
 
 /** How many messages of each channel are shown. */
@@ -114,8 +113,8 @@ async function sent(
     })),
     next:
       emails.length < LATEST
-        ? null
-        : { href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' },
+        ? []
+        : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
     empty: 'No email was sent to this contact.',
   }
   const messageTable: Section = {
@@ -125,7 +124,6 @@ async function sent(
     rows: messages.map(({ id, recipient, created_at, status: word }) => ({
       cells: [status(word), text(recipient, { href: teamPath(team, 'whatsapp', id) }), time(created_at, now)],
     })),
-    next: null,
     empty: 'None. A number in E.164 form among its properties is looked for here.',
   }
   return [emailTable, messageTable]

@@ -5,14 +5,13 @@ import { createContact } from '../../../db/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { status, text, time } from '../drawn/cell.ts'
-import { contactOf } from '../drawn/properties.ts'
-import type { Field, Section } from '../drawn/section.ts'
-import { act, inTeam, noteLook } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { addressWith, anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
+import { act, inTeam, noteLook } from '../act.ts'
+import { status, text, time } from '../cell.ts'
+import { csvFile } from '../csv.ts'
+import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../list.ts'
+import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { contactOf } from '../properties.ts'
+import type { Field, Section } from '../section.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
 
@@ -101,11 +100,8 @@ const list: TeamPage = {
     const search = searchOf(query)
     const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
     const { contacts, reached } = await searchContacts(database, team.id, search, page)
-    const { rows, next } = pageOf(request, contacts, ({ id }) => id)
-    const further =
-      reached === null
-        ? null
-        : { href: addressWith(request, { before: reached }), label: 'Look further back' }
+    const { rows, next } = pageOf(request, contacts, ({ id }) => id, reached)
+    const further = reached === null ? undefined : next.at(-1)
     const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
     const names = new Map(topics.map(({ id, name }) => [id, name]))
     return show({
@@ -123,7 +119,7 @@ const list: TeamPage = {
               time(contact.created_at, now),
             ],
           })),
-          next: next ?? further,
+          next,
           ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
           empty: further
             ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'

@@ -10,16 +10,15 @@ import { Refusal } from '../../../db/errors.ts'
 import { reusedFiles } from '../../../db/files/reuse.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
-import { type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { momentsOf, outcomesOf, waitingAlerts } from '../drawn/story.ts'
-import { noteLook } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { frameHeaders } from '../served/guard.ts'
-import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { noteLook } from '../act.ts'
+import { type Cell, status, text, time } from '../cell.ts'
+import { frameHeaders } from '../guard.ts'
+import { sendOwn } from '../own-mail.ts'
+import { type PageDeps, raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { requeueAsAsked, requeueForms } from '../requeue.ts'
+import type { Form, Section } from '../section.ts'
+import { momentsOf, outcomesOf, waitingAlerts } from '../story.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { sendOwn } from './own-mail.ts'
-import { requeueAsAsked, requeueForms } from './requeue.ts'
 
 /** An email to look at; a sign-in mail is an operator's to look at. @throws Refusal not_found. */
 async function emailOf({ team, params, person, now }: TeamRequest, deps: PageDeps): Promise<ShownEmail> {
@@ -133,14 +132,13 @@ const action = (request: TeamRequest, verb: string, form: Partial<Form>): Form =
 })
 
 async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Section[]> {
-  const { team, person } = request
+  const { team } = request
   if (team.role === 'viewer') return []
   const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
   const forms = [
     ...requeueForms(way, here(request, 'requeue')),
     action(request, 'copy', {
       submit: 'Send a copy to me',
-      confirm: `Send a copy to ${person.email}?`,
       tone: 'quiet',
     }),
     ...(team.role === 'owner'

@@ -11,10 +11,9 @@ import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { beginWork } from '../../../db/work/work.ts'
-import { type Cell, plural, status, text, time, utc } from '../drawn/cell.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
-import type { PageDeps } from '../served/deps.ts'
+import { noteLook } from '../act.ts'
+import { type Cell, plural, status, text, time, utc } from '../cell.ts'
+import { csvFile } from '../csv.ts'
 import {
   addressWith,
   anyOf,
@@ -26,11 +25,11 @@ import {
   PAGE_SIZE,
   pageOf,
   wordGiven,
-} from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
-import { FORCE, pauseWords } from './requeue.ts'
-import { wordsOf, workAnswer } from './work.ts'
+} from '../list.ts'
+import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
+import { FORCE, pauseWords } from '../requeue.ts'
+import type { Field, Form, Section } from '../section.ts'
+import { wordsOf, workAnswer } from '../work.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000
@@ -128,12 +127,8 @@ async function listSection(request: TeamRequest, deps: PageDeps, templates: Temp
   try {
     const search = { ...filter, since: await beginningOf(request, deps), now }
     const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, page)
-    const { rows, next: older } = pageOf(request, emails, ({ id }) => id)
-    const further =
-      reached === null
-        ? null
-        : { href: addressWith(request, { before: reached }), label: 'Look further back' }
-    const next = older ?? further
+    const { rows, next } = pageOf(request, emails, ({ id }) => id, reached)
+    const further = reached === null ? undefined : next.at(-1)
     const filtered = chosen(query).size > 0
     return {
       kind: 'table',

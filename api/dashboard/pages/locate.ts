@@ -3,10 +3,10 @@
  * line or a colleague's note links to. An operator looks through all teams.
  */
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
-import { status, text } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { given } from '../served/list.ts'
-import { type PersonPage, redirect, show, teamPath } from '../served/page.ts'
+import { status, text } from '../cell.ts'
+import { given } from '../list.ts'
+import { type PersonPage, redirect, show, teamPath } from '../page.ts'
+import type { Section } from '../section.ts'
 
 const MOST = 50
 
@@ -32,7 +32,7 @@ const locate: PersonPage = {
   path: '/find',
   access: 'person',
   async handle({ query, person }, { database }) {
-    const id = given(query, 'id')
+    const id = given(query, 'q') ?? given(query, 'id')
     const teams = person.operator ? null : person.seats.map(({ team_id }) => team_id)
     const found = id === undefined ? [] : await messagesWithId(database, id, { teams, limit: MOST })
     const [first, ...others] = found
@@ -46,7 +46,7 @@ const locate: PersonPage = {
           method: 'get',
           fields: [
             {
-              name: 'id',
+              name: 'q',
               label: 'Message, request or idempotency ID',
               placeholder: 'ours, yours or the provider’s',
               type: 'search',

@@ -26,7 +26,7 @@ t.test('the last twenty refused calls are shown, with what was said and never wh
     await call('GET', `/v1/contacts/number${calls}@example.org`, { key: team.key })
   }
   const { html } = await page()
-  t.equal(html.match(/contact_not_found/g)?.length, 20)
+  t.equal(html.match(/>contact_not_found</g)?.length, 20)
   t.match(html, '/v1/contacts/:email')
 })
 

@@ -1,0 +1,133 @@
+/**
+ * What the pages can do beyond forms and links; each works without it. Shows times in the reader's zone, copies text,
+ * closes menus, and while the page is looked at keeps its live sections up to date every five seconds, until somebody
+ * pauses that (WCAG 2.2.2). A list is never replaced under the reader: it says how many rows are new.
+ */
+const EVERY = 5_000
+
+const zoned = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+})
+
+/** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words. */
+function localTimes(root) {
+  for (const time of root.querySelectorAll('time[datetime]')) {
+    const local = zoned.format(new Date(time.dateTime))
+    if (time.hasAttribute('data-short')) time.title = `${local} (${time.title})`
+    else {
+      time.title = time.textContent
+      time.textContent = local
+    }
+  }
+}
+
+/** What works with scripts alone is hidden until they run. */
+function wake(root) {
+  localTimes(root)
+  for (const button of root.querySelectorAll('[data-copy],[data-copy-text]')) button.hidden = false
+}
+
+wake(document)
+
+const closeMenus = (but) => {
+  for (const menu of document.querySelectorAll('details.menu[open]'))
+    if (!menu.contains(but)) menu.open = false
+}
+
+document.addEventListener('click', async (event) => {
+  closeMenus(event.target)
+  const button = event.target.closest('[data-copy],[data-copy-text]')
+  if (!button) return
+  const source = button.dataset.copy
+  const text = source ? document.getElementById(source).textContent : button.dataset.copyText
+  try {
+    await navigator.clipboard.writeText(text)
+    button.textContent = 'Copied'
+  } catch {
+    button.textContent = 'Select the text and copy it'
+  }
+})
+
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') {
+    for (const menu of document.querySelectorAll('details.menu[open]')) menu.querySelector('summary').focus()
+    closeMenus(null)
+    if (location.hash === '#nav') location.hash = '#main'
+  }
+  const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)
+  if (event.key === '/' && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    const search = document.getElementById('q')
+    if (search) event.preventDefault()
+    search?.focus()
+  }
+})
+
+/** Whether somebody is in the middle of something inside a section. */
+const isInUse = (section) =>
+  section.contains(document.activeElement) || section.contains(window.getSelection()?.anchorNode ?? null)
+
+const keysOf = (section) => [...section.querySelectorAll('tr[data-key]')].map((row) => row.dataset.key)
+
+/** A list keeps its place: rows that are known get their new state, and a link counts those that are new. */
+function freshen(section, other) {
+  const known = keysOf(section)
+  const keys = keysOf(other)
+  const seen = keys.findIndex((key) => known.includes(key))
+  const count = seen === -1 ? keys.length : seen
+  for (const row of section.querySelectorAll('tr[data-key]')) {
+    const now = other.querySelector(`tr[data-key="${CSS.escape(row.dataset.key)}"]`)
+    const [tag, next] = [row, now].map((one) => one?.querySelector('.tag'))
+    if (tag && next && tag.textContent !== next.textContent) tag.replaceWith(document.adoptNode(next))
+  }
+  if (count === 0 || section.querySelector('.fresh')?.dataset.count === String(count)) return
+  section.querySelector('.fresh')?.remove()
+  const line = document.createElement('p')
+  line.className = 'fresh'
+  line.dataset.count = count
+  line.setAttribute('role', 'status')
+  const link = document.createElement('a')
+  Object.assign(link, { href: location.href.split('#')[0], className: 'button small' })
+  link.textContent = `${count}${seen === -1 ? ' or more' : ''} new – show`
+  line.append(link)
+  section.prepend(line)
+}
+
+async function refresh() {
+  const answer = await fetch(location.href, { headers: { Accept: 'text/html' } })
+  if (!answer.ok || answer.redirected) return
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+  for (const section of document.querySelectorAll('section[data-live][id]')) {
+    const other = page.getElementById(section.id)
+    if (!other) continue
+    if (section.querySelector('[data-fresh]')) freshen(section, other)
+    else if (!isInUse(section) && other.outerHTML !== (section.drawn ?? '')) {
+      const drawn = other.outerHTML
+      section.replaceWith(document.adoptNode(other))
+      other.drawn = drawn
+      wake(other)
+    }
+  }
+}
+
+const pause = document.getElementById('pause')
+if (pause) {
+  const show = () => {
+    const paused = sessionStorage.paused === 'yes'
+    pause.setAttribute('aria-pressed', paused)
+    pause.textContent = paused ? 'Updates paused: go on' : 'Pause updates'
+  }
+  pause.hidden = false
+  show()
+  pause.addEventListener('click', () => {
+    sessionStorage.paused = sessionStorage.paused === 'yes' ? 'no' : 'yes'
+    show()
+  })
+  setInterval(() => {
+    if (document.visibilityState === 'visible' && sessionStorage.paused !== 'yes') refresh().catch(() => {})
+  }, EVERY)
+}

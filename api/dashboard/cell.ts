@@ -1,0 +1,136 @@
+/**
+ * Values as people read them: times with their age, statuses as words, numbers with separators. Pure.
+ * Promises: times are absolute, in UTC, with their age beside them (the script shows the reader's zone, and UTC in the
+ * tip); nothing is cut without a way to the whole.
+ */
+
+/** How a thing stands, for its colour; the words say the same. */
+export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad'
+
+export type Cell = {
+  text: string
+  /** After /dashboard. */
+  href?: string
+  /** A smaller line under the text. */
+  detail?: string
+  /** Shown as a label in this colour. */
+  tone?: Tone
+  /** A machine's word: in monospace. */
+  code?: boolean
+  number?: boolean
+  /** Set for a time: its machine-readable form, and how long ago it was. */
+  iso?: string
+  age?: string
+  /** The time in a word or two, for a line of a list. */
+  short?: string
+  /** Offers to copy the text. */
+  copy?: boolean
+  /** A button of a form of its own. */
+  button?: {
+    action: string
+    label: string
+    confirm?: string
+    tone?: 'danger' | 'quiet'
+    /** What the form sends besides. */
+    sends?: { name: string; value: string }
+  }
+}
+
+const UNITS = [
+  { seconds: 31_536_000, one: 'year' },
+  { seconds: 2_592_000, one: 'month' },
+  { seconds: 86_400, one: 'day' },
+  { seconds: 3_600, one: 'hour' },
+  { seconds: 60, one: 'minute' },
+] as const
+
+/** A number with its unit in words: `3 hours`. */
+export function duration(seconds: number): string {
+  const unit = UNITS.find((candidate) => seconds >= candidate.seconds)
+  if (!unit) return seconds < 1 ? 'no time' : plural(Math.floor(seconds), 'second')
+  return plural(Math.floor(seconds / unit.seconds), unit.one)
+}
+
+/** A number with its noun. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
+
+/** Bytes in decimal units, as plans count them: `1.5 MB`. */
+export function byteWords(bytes: number): string {
+  const [unit, size] =
+    bytes >= 1e9 ? ['GB', 1e9] : bytes >= 1e6 ? ['MB', 1e6] : bytes >= 1e3 ? ['kB', 1e3] : ['bytes', 1]
+  return `${(bytes / Number(size)).toLocaleString('en-US', { maximumFractionDigits: 1 })} ${unit}`
+}
+
+/** How long ago a time is, or how far off. */
+export function ageOf(iso: string, now: Date): string {
+  const seconds = (now.getTime() - new Date(iso).getTime()) / 1_000
+  if (Math.abs(seconds) < 5) return 'just now'
+  return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
+}
+
+/** A time to the second, in UTC. */
+export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
+
+/** A day in words: `1 December`. */
+export const dayWords = (iso: string): string =>
+  new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
+
+/** A time as a list has it: its age, or its day once that says more. */
+function shortTime(iso: string, now: Date): string {
+  if (Math.abs(now.getTime() - Date.parse(iso)) < 86_400_000) return ageOf(iso, now)
+  const at = new Date(iso)
+  const year = at.getUTCFullYear() === now.getUTCFullYear() ? {} : ({ year: 'numeric' } as const)
+  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year, timeZone: 'UTC' })
+}
+
+/** A time with its age; `never` for none. */
+export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
+  iso === null ? { text: never } : { text: utc(iso), iso, age: ageOf(iso, now), short: shortTime(iso, now) }
+
+/** Plain text; a dash for nothing. */
+export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({
+  text: value || '–',
+  ...more,
+})
+
+/** A number with separators, at the right. */
+export const number = (value: number | null, more: Partial<Cell> = {}): Cell => ({
+  text: value === null ? 'unlimited' : value.toLocaleString('en-US'),
+  number: true,
+  ...more,
+})
+
+const TONES: Readonly<Record<string, Tone>> = {
+  queued: 'busy',
+  sent: 'busy',
+  pending: 'warn',
+  slowed: 'warn',
+  probing: 'warn',
+  paused: 'bad',
+  sending: 'good',
+  delivered: 'good',
+  opened: 'good',
+  clicked: 'good',
+  read: 'good',
+  subscribed: 'good',
+  verified: 'good',
+  approved: 'good',
+  found: 'good',
+  active: 'good',
+  missing: 'bad',
+  different: 'bad',
+  bounced: 'bad',
+  complained: 'bad',
+  failed: 'bad',
+  rejected: 'bad',
+  revoked: 'plain',
+  expired: 'plain',
+}
+
+/** A status as a coloured word. */
+export const status = (word: string, more: Partial<Cell> = {}): Cell => ({
+  text: word.replaceAll('_', ' '),
+  tone: TONES[word] ?? 'plain',
+  ...more,
+})

@@ -1,0 +1,35 @@
+/** Pictures of a few strokes on a grid of 24 × 24, as the `d` of an SVG path each. Ours: nothing is loaded for them. */
+export const ICONS = {
+  alert: 'M12 4 2.8 20h18.4zM12 10v4M12 17h.01',
+  back: 'M19 12H5M11 6l-6 6 6 6',
+  ban: 'M12 3a9 9 0 1 0 .01 0M5.7 5.7l12.6 12.6',
+  chat: 'M4 5h16v11H10l-5 4v-4H4zM8 9h8M8 12h5',
+  check: 'm5 12 5 5 9-10',
+  chevron: 'm7 10 5 5 5-5',
+  clock: 'M12 3a9 9 0 1 0 .01 0M12 7v5l3 2',
+  close: 'M6 6l12 12M18 6 6 18',
+  code: 'm8 7-5 5 5 5M16 7l5 5-5 5M13.5 5l-3 14',
+  copy: 'M9 9h11v11H9zM15 5V4H4v11h1',
+  down: 'M12 4v11M7 11l5 5 5-5M5 20h14',
+  file: 'M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6',
+  globe: 'M12 3a9 9 0 1 0 .01 0M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 5-5 13 0 18',
+  home: 'M4 11 12 4l8 7M6 10v10h12V10M10 20v-6h4v6',
+  inbox: 'M4 5h16v14H4zM4 13h5l1 3h4l1-3h5',
+  key: 'M8 11a4 4 0 1 0 .01 0M11 12l8-8M15 8l3 3M18 5l2 2',
+  layers: 'm12 3 9 5-9 5-9-5zM3 12.5l9 5 9-5M3 17l9 5 9-5',
+  mail: 'M3 5h18v14H3zM3.5 6l8.5 7 8.5-7',
+  megaphone: 'M4 10v4h3l9 5V5L7 10zM19 9.5c1.3 1 1.3 4 0 5M8 14.5V20h3v-4',
+  menu: 'M4 6h16M4 12h16M4 18h16',
+  people:
+    'M9 4a3.5 3.5 0 1 0 .01 0M2.5 20c.5-4.5 3-6.5 6.5-6.5s6 2 6.5 6.5M16 4.5a3.2 3.2 0 0 1 0 6.3M18 14c2 1 3 3 3.5 6',
+  person: 'M12 4a4 4 0 1 0 .01 0M4.5 21c.5-5 3.5-7 7.5-7s7 2 7.5 7',
+  plan: 'M3 6h18v12H3zM3 10h18M7 14.5h4',
+  pulse: 'M3 12h4l3-7 4 14 3-7h4',
+  search: 'M11 4a7 7 0 1 0 .01 0M16 16l4.5 4.5',
+  send: 'M21 3 10 14M21 3l-7 18-4-7-7-4z',
+  shield: 'M12 3l8 3v6c0 4.5-3 7.5-8 9-5-1.5-8-4.5-8-9V6zM8.5 12l2.5 2.5 4.5-5',
+  tag: 'M4 4h8l8 8-8 8-8-8zM8.5 8.5h.01',
+  webhook: 'M13 3 5 13h6l-1 8 8-10h-6z',
+} as const
+
+export type Icon = keyof typeof ICONS

@@ -1,0 +1,136 @@
+/**
+ * What pages are made of: a handful of sections, each with a view of the same name under views/partials/.
+ * Promises: plain data, so that all HTML is in the views, where everything is escaped. Must not know any page.
+ */
+import type { Cell, Tone } from './cell.ts'
+
+/** @param href after /dashboard. @param tab whether it opens beside the page. */
+export type Link = { href: string; label: string; tab?: boolean }
+
+export type Field = {
+  name: string
+  label: string
+  type:
+    | 'text'
+    | 'email'
+    | 'search'
+    | 'date'
+    | 'datetime-local'
+    | 'number'
+    | 'textarea'
+    | 'select'
+    | 'checks'
+    | 'radios'
+    | 'hidden'
+    | 'file'
+  value?: string
+  hint?: string
+  placeholder?: string
+  required?: boolean
+  autofocus?: boolean
+  /** The page's own word: a form shown again after a refusal does not get back what was sent. */
+  own?: boolean
+  rows?: number
+  code?: boolean
+  options?: readonly { value: string; label: string; selected?: boolean }[]
+}
+
+export type Form = {
+  /** After /dashboard. */
+  action: string
+  method: 'get' | 'post'
+  fields: readonly Field[]
+  submit: string
+  /** Asked before it is carried out, on a page of its own: a question that names what is changed, and how much. */
+  confirm?: string
+  /** What that page says below the question. */
+  warning?: string
+  tone?: 'danger' | 'quiet'
+  /** A form that sends a file. */
+  multipart?: boolean
+}
+
+export type Tile = {
+  label: string
+  value: string
+  detail?: string /** 0 to 100. */
+  filled?: number
+  tone?: Tone
+  href?: string
+}
+/** @param folded several of one kind, behind a title for all of them. */
+export type Alert = { tone: Tone; title: string; text?: string; link?: Link; folded?: readonly Alert[] }
+/** A choice of a list's filter. @param off whether a press takes the choice away. */
+export type Chip = { href: string; label: string; current?: boolean; count?: string; off?: boolean }
+/** What a new team does first. */
+export type Step = { title: string; text?: string; link?: Link; done: boolean }
+export type Row = { key?: string; cells: readonly Cell[] }
+export type Moment = { tone: Tone; title: string; at: Cell; detail?: string; who?: string }
+/** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
+export type Column = { label: string; number?: boolean; wrap?: boolean }
+export type Bar = { x: number; y: number; width: number; height: number; tone: Tone; title: string }
+
+/** @param fold whether the title alone is seen until it is pressed. */
+type Titled = { title?: string; note?: string; id?: string; fold?: boolean }
+
+/** A link to another page of a list. */
+export type PageLink = Link & { rel?: 'prev' | 'next' }
+
+export type Section = Titled &
+  (
+    | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
+    | { kind: 'alerts'; alerts: readonly Alert[]; calm: string; live?: boolean }
+    | { kind: 'facts'; facts: readonly { label: string; cell: Cell }[]; live?: boolean }
+    | {
+        kind: 'table'
+        columns: readonly Column[]
+        rows: readonly Row[]
+        /** A list says how many rows are new, instead of showing them by itself. */
+        fresh?: boolean
+        /** What to say, and what to do next, when there are no rows. */
+        empty: string
+        start?: Link
+        next?: readonly PageLink[]
+        live?: boolean
+      }
+    | ({ kind: 'form'; folded?: boolean; open?: boolean; reset?: Link } & Form)
+    | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
+    | { kind: 'chips'; chips: readonly Chip[] }
+    | { kind: 'steps'; steps: readonly Step[] }
+    | { kind: 'actions'; links?: readonly Link[]; forms?: readonly Form[] }
+    | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }
+    | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }
+    | { kind: 'code'; code: string }
+    | { kind: 'text'; paragraphs: readonly string[] }
+    | {
+        kind: 'frame'
+        src: string
+        links?: readonly (Link & { current?: boolean })[]
+        width?: 'phone' | 'tablet'
+      }
+    | {
+        kind: 'chart'
+        bars: readonly Bar[]
+        ticks: readonly { y: number; label: string }[]
+        days: readonly { x: number; label: string }[]
+        legend: readonly { tone: Tone; label: string; total: string }[]
+        label: string
+      }
+    | { kind: 'difference'; lines: readonly { sign: '+' | '-' | ' '; text: string }[] }
+  )
+
+export type View = {
+  title: string
+  lead?: string
+  /** How the thing stands that the page is about. */
+  state?: Cell
+  /** What can be done with it, beside the title. */
+  actions?: Extract<Section, { kind: 'actions' }>
+  /** Where the page hangs. */
+  back?: Link
+  sections: readonly Section[]
+  /** What stands beside the sections, or below them where there is no room. */
+  aside?: readonly Section[]
+  /** For people who are not signed in: a single narrow column, no navigation. */
+  narrow?: boolean
+}

@@ -1,0 +1,81 @@
+/**
+ * Tables and cells made ready for their views: which columns take the room that is left, what a cut value's tip says,
+ * what a button's name adds, and where a long word may break. Pure.
+ */
+import type { Cell } from './cell.ts'
+import type { Column, Section } from './section.ts'
+
+type Table = Extract<Section, { kind: 'table' }>
+
+/** A value longer than this may be cut in a row. */
+const LONG = 18
+
+/** Long words in parts: an address breaks after its @ and its dots, an id after its dashes. */
+export function parted(words: string): string[] {
+  return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
+}
+
+/** A cell by itself. @param of what its button is about. */
+export const cellReady = (cell: Cell, of?: string) => {
+  const { short: _, ...whole } = cell
+  const parts = whole.text.length > LONG && whole.tone === undefined ? parted(whole.text) : null
+  return { ...whole, of, parts }
+}
+
+/** What a row is about: its first words. */
+const subjectOf = (cells: readonly Cell[]): string =>
+  cells.find(({ iso, button, tone, number, text }) => !(iso || button || tone || number) && text !== '–')
+    ?.text ?? ''
+
+const isShort = ({ iso, tone, button }: Cell): boolean => Boolean(iso || tone || button)
+
+/** Whether a column takes the room that is left: its values are words, and some are long. */
+const isWide = (rows: Table['rows'], { number, wrap }: Column, index: number): boolean =>
+  !number &&
+  !wrap &&
+  rows.some(({ cells }) => {
+    const cell = cells[index]
+    return cell !== undefined && !isShort(cell) && cell.text.length + (cell.detail?.length ?? 0) > LONG
+  })
+
+/** @param main whether the cell is what the row is about: the first that leads somewhere. */
+function lookOf(cell: Cell, { wrap }: Column, { wide, main }: { wide: boolean; main: boolean }): string {
+  const isSelf = isShort(cell) || cell.href !== undefined || wide
+  const looks = [
+    cell.number && 'number',
+    main && 'main',
+    wrap && 'wrap',
+    wide && 'wide',
+    isSelf && 'self',
+    cell.text === '–' && 'none',
+  ]
+  return looks.filter(Boolean).join(' ')
+}
+
+/** A table with what its view needs. On a narrow screen a row reads as a card, unless figures alone follow its name. */
+export function tableReady(section: Table) {
+  const { columns, rows } = section
+  const cards = columns.slice(1).some(({ number }) => !number)
+  const wide = columns.map((column, index) => isWide(rows, column, index))
+  const shown = rows.map(({ key, cells }) => {
+    const of = subjectOf(cells)
+    const main = cells.findIndex(({ href, iso, number }) => href !== undefined && !iso && !number)
+    return {
+      key,
+      cells: cells.map((cell, index) => {
+        const column = columns[index] ?? { label: '' }
+        const look = lookOf(cell, column, { wide: wide[index] ?? false, main: index === main })
+        const words = [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
+        return {
+          ...cell,
+          of,
+          look,
+          ...(column.wrap ? { parts: parted(cell.text) } : {}),
+          ...(cards && !look.includes('self') ? { label: column.label } : {}),
+          ...(isShort(cell) || column.wrap || words.length <= LONG ? {} : { whole: words }),
+        }
+      }),
+    }
+  })
+  return { ...section, rows: shown, cards }
+}

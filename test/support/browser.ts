@@ -1,0 +1,82 @@
+/**
+ * Debian's chromium, and what tests of the dashboard do with it: sign in, look whether a page is accessible and fits.
+ * Promises: nothing is downloaded; where there is no chromium, tests say so and go on without.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { linkFor } from '../../db/people/members.ts'
+import type { Service } from './service.ts'
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync)
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-sync',
+  '--disable-background-networking',
+  '--disable-component-update',
+]
+
+/** A browser until the test ends; null, and the test says why, where there is none. */
+export async function launchBrowser(t: Test, what: string): Promise<Browser | null> {
+  if (!CHROMIUM) {
+    t.pass(what, { skip: 'chromium is not installed (Debian: apt-get install -y chromium)' })
+    return null
+  }
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+/** A browser window in which an owner of the team, an operator too, has signed in by a link. */
+export async function signInWith(
+  browser: Browser,
+  { base, database }: Service,
+  { t, team, email = 'ana@example.com' }: { t: Test; team: string; email?: string },
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<{ context: BrowserContext; page: Page }> {
+  const wish = { email, team, role: 'owner', operator: true } as const
+  const { secret } = await database.transaction((tx) => linkFor({ tx, now: new Date(), actor: 'cli' }, wish))
+  const context = await browser.newContext(options)
+  t.teardown(() => context.close())
+  const page = await context.newPage()
+  await page.goto(`${base}/dashboard/login/${secret}`)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${base}/dashboard/teams/${team}`)
+  return { context, page }
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+type Violation = { id: string; nodes: { html: string }[] }
+
+/** What presses need room for (WCAG 2.5.8): smaller than 24 × 24 px, unless it is a link within a sentence or hidden. */
+const TOO_SMALL = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')].filter((one) => {
+  const { width, height } = one.getBoundingClientRect()
+  const isInline = one.matches('p a, td a, dd a, dd button, label input, li p a, .detail a, .submit a, h1 a, footer a')
+  return !isInline && one.checkVisibility() && !one.closest('.vh') && !one.matches('.skip, .vh') && (width < 24 || height < 23.5) && width > 1
+}).map((one) => one.outerHTML.slice(0, 120))`
+
+/** Fails unless the page is accessible as far as axe sees. */
+export async function isAccessible(t: Test, page: Page, about: string): Promise<void> {
+  await page.evaluate(AXE)
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run(document, { iframes: false }).then(({ violations }) => violations.map(
+      ({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`,
+  )
+  t.strictSame(
+    violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    [],
+    about,
+  )
+}
+
+/** Fails unless the page fits its window, and what is pressed has room for a finger. */
+export async function fits(t: Test, page: Page, about: string): Promise<void> {
+  const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+  t.ok(wider <= 0, `${about} is ${wider} px too wide`)
+  t.strictSame(await page.evaluate<string[]>(TOO_SMALL), [], `${about}: too small to press`)
+}
