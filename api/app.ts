@@ -1,28 +1,29 @@
 /**
- * The HTTP application: request id and log, then errors, then the route; dispatch.ts does the rest.
+ * The HTTP application: request id and log, then errors, then the route; http/dispatch.ts does the rest.
  * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../db/errors.ts'
-import { countRefusals } from './count.ts'
-import { BASE } from './dashboard/base.ts'
-import type { DashboardDeps } from './dashboard/deps.ts'
-import { handlerOf, send } from './dispatch.ts'
+import { BASE } from './dashboard/drawn/base.ts'
+import type { DashboardDeps } from './dashboard/served/deps.ts'
+import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
-import { refusalAnswer, refusalOf } from './errors.ts'
 import { sesHookRoutes } from './hooks/ses.ts'
 import { smtpHookRoutes } from './hooks/smtp.ts'
 import { whatsappHookRoutes } from './hooks/whatsapp.ts'
-import { nearestPath } from './nearest-path.ts'
-import { opsRoutes } from './ops.ts'
-import type { Deps, Route } from './route.ts'
-import { unsubscribeRoutes } from './unsubscribe-page.ts'
+import { handlerOf, send } from './http/dispatch.ts'
+import { refusalAnswer, refusalOf } from './http/errors.ts'
+import { nearestPath } from './http/nearest-path.ts'
+import { countRefusals } from './http/refusals.ts'
+import type { Route } from './http/route.ts'
+import { opsRoutes } from './operations/routes.ts'
+import { unsubscribeRoutes } from './public/unsubscribe-page.ts'
 import { V1_ROUTES } from './v1/routes.ts'
 
 /** Every route of the service. */
-export const ROUTES: readonly Route[] = [
+export const ROUTES: readonly Route<Deps>[] = [
   ...opsRoutes,
   ...smtpHookRoutes,
   ...whatsappHookRoutes,
@@ -104,15 +105,20 @@ const refuseUnmatched =
 /** The dashboard, loaded with its first page (13 MB): most processes serve none. */
 function dashboard(deps: Deps, own: DashboardDeps): Middleware {
   let loaded: Promise<Middleware> | null = null
+  const load = async (): Promise<Middleware> => {
+    const { serveDashboard } = await import('./dashboard/served/dispatch.ts')
+    const { PAGES } = await import('./dashboard/routes.ts')
+    return serveDashboard(PAGES, deps, own)
+  }
   return async (ctx, next) => {
     if (ctx.path !== BASE && !ctx.path.startsWith(`${BASE}/`)) return next()
-    loaded ??= import('./dashboard/dispatch.ts').then(({ serveDashboard }) => serveDashboard(deps, own))
+    loaded ??= load()
     return (await loaded)(ctx, next)
   }
 }
 
-/** Makes the application over its dependencies. Holds no state of its own. @param deadline as in dispatch.ts. */
-export function createApp(deps: Deps, routes: readonly Route[] = ROUTES, deadline?: number): Koa {
+/** Makes the application over its dependencies. Holds no state of its own. @param deadline as in http/dispatch.ts. */
+export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
   // Paths match exactly, letter by letter.
   const router = new Router({ sensitive: true, strict: true })

@@ -14,9 +14,9 @@ import {
 import { type Network, networksOf } from '../db/process/public-address.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import { HEADER_TOKEN } from '../db/text/headers.ts'
-import type { OpenIdSettings } from './dashboard/openid.ts'
+import type { OpenIdSettings } from './dashboard/served/openid.ts'
+import type { HookSettings } from './hooks/deps.ts'
 import { TOPIC_ARN } from './hooks/sns-envelope.ts'
-import type { HookSettings } from './route.ts'
 import type { AttachmentLimits } from './v1/attached.ts'
 
 /** What mail servers commonly refuse, whatever it holds: programs, scripts, links. */

@@ -21,10 +21,7 @@ import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { createVersions } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
-import { createAccepts } from './accepts.ts'
 import { createApp } from './app.ts'
-import { createCredentials } from './auth.ts'
-import { createBodies } from './bodies.ts'
 import {
   type ApiSettings,
   attachmentLimits,
@@ -37,14 +34,17 @@ import {
   switchesOf,
   webhookNetworks,
 } from './config.ts'
-import type { DashboardDeps } from './dashboard/deps.ts'
+import type { DashboardDeps } from './dashboard/served/deps.ts'
 import { createDocs } from './docs/routes.ts'
 import { createSns } from './hooks/sns.ts'
-import { createParser } from './parser.ts'
-import { createCatalog } from './plan-cache.ts'
-import { createRefusals } from './refusals.ts'
-import { FLUSH, serve } from './server.ts'
-import { V1_ROUTES } from './v1/routes.ts'
+import { createCredentials } from './http/auth.ts'
+import { createBodies } from './http/bodies.ts'
+import { createParser } from './http/parser.ts'
+import { createRefusals } from './http/refusals.ts'
+import { FLUSH, serve } from './http/server.ts'
+import { createAccepts } from './sends/accepts.ts'
+import { createCatalog } from './v1/plan-cache.ts'
+import { PARSER_THREAD, V1_ROUTES } from './v1/routes.ts'
 
 // DECISIONS: Unavailable. Shorter than the deadline of any request, and no longer than the grace of a shutdown.
 const UPSERT_WAIT = 25_000
@@ -68,7 +68,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
-    openid: openid && (await import('./dashboard/openid.ts')).createOpenId(openid),
+    openid: openid && (await import('./dashboard/served/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }
 }
@@ -79,7 +79,7 @@ async function start(settings: ApiSettings, log: Log) {
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
   const secrets = await openSecrets(database, settings)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
-  const parser = createParser()
+  const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
   const versions = createVersions()

@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '..')
 
 /** Files whose regular expressions are put together of constants of ours. */
 const DYNAMIC_PATTERNS = [
-  'api/dashboard/find.ts',
+  'api/dashboard/served/find.ts',
   'db/broadcasts/audience.sql.ts',
   'db/domains/verify.ts',
   'db/emails/return-path.ts',

@@ -1,5 +1,5 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
-import type { Page } from './page.ts'
+
 import { accountPages } from './pages/account.ts'
 import { broadcastPages } from './pages/broadcast.ts'
 import { broadcastPeoplePages } from './pages/broadcast-people.ts'
@@ -31,6 +31,7 @@ import { webhooksPages } from './pages/webhooks.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 import { workPages } from './pages/works.ts'
+import type { Page } from './served/page.ts'
 
 export const PAGES: readonly Page[] = [
   ...loginPages,

@@ -3,6 +3,7 @@
  * The examples work: a test sends each of them.
  */
 import type { Code } from '../../db/errors.ts'
+import type { PublicRoute, TeamRoute } from '../http/route.ts'
 import type { Component } from './components.ts'
 
 export type Group = 'Emails' | 'WhatsApp' | 'Contacts' | 'Broadcasts' | 'Plans'
@@ -28,4 +29,12 @@ export type About = {
   refusals: readonly Code[]
   /** Whether its answers tell how the team stands with its send rate. */
   rated?: boolean
+}
+
+/** A route that is described, whatever its handler works with. */
+export type Described = Pick<
+  PublicRoute<never> | TeamRoute<never>,
+  'method' | 'path' | 'access' | 'body' | 'query' | 'raw'
+> & {
+  about: About
 }

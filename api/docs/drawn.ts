@@ -2,3 +2,6 @@
 export type Drawn = { body: string; headers: Record<string, string> }
 
 export type Docs = { openapi(): Drawn; page(): Drawn }
+
+/** What serving them needs. `dashboard` null: there is none to lead to. */
+export type DocsDeps = { docs: Docs; dashboard: object | null }

@@ -4,9 +4,8 @@
  * Promises: no route under /v1 is left out, and none says anything twice.
  */
 import type { Code } from '../../db/errors.ts'
-import { STATUS } from '../errors.ts'
-import type { Route } from '../route.ts'
-import type { Group } from './about.ts'
+import { STATUS } from '../http/errors.ts'
+import type { Described, Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
 import { exampleOf } from './example.ts'
@@ -24,7 +23,7 @@ export const GROUPS: Readonly<Record<Group, string>> = {
 }
 
 /** What every route of its kind may answer, beside its own refusals. */
-export function refusalsOf(route: Route): Code[] {
+export function refusalsOf(route: Described): Code[] {
   const { access, body, query, path, about, raw } = route
   const own = about?.refusals ?? []
   const inherent: (Code | false | undefined)[] = [
@@ -80,7 +79,7 @@ const RETRY_AFTER = {
 
 /** The headers of an answer, by name, with what each says. */
 export const headersOf = (
-  { about }: Pick<Route, 'about'>,
+  { about }: Pick<Described, 'about'>,
   status: number,
 ): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
   ...HEADERS,
@@ -97,7 +96,7 @@ const IDEMPOTENCY_KEY = {
 }
 
 /** The refusals of a route by status, each with its codes. */
-function failures(route: Route) {
+function failures(route: Described) {
   const byStatus = Map.groupBy(refusalsOf(route), (code) => STATUS[code])
   return [...byStatus].map(([status, codes]) => [
     String(status),
@@ -109,7 +108,7 @@ function failures(route: Route) {
   ])
 }
 
-const answers = (route: Route) =>
+const answers = (route: Described) =>
   Object.entries(route.about?.answers ?? {}).map(([status, { when, body }]) => [
     status,
     {
@@ -119,7 +118,7 @@ const answers = (route: Route) =>
     },
   ])
 
-function parameters({ path, query, about }: Route) {
+function parameters({ path, query, about }: Described) {
   const notes = about?.notes ?? {}
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
@@ -138,7 +137,7 @@ function parameters({ path, query, about }: Route) {
 }
 
 /** The schemas of what a route's body is, by name: of one object, and of a batch of them. */
-function bodySchemas({ body, about }: Route): Record<string, JsonSchema> {
+function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   if (!body) return {}
   const { takes, notes = {}, id } = about ?? {}
   if (takes === undefined) throw new Error(`the body of ${id} has no name`)
@@ -150,13 +149,13 @@ function bodySchemas({ body, about }: Route): Record<string, JsonSchema> {
 }
 
 /** Who may call it, in a sentence. */
-export function whoMayCall({ access }: Route): string {
+export function whoMayCall({ access }: Described): string {
   if (access === 'public') return 'Needs no credentials.'
   const who = access.kinds.includes('session') ? 'an API key or a session token' : 'an API key'
   return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who}, of any scope.`
 }
 
-function operation(route: Route) {
+function operation(route: Described) {
   const { access, about } = route
   if (!about) throw new Error(`${route.method} ${route.path} says nothing about itself`)
   // The last is the whole body.
@@ -194,7 +193,7 @@ const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', descr
 export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The whole document. @param home where the service is; null: where the document is. */
-export function openApi(routes: readonly Route[], home: string | null = null) {
+export function openApi(routes: readonly Described[], home: string | null = null) {
   const paths: Record<string, Record<string, ReturnType<typeof operation>>> = {}
   for (const route of routes) {
     const path = templated(route.path)

@@ -5,9 +5,8 @@
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import { escapeHtml } from '../../db/text/slots.ts'
-import { STATUS } from '../errors.ts'
-import type { Route } from '../route.ts'
-import type { About } from './about.ts'
+import { STATUS } from '../http/errors.ts'
+import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS } from './components.ts'
 import { exampleOf } from './example.ts'
@@ -92,7 +91,7 @@ function calls([first, ...others]: readonly Sample[]): string {
 const named = ({ title, text }: Sample): string => `<h4>${title}</h4>${listing(text)}`
 
 /** An answer as it comes over the wire. */
-function wire(route: Route): string {
+function wire(route: Described): string {
   const outcomes: Readonly<Record<string, Outcome>> = route.about?.answers ?? {}
   // Integers are keys in ascending order: a replay would come first.
   const status = '201' in outcomes ? '201' : (Object.keys(outcomes)[0] ?? '')
@@ -114,7 +113,7 @@ function objects(): string {
   return `<h2>Objects</h2>${all(shown)}`
 }
 
-function operation(route: Route): string {
+function operation(route: Described): string {
   const { method, path, about, body, query } = route
   if (!about) return ''
   const notes = about.notes ?? {}
@@ -149,7 +148,7 @@ function codes(): string {
   return `<h2 id="codes">Codes</h2><dl class="codes">${all(entries)}</dl>`
 }
 
-function nav(routes: readonly Route[]): string {
+function nav(routes: readonly Described[]): string {
   const groups = Object.keys(GROUPS).map((group) => {
     const own = routes.filter(({ about }) => about?.group === group)
     return `<strong>${group}</strong>${all(own.map(({ about }) => (about ? link(about.id, escapeHtml(about.summary)) : '')))}`
@@ -167,7 +166,7 @@ export function policy(): string {
 }
 
 /** The whole page. @param home where the service is, for the calls to paste. */
-export function documentation(routes: readonly Route[], home: string): string {
+export function documentation(routes: readonly Described[], home: string): string {
   const groups = Object.entries(GROUPS).map(([group, words]) => {
     const own = routes.filter(({ about }) => about?.group === group)
     return `<h2>${group}</h2><p>${words}</p>${all(own.map(operation))}`

@@ -3,9 +3,10 @@
  * Promises: public, no team's data; drawn once in a process, then the same bytes with an ETag.
  */
 import { createHash } from 'node:crypto'
-import type { Answer } from '../errors.ts'
-import { type PublicRoute, publicRoute, type Request, type Route } from '../route.ts'
-import type { Docs, Drawn } from './drawn.ts'
+import type { Answer } from '../http/errors.ts'
+import { type PublicRoute, publicRoutes, type Request } from '../http/route.ts'
+import type { Described } from './about.ts'
+import type { Docs, DocsDeps, Drawn } from './drawn.ts'
 import { openApi } from './openapi.ts'
 import { documentation, policy } from './page.ts'
 
@@ -29,7 +30,7 @@ function once(draw: () => string, headers: Record<string, string>): () => Drawn 
 type Place = { publicUrl: string | null; port: number }
 
 /** Makes a process's descriptions of these routes. */
-export const createDocs = (routes: readonly Route[], { publicUrl, port }: Place): Docs => ({
+export const createDocs = (routes: readonly Described[], { publicUrl, port }: Place): Docs => ({
   openapi: once(() => JSON.stringify(openApi(routes, publicUrl)), {
     'Content-Type': 'application/json; charset=utf-8',
     'Access-Control-Allow-Origin': '*',
@@ -50,7 +51,9 @@ function unlessKnown({ headers: asked }: Request, { body, headers }: Drawn): Ans
 
 const PLACES = { api: '/v1', docs: '/docs', openapi: '/openapi.json', dashboard: '/dashboard' }
 
-export const docsRoutes: readonly PublicRoute[] = [
+const publicRoute = publicRoutes<DocsDeps>()
+
+export const docsRoutes: readonly PublicRoute<DocsDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/',

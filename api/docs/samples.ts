@@ -2,17 +2,17 @@
  * Calls to paste: each operation in curl, Node.js and Python, and the sending of a batch with retries. Plain text; all
  * of them need HELIOGRAPH_URL and HELIOGRAPH_KEY, and no package. Pure.
  */
-import type { Route } from '../route.ts'
+import type { Described } from './about.ts'
 
 export type Sample = { title: string; text: string }
 
-const asked = ({ path }: Route): string => path.replace(':email', 'ana@example.org')
+const asked = ({ path }: Described): string => path.replace(':email', 'ana@example.org')
 
 /** JSON, of which the first line stands behind `indent` blanks already. */
 const json = (value: unknown, indent: number): string =>
   JSON.stringify(value, null, 2).replaceAll('\n', `\n${' '.repeat(indent)}`)
 
-function curl(route: Route): string {
+function curl(route: Described): string {
   const { method, access, about } = route
   const lines = [
     `curl ${method === 'GET' || about?.example ? '' : `-X ${method} `}"$HELIOGRAPH_URL${asked(route)}"`,
@@ -25,7 +25,7 @@ function curl(route: Route): string {
   return lines.join(' \\\n  ')
 }
 
-function node(route: Route): string {
+function node(route: Described): string {
   const { method, access, about } = route
   const headers = [
     ...(access === 'public' ? [] : ['Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}`']),
@@ -41,7 +41,7 @@ function node(route: Route): string {
 console.log(answer.status, await answer.text())`
 }
 
-function python(route: Route): string {
+function python(route: Described): string {
   const { method, access, about } = route
   const headers = [
     ...(access === 'public' ? [] : ['"Authorization": "Bearer " + os.environ["HELIOGRAPH_KEY"]']),
@@ -66,7 +66,7 @@ print(answer.status, answer.read().decode())`
 }
 
 /** A call of this operation in each language. */
-export const samplesOf = (route: Route): Sample[] => [
+export const samplesOf = (route: Described): Sample[] => [
   { title: 'curl', text: curl(route) },
   { title: 'Node.js', text: node(route) },
   { title: 'Python', text: python(route) },

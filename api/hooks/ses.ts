@@ -5,8 +5,9 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
-import type { Answer } from '../errors.ts'
-import { type Deps, type PublicRoute, publicRoute } from '../route.ts'
+import type { Answer } from '../http/errors.ts'
+import type { PublicRoute } from '../http/route.ts'
+import { type HookDeps, publicRoute } from './deps.ts'
 import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
 
@@ -24,7 +25,7 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 }
 
 /** What to do with an envelope that is genuine. */
-const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<Answer>> = {
+const ACTIONS: Record<SnsEnvelope['Type'], (deps: HookDeps, post: Post) => Promise<Answer>> = {
   Notification: async (deps, { envelope, body, now }) =>
     await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body, received_at: now }),
   async SubscriptionConfirmation({ sns, log }, { envelope }) {
@@ -40,7 +41,7 @@ const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<A
 
 type Post = { envelope: SnsEnvelope; body: Buffer; now: Date }
 
-export const sesHookRoutes: readonly PublicRoute[] = [
+export const sesHookRoutes: readonly PublicRoute<HookDeps>[] = [
   publicRoute({
     method: 'POST',
     path: '/hooks/ses',

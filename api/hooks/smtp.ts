@@ -8,11 +8,12 @@
 import { carriesReturnPath } from '../../db/emails/return-path.ts'
 import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
-import { assertBearer } from '../auth.ts'
-import { type PublicRoute, publicRoute } from '../route.ts'
+import { assertBearer } from '../http/auth.ts'
+import type { PublicRoute } from '../http/route.ts'
+import { type HookDeps, publicRoute } from './deps.ts'
 import { takeReport } from './take.ts'
 
-export const smtpHookRoutes: readonly PublicRoute[] = [
+export const smtpHookRoutes: readonly PublicRoute<HookDeps>[] = [
   publicRoute({
     method: 'POST',
     path: '/hooks/smtp',

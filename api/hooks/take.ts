@@ -1,14 +1,14 @@
 /**
  * What the hooks share: a report that was proved genuine is stored with its job, and answered after the commit that it
- * shares with those that came meanwhile (accepts.ts). Must not know a provider.
+ * shares with those that came meanwhile (sends/accepts.ts). Must not know a provider.
  */
 import type { TakenReport } from '../../db/reports/store.ts'
-import type { Answer } from '../errors.ts'
-import type { Deps } from '../route.ts'
+import type { Answer } from '../http/errors.ts'
+import type { HookDeps } from './deps.ts'
 
 /** Stores a report that has been proved genuine and wakes a worker. A repeat is taken as well as the first. */
 export async function takeReport(
-  { accepts, wake }: Pick<Deps, 'accepts' | 'wake'>,
+  { accepts, wake }: Pick<HookDeps, 'accepts' | 'wake'>,
   report: TakenReport,
 ): Promise<Answer> {
   const fresh = await accepts.report(report)

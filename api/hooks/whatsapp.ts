@@ -7,8 +7,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Refusal } from '../../db/errors.ts'
 import { contentKey } from '../../db/reports/store.ts'
-import { sameSecret } from '../auth.ts'
-import { type PublicRoute, publicRoute } from '../route.ts'
+import { sameSecret } from '../http/auth.ts'
+import type { PublicRoute } from '../http/route.ts'
+import { type HookDeps, publicRoute } from './deps.ts'
 import { takeReport } from './take.ts'
 
 /** What is read before anything is proved, in bytes. */
@@ -39,7 +40,7 @@ function challengeOf(search: string, verifyToken: string | null): string {
   throw new Refusal('insufficient_scope', 'the verify token does not match')
 }
 
-export const whatsappHookRoutes: readonly PublicRoute[] = [
+export const whatsappHookRoutes: readonly PublicRoute<HookDeps>[] = [
   publicRoute({
     method: 'GET',
     path: '/hooks/whatsapp',

@@ -11,12 +11,12 @@ import { upload } from '../../db/files/upload.ts'
 import { text } from '../../db/text/fields.ts'
 import { CHUNK, contentTypeFault, filenameFault, normalizedName, typeOfName } from '../../db/text/files.ts'
 import { textFault } from '../../db/text/strings.ts'
-import { keyOnly } from '../auth.ts'
-import { tracing } from '../errors.ts'
-import { queryOf } from '../input.ts'
-import { type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly } from '../http/auth.ts'
+import { tracing } from '../http/errors.ts'
+import { queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { refuseBlocked } from './attached.ts'
+import { teamRoute, type V1Route } from './deps.ts'
 
 const LARGEST = 25 * 1024 * 1024
 /** Until when emails can refer to it, in days. */
@@ -50,7 +50,7 @@ function typeOf(given: string | undefined, filename: string): string {
   return given
 }
 
-export const attachmentRoutes: readonly TeamRoute[] = [
+export const attachmentRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/attachments',

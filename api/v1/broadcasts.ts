@@ -33,11 +33,11 @@ import { Refusal } from '../../db/errors.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { address, mailbox } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
-import { keyOnly, type Principal } from '../auth.ts'
 import type { About } from '../docs/about.ts'
-import { json, jsonAs, optionalJson, queryOf, wholeNumber } from '../input.ts'
-import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly, type Principal } from '../http/auth.ts'
+import { json, jsonAs, optionalJson, queryOf, wholeNumber } from '../http/input.ts'
 import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
+import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 
 const DEFAULT_LIMIT = 20
 const LARGEST_LIMIT = 100
@@ -61,7 +61,7 @@ const sendSchema = object({ send_at: time() })
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
 /** @throws Refusal invalid_headers for what the operator reserves. */
-function assertUnreserved({ reservedPrefixes }: Deps, { headers }: GivenFields): void {
+function assertUnreserved({ reservedPrefixes }: V1Deps, { headers }: GivenFields): void {
   const fault = headers && reservedFault(headers, reservedPrefixes)
   if (fault) throw new Refusal('invalid_headers', fault)
 }
@@ -69,8 +69,8 @@ function assertUnreserved({ reservedPrefixes }: Deps, { headers }: GivenFields):
 /** A change of state: POST behind the broadcast, answered with it as it is then. */
 const stateRoute = (
   { verb, about }: { verb: string; about: About },
-  act: (deps: Deps & { tx: Tx }, acting: Acting, id: string) => Promise<BroadcastRow>,
-): TeamRoute =>
+  act: (deps: V1Deps & { tx: Tx }, acting: Acting, id: string) => Promise<BroadcastRow>,
+): V1Route =>
   teamRoute({
     method: 'POST',
     path: `/v1/broadcasts/:id/${verb}`,
@@ -86,7 +86,7 @@ const stateRoute = (
     },
   })
 
-const draftRoutes: readonly TeamRoute[] = [
+const draftRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/broadcasts',
@@ -153,7 +153,7 @@ const draftRoutes: readonly TeamRoute[] = [
   }),
 ]
 
-export const broadcastRoutes: readonly TeamRoute[] = [
+export const broadcastRoutes: readonly V1Route[] = [
   ...draftRoutes,
   teamRoute({
     method: 'POST',

@@ -12,17 +12,17 @@ import {
   upsertResult,
 } from '../../db/contacts/upserts.sql.ts'
 import { Refusal } from '../../db/errors.ts'
-import { keyOnly } from '../auth.ts'
-import { type BatchItem, batchAnswer } from '../batch.ts'
-import { type BodyShape, parseBatch, withoutMark } from '../input.ts'
-import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly } from '../http/auth.ts'
+import { type BodyShape, parseBatch, withoutMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
+import { type BatchItem, batchAnswer } from './batch.ts'
+import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 
 const BULK_LIMIT = 1_000
 const RETRY_AFTER = 5
 
 /** Has a worker carry out the call. @throws Refusal unavailable when none did in time. */
-async function carriedOut(deps: Deps, teamId: string, body: Buffer, now: Date): Promise<UpsertResult> {
+async function carriedOut(deps: V1Deps, teamId: string, body: Buffer, now: Date): Promise<UpsertResult> {
   const { database, queue, wake, replies, upsertWait: timeout } = deps
   const id = uuidv7()
   const result = await replies.ask(id, {
@@ -59,7 +59,7 @@ const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
   withBytes: ({ length }, bytes) => ({ length, bytes: withoutMark(bytes) }),
 }
 
-export const bulkRoutes: readonly TeamRoute[] = [
+export const bulkRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/contacts/bulk',

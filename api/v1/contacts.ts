@@ -13,10 +13,10 @@ import {
 } from '../../db/contacts/edit.ts'
 import { contactProperties, statusClaims } from '../../db/contacts/fields.ts'
 import { address, text, unsupported, uuids } from '../../db/text/fields.ts'
-import { keyOnly } from '../auth.ts'
-import { json, queryOf, wholeNumber } from '../input.ts'
-import { type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly } from '../http/auth.ts'
+import { json, queryOf, wholeNumber } from '../http/input.ts'
 import { ABOUT } from './about.ts'
+import { teamRoute, type V1Route } from './deps.ts'
 import { presentContact } from './present.ts'
 
 const DEFAULT_LIMIT = 20
@@ -45,7 +45,7 @@ const listSchema = object({
 export const pathIdentity = ({ email = '' }: Readonly<Record<string, string>>): string =>
   contactIdentity(email)
 
-export const contactRoutes: readonly TeamRoute[] = [
+export const contactRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/contacts',

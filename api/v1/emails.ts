@@ -23,15 +23,15 @@ import {
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
 import { LARGEST_PART, MOST_VARIABLES } from '../../db/text/strings.ts'
-import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
-import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
-import { countSends } from '../count.ts'
-import { tracing } from '../errors.ts'
-import { batchOf, jsonAs } from '../input.ts'
-import { rateHeaders } from '../rate.ts'
-import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
+import { tracing } from '../http/errors.ts'
+import { batchOf, jsonAs } from '../http/input.ts'
+import { rateHeaders } from '../http/rate.ts'
+import { countSends } from '../sends/count.ts'
 import { ABOUT } from './about.ts'
 import { attachedOf, attachments, type Draft, itemsOf, textBytes, withContents } from './attached.ts'
+import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
+import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { keyed, underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
@@ -116,13 +116,13 @@ function draftOf(send: SendBody, path = ''): Draft {
 const toBatchItem = (value: unknown, at: string): Draft => draftOf(parse(sendSchema, value, at), `${at}.`)
 
 /** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
-function reservedRefusal({ reservedPrefixes }: Deps, { headers, path }: EmailItem): Refusal | null {
+function reservedRefusal({ reservedPrefixes }: V1Deps, { headers, path }: EmailItem): Refusal | null {
   const fault = headers && reservedFault(headers, reservedPrefixes)
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
 }
 
 /** Counts what is committed, and wakes a worker for it. */
-function committed({ wake, metrics }: Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
+function committed({ wake, metrics }: V1Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
   countSends(metrics, 'email', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
@@ -134,7 +134,7 @@ const senderOf = ({ team_id, domain }: Principal, http_request_id: string): Emai
   http_request_id,
 })
 
-const attaching = ({ database: tx, attachments: limits }: Deps, { team_id }: Principal) => ({
+const attaching = ({ database: tx, attachments: limits }: V1Deps, { team_id }: Principal) => ({
   tx,
   teamId: team_id,
   limits,
@@ -142,7 +142,7 @@ const attaching = ({ database: tx, attachments: limits }: Deps, { team_id }: Pri
 
 /** The items of drafts, or what each is refused for before anything is looked up but uploads. */
 async function draftedItems(
-  deps: Deps,
+  deps: V1Deps,
   principal: Principal,
   drafts: readonly Draft[],
 ): Promise<(EmailItem | Refusal)[]> {
@@ -162,7 +162,7 @@ function nextOf<T>(list: T[]): T {
 }
 
 /** Accepts a batch in a transaction of its own. */
-async function acceptBatch(deps: Deps, sender: EmailSender, items: readonly EmailItem[]) {
+async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly EmailItem[]) {
   const { database, queue, versions, links } = deps
   const outcomes = await database.transaction((tx) =>
     acceptEmails({ tx, queue, versions, links }, sender, items),
@@ -170,7 +170,11 @@ async function acceptBatch(deps: Deps, sender: EmailSender, items: readonly Emai
   return committed(deps, outcomes)
 }
 
-async function storedRow({ database }: Deps, principal: Principal, outcome: EmailOutcome): Promise<EmailRow> {
+async function storedRow(
+  { database }: V1Deps,
+  principal: Principal,
+  outcome: EmailOutcome,
+): Promise<EmailRow> {
   if (outcome.kind === 'refused') throw outcome.refusal
   if (outcome.kind === 'stored') return outcome.row
   const row = await emailById(database, principal.team_id, outcome.id)
@@ -196,7 +200,7 @@ const batchItemOf = (outcome: EmailOutcome): BatchItem => {
   return outcome.kind === 'stored' ? outcome.row.id : outcome.id
 }
 
-export const emailRoutes: readonly TeamRoute[] = [
+export const emailRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/emails',

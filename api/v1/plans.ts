@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { LOCALES, type Locale } from '../../db/plans/plans.sql.ts'
 import { text } from '../../db/text/fields.ts'
-import { queryOf } from '../input.ts'
-import { type PublicRoute, publicRoute } from '../route.ts'
+import { queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
+import { publicRoute, type V1Route } from './deps.ts'
 import { presentCatalog } from './present.ts'
 
 /** Caches may keep an answer for what is left of our own reading: a change surfaces within a minute in all. */
@@ -16,7 +16,7 @@ const localeOf = (asked: string | undefined): Locale => LOCALES.find((locale) =>
 
 const catalogSchema = object({ locale: text() })
 
-export const planRoutes: readonly PublicRoute[] = [
+export const planRoutes: readonly V1Route[] = [
   publicRoute({
     method: 'GET',
     path: '/v1/plans',

@@ -8,10 +8,13 @@ import { type EmailView, emailView } from '../../db/emails/view.ts'
 import { planFigures } from '../../db/plans/defaults.ts'
 import type { Locale, PlanRow } from '../../db/plans/plans.sql.ts'
 import type { SentRow } from '../../db/whatsapp/messages.sql.ts'
-import type { Deps } from '../route.ts'
+import type { V1Deps } from './deps.ts'
 
 /** The Email row of the API, its html rendered. */
-export async function presentEmail({ database, versions, secrets }: Deps, row: EmailRow): Promise<EmailView> {
+export async function presentEmail(
+  { database, versions, secrets }: V1Deps,
+  row: EmailRow,
+): Promise<EmailView> {
   const version = row.template_version_id
   const known = version === null ? null : await versions(database, [{ team_id: row.team_id, id: version }])
   return emailView(row, version === null ? undefined : known?.get(version), secrets)

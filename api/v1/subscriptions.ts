@@ -6,18 +6,18 @@ import { object } from 'yup'
 import { contactIdentity } from '../../db/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
 import { address, uuids } from '../../db/text/fields.ts'
-import { keyOnly, keyOrSession } from '../auth.ts'
 import type { About } from '../docs/about.ts'
-import { json } from '../input.ts'
-import { type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly, keyOrSession } from '../http/auth.ts'
+import { json } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { pathIdentity } from './contacts.ts'
+import { teamRoute, type V1Route } from './deps.ts'
 import { presentContact } from './present.ts'
 
 const unsubscribeSchema = object({ email: address().required('${path} is required'), topic_ids: uuids() })
 
 /** POST /v1/contacts/:email/<verb>; a body is not looked at. */
-const statusRoute = (verb: string, change: typeof unsubscribe, about: About): TeamRoute =>
+const statusRoute = (verb: string, change: typeof unsubscribe, about: About): V1Route =>
   teamRoute({
     method: 'POST',
     path: `/v1/contacts/:email/${verb}`,
@@ -30,7 +30,7 @@ const statusRoute = (verb: string, change: typeof unsubscribe, about: About): Te
     },
   })
 
-export const subscriptionRoutes: readonly TeamRoute[] = [
+export const subscriptionRoutes: readonly V1Route[] = [
   statusRoute('unsubscribe', unsubscribe, ABOUT.unsubscribeContact),
   statusRoute('resubscribe', resubscribe, ABOUT.resubscribeContact),
   teamRoute({

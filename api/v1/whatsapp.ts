@@ -13,13 +13,13 @@ import {
   type WhatsappOutcome,
 } from '../../db/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
-import { keyOnly, keyOrSession, type Principal } from '../auth.ts'
-import { acceptEach, type BatchItem, batchAnswer } from '../batch.ts'
-import { countSends } from '../count.ts'
-import { tracing } from '../errors.ts'
-import { batchOf, jsonAs } from '../input.ts'
-import { type Deps, type TeamRoute, teamRoute } from '../route.ts'
+import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
+import { tracing } from '../http/errors.ts'
+import { batchOf, jsonAs } from '../http/input.ts'
+import { countSends } from '../sends/count.ts'
 import { ABOUT } from './about.ts'
+import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
+import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { keyed, underKey } from './idempotency-key.ts'
 import { presentMessages } from './present.ts'
 
@@ -92,20 +92,20 @@ function toBatchItem(value: unknown, at: string): WhatsappItem {
 }
 
 /** Counts what is committed, and wakes a worker for it. */
-function committed({ wake, metrics }: Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {
+function committed({ wake, metrics }: V1Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {
   countSends(metrics, 'whatsapp', outcomes)
   if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
 
 /** Accepts a batch in a transaction of its own. */
-async function acceptBatch(deps: Deps, call: WhatsappCall) {
+async function acceptBatch(deps: V1Deps, call: WhatsappCall) {
   const { database, queue } = deps
   return committed(deps, await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call)))
 }
 
 async function rowsOf(
-  { database }: Deps,
+  { database }: V1Deps,
   { team_id }: Principal,
   outcome: WhatsappOutcome,
 ): Promise<readonly SentRow[]> {
@@ -117,7 +117,7 @@ async function rowsOf(
 const batchItemOf = (outcome: WhatsappOutcome): BatchItem =>
   outcome.kind === 'refused' ? outcome.refusal : outcome.first_id
 
-export const whatsappRoutes: readonly TeamRoute[] = [
+export const whatsappRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages',

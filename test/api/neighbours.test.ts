@@ -3,7 +3,8 @@ import t from 'tap'
 import { lockAccount } from '../../db/teams/limits.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 
-const service = await startService(t)
+// A team's calls wait for its lock one after the other.
+const service = await startService(t, { lockTimeout: 300 })
 const { call, database } = service
 
 t.test('a team whose rows are locked waits by itself, and is told 503 unavailable', async (t) => {

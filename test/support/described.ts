@@ -7,7 +7,7 @@ import formats from 'ajv-formats'
 import { COMPONENTS, type Component } from '../../api/docs/components.ts'
 import { refusalsOf } from '../../api/docs/openapi.ts'
 import { WEBHOOK_SCHEMAS, webhookReference } from '../../api/docs/webhooks.ts'
-import type { Route } from '../../api/route.ts'
+import type { V1Route } from '../../api/v1/deps.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import type { Code } from '../../db/errors.ts'
 
@@ -40,7 +40,7 @@ const patterns = V1_ROUTES.map((route) => ({
 }))
 
 /** The literal route where there is one: /v1/contacts/bulk is no contact's. */
-function routeOf(method: string, path: string): Route | undefined {
+function routeOf(method: string, path: string): V1Route | undefined {
   const known = patterns.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route)
   const literal = known.filter((route) => route.path === path)
   return (literal.length > 0 ? literal : known).find((route) => route.method === method)

@@ -1,24 +1,24 @@
 /**
  * The API on a real listener over a real database, and the rows that tests begin with.
  * Promises: the application is made by createApp with the dependencies that main.ts would give it; only the clock,
- * the waker and the patience with bulk upserts can be chosen. Everything ends with the test.
+ * the waker, and the patience with bulk upserts and locks can be chosen. Everything ends with the test.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { createAccepts } from '../../api/accepts.ts'
 import { createApp } from '../../api/app.ts'
-import { createCredentials } from '../../api/auth.ts'
-import { createBodies } from '../../api/bodies.ts'
-import type { DashboardDeps } from '../../api/dashboard/deps.ts'
+import type { DashboardDeps } from '../../api/dashboard/served/deps.ts'
+import type { Deps } from '../../api/deps.ts'
 import { createDocs } from '../../api/docs/routes.ts'
 import { createSns } from '../../api/hooks/sns.ts'
-import { createParser } from '../../api/parser.ts'
-import { createCatalog } from '../../api/plan-cache.ts'
-import { createRefusals } from '../../api/refusals.ts'
-import type { Deps } from '../../api/route.ts'
-import { V1_ROUTES } from '../../api/v1/routes.ts'
+import { createCredentials } from '../../api/http/auth.ts'
+import { createBodies } from '../../api/http/bodies.ts'
+import { createParser } from '../../api/http/parser.ts'
+import { createRefusals } from '../../api/http/refusals.ts'
+import { createAccepts } from '../../api/sends/accepts.ts'
+import { createCatalog } from '../../api/v1/plan-cache.ts'
+import { PARSER_THREAD, V1_ROUTES } from '../../api/v1/routes.ts'
 import { insertKey, insertSession, SCOPES } from '../../db/credentials/credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from '../../db/credentials/token.ts'
 import { unsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
@@ -124,6 +124,7 @@ export async function startService(
     url,
     wake,
     upsertWait = 25_000,
+    lockTimeout = 3_000,
     publicUrl = null,
     dashboard = {},
   }: {
@@ -131,15 +132,16 @@ export async function startService(
     url?: string
     wake?: Deps['wake']
     upsertWait?: number
+    lockTimeout?: number
     publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
-  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout: 3_000 })
+  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
-  const parser = createParser()
+  const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
   const fleet = joinFleet(
     { database, metrics, log: silentLog },

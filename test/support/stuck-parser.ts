@@ -1,6 +1,6 @@
 /** Stands where the parser's thread does, and hangs, dies or throws by the path that it is asked for. */
 import { serialize } from 'node:v8'
-import type { Question, Reply } from '../../api/parser.ts'
+import type { Question, Reply } from '../../api/http/parser.ts'
 
 const hoard: number[][] = []
 

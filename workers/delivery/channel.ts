@@ -64,6 +64,8 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   ahead?: number
   /** How far ahead sends are reserved, in seconds: what is reserved goes at that pace. 5 when absent. */
   horizon?: number
+  /** For how long a message of a sender that has enough in hand is put back, in seconds. 5 when absent. */
+  full_wait?: number
   /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
   /** The answer, after deciding whose fault each refusal by policy is. */

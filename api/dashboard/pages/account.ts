@@ -4,8 +4,8 @@
  */
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/people/sessions.sql.ts'
 import { idleSince } from '../../../db/people/sign-in.ts'
-import { plural, status, text, time } from '../cell.ts'
-import { type PersonPage, redirect, show, teamPath } from '../page.ts'
+import { plural, status, text, time } from '../drawn/cell.ts'
+import { type PersonPage, redirect, show, teamPath } from '../served/page.ts'
 
 const start: PersonPage = {
   method: 'GET',

@@ -2,12 +2,13 @@
 import { broadcastOrRefusal } from '../../../db/broadcasts/draft.ts'
 import { type Reached, reachedBy, type Skipped, skippedBy } from '../../../db/broadcasts/people.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
-import { noteLook } from '../act.ts'
-import { status, text, time } from '../cell.ts'
-import { csvFile } from '../csv.ts'
-import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../list.ts'
-import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import type { Link, Section } from '../section.ts'
+import { status, text, time } from '../drawn/cell.ts'
+import type { Link, Section } from '../drawn/section.ts'
+import { noteLook } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../served/list.ts'
+import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { csvFile } from './csv.ts'
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id ?? '', ...rest)

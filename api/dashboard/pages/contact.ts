@@ -4,11 +4,12 @@ import { type ContactDetail, liftSuppression, showContact } from '../../../db/co
 import { sentToContact } from '../../../db/contacts/sent.ts'
 import { resubscribe, unsubscribe } from '../../../db/contacts/subscription.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { act, inTeam } from '../act.ts'
-import { status, text, time } from '../cell.ts'
-import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import { changedProperties, propertyFields, topicsOf } from '../properties.ts'
-import type { Form, Section } from '../section.ts'
+import { status, text, time } from '../drawn/cell.ts'
+import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
+import type { Form, Section } from '../drawn/section.ts'
+import { act, inTeam } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 
 /** How many messages of each channel are shown. */

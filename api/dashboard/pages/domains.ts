@@ -4,10 +4,11 @@ import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../db/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { act, inTeam } from '../act.ts'
-import { status, text, time } from '../cell.ts'
-import { type PageDeps, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import type { Section } from '../section.ts'
+import { status, text, time } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { act, inTeam } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
 const MOST_PUBLISHED = 10

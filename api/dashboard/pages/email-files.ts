@@ -9,9 +9,10 @@ import type { EmailFile } from '../../../db/emails/call.ts'
 import type { ShownEmail } from '../../../db/emails/show.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { piecesOf } from '../../../db/files/read.ts'
-import { byteWords, text } from '../cell.ts'
-import { type PageAnswer, type PageDeps, raw, type TeamRequest, teamPath } from '../page.ts'
-import type { Section } from '../section.ts'
+import { byteWords, text } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { type PageAnswer, raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** The list; nothing without any. */
 export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamRequest): Section[] {

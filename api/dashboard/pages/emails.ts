@@ -11,9 +11,10 @@ import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { teamOrRefusal } from '../../../db/teams/view.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { beginWork } from '../../../db/work/work.ts'
-import { noteLook } from '../act.ts'
-import { type Cell, plural, status, text, time, utc } from '../cell.ts'
-import { csvFile } from '../csv.ts'
+import { type Cell, plural, status, text, time, utc } from '../drawn/cell.ts'
+import type { Field, Form, Section } from '../drawn/section.ts'
+import { noteLook } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
 import {
   addressWith,
   anyOf,
@@ -25,11 +26,11 @@ import {
   PAGE_SIZE,
   pageOf,
   wordGiven,
-} from '../list.ts'
-import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import { FORCE, pauseWords } from '../requeue.ts'
-import type { Field, Form, Section } from '../section.ts'
-import { wordsOf, workAnswer } from '../work.ts'
+} from '../served/list.ts'
+import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { csvFile } from './csv.ts'
+import { FORCE, pauseWords } from './requeue.ts'
+import { wordsOf, workAnswer } from './work.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000

@@ -3,11 +3,11 @@ import { importOf, refusedRecords, showImport, storeImport } from '../../../db/c
 import { importsOfTeam } from '../../../db/contacts/imports.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { beginWork } from '../../../db/work/work.ts'
-import { noteLook } from '../act.ts'
-import { number, plural, text, time } from '../cell.ts'
-import { csvFile } from '../csv.ts'
-import { redirect, show, type TeamPage, teamPath } from '../page.ts'
-import type { Section } from '../section.ts'
+import { number, plural, text, time } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { noteLook } from '../served/act.ts'
+import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { csvFile } from './csv.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50

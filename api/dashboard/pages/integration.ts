@@ -3,9 +3,9 @@ import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
 import { templatesOfTeam as whatsappTemplates } from '../../../db/whatsapp/templates.sql.ts'
-import { text, time } from '../cell.ts'
-import { show, type TeamPage, type TeamRequest } from '../page.ts'
-import type { Section } from '../section.ts'
+import { text, time } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { show, type TeamPage, type TeamRequest } from '../served/page.ts'
 
 /** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {

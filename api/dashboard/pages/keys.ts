@@ -3,11 +3,11 @@ import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/credentials/credent
 import { issueKey } from '../../../db/credentials/issue.ts'
 import { endKey } from '../../../db/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { inPerson } from '../act.ts'
-import { type Cell, status, text, time } from '../cell.ts'
-import { dayOf } from '../list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import type { Section } from '../section.ts'
+import { type Cell, status, text, time } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { inPerson } from '../served/act.ts'
+import { dayOf } from '../served/list.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
   if (revoked_at !== null) return 'revoked'

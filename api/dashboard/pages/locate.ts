@@ -3,10 +3,10 @@
  * line or a colleague's note links to. An operator looks through all teams.
  */
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
-import { status, text } from '../cell.ts'
-import { given } from '../list.ts'
-import { type PersonPage, redirect, show, teamPath } from '../page.ts'
-import type { Section } from '../section.ts'
+import { status, text } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { given } from '../served/list.ts'
+import { type PersonPage, redirect, show, teamPath } from '../served/page.ts'
 
 const MOST = 50
 

@@ -12,20 +12,20 @@ import {
   signInByLink,
   signOut,
 } from '../../../db/people/sign-in.ts'
-import { BASE } from '../base.ts'
-import { localPath, seal, unseal } from '../guard.ts'
-import { linkPath, mailLink } from '../mail-link.ts'
-import type { Flow } from '../openid.ts'
+import { BASE } from '../drawn/base.ts'
+import type { Form, Section, View } from '../drawn/section.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { localPath, seal, unseal } from '../served/guard.ts'
+import type { Flow } from '../served/openid.ts'
 import {
   type Cookie,
   type OpenPage,
-  type PageDeps,
   type PageRequest,
   type PersonPage,
   redirect,
   show,
-} from '../page.ts'
-import type { Form, Section, View } from '../section.ts'
+} from '../served/page.ts'
+import { linkPath, mailLink } from './mail-link.ts'
 
 const WEEK = 7 * 86_400
 const FLOW_SECONDS = 600

@@ -7,11 +7,12 @@ import { dayBefore } from '../../../db/figures/fold.ts'
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/senders/show.ts'
 import { showTeam } from '../../../db/teams/view.ts'
-import { byteWords, dayWords, duration, plural, type Tone, utc } from '../cell.ts'
-import { daysOf, figureSections } from '../chart.ts'
-import { type PageDeps, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import type { Alert, Section, Tile } from '../section.ts'
-import { pausedDelivery, pausedQueue } from '../story.ts'
+import { byteWords, dayWords, duration, plural, type Tone, utc } from '../drawn/cell.ts'
+import { daysOf, figureSections } from '../drawn/chart.ts'
+import type { Alert, Section, Tile } from '../drawn/section.ts'
+import { pausedDelivery, pausedQueue } from '../drawn/story.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 const DAYS = 30
 /** What waits for longer needs a look, in milliseconds. */

@@ -7,10 +7,10 @@ import { Refusal } from '../../../db/errors.ts'
 import { addMember, invite, memberLink, removeMember, signMemberOut } from '../../../db/people/members.ts'
 import { type MemberRow, membersOfTeam } from '../../../db/people/people.sql.ts'
 import { ROLES, type Role } from '../../../db/people/roles.ts'
-import { BASE } from '../base.ts'
-import { type Cell, status, text, time } from '../cell.ts'
-import { type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import type { Form } from '../section.ts'
+import { BASE } from '../drawn/base.ts'
+import { type Cell, status, text, time } from '../drawn/cell.ts'
+import type { Form } from '../drawn/section.ts'
+import { type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
   viewer: 'viewer: reads',

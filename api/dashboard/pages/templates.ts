@@ -2,11 +2,11 @@
 import { Refusal } from '../../../db/errors.ts'
 import { saveTemplate } from '../../../db/templates/save.ts'
 import { templatesOfTeam, versionsByIds } from '../../../db/templates/templates.sql.ts'
-import { inPerson } from '../act.ts'
-import { text, time } from '../cell.ts'
-import { difference } from '../difference.ts'
-import { redirect, show, type TeamPage, teamPath } from '../page.ts'
-import type { Field } from '../section.ts'
+import { text, time } from '../drawn/cell.ts'
+import { difference } from '../drawn/difference.ts'
+import type { Field } from '../drawn/section.ts'
+import { inPerson } from '../served/act.ts'
+import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
 const MOST_NAMED = 20
 

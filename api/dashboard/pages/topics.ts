@@ -2,9 +2,9 @@
 import { subscribersOf } from '../../../db/contacts/search.sql.ts'
 import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/contacts/topics.ts'
-import { act, inTeam } from '../act.ts'
-import { text, time } from '../cell.ts'
-import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import { text, time } from '../drawn/cell.ts'
+import { act, inTeam } from '../served/act.ts'
+import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
 /** How far a topic's contacts are counted: to count a million takes too long. */
 export const TOPIC_COUNTED = 10_000

@@ -18,11 +18,11 @@ import {
   testEndpoint,
 } from '../../../db/webhooks/endpoints.ts'
 import { webhookByEvent } from '../../../db/webhooks/messages.sql.ts'
-import { inPerson, noteLook } from '../act.ts'
-import { type Cell, number, status, text, time } from '../cell.ts'
-import { dayOf } from '../list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../page.ts'
-import type { Field, Form, Section } from '../section.ts'
+import { type Cell, number, status, text, time } from '../drawn/cell.ts'
+import type { Field, Form, Section } from '../drawn/section.ts'
+import { inPerson, noteLook } from '../served/act.ts'
+import { dayOf } from '../served/list.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/webhooks'
 

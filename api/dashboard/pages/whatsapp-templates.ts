@@ -4,9 +4,9 @@ import { Refusal } from '../../../db/errors.ts'
 import { createWhatsappTemplate, readTemplate } from '../../../db/whatsapp/save-template.ts'
 import { requestSync } from '../../../db/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
-import { act, inTeam } from '../act.ts'
-import { status, text, time } from '../cell.ts'
-import { redirect, show, type TeamPage, teamPath } from '../page.ts'
+import { status, text, time } from '../drawn/cell.ts'
+import { act, inTeam } from '../served/act.ts'
+import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 

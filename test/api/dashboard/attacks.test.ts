@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
-import { createBodies } from '../../../api/bodies.ts'
-import { createParser } from '../../../api/parser.ts'
+import { createBodies } from '../../../api/http/bodies.ts'
+import { createParser } from '../../../api/http/parser.ts'
+import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { linkFor } from '../../../db/people/members.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { listen, makeTeam, startService } from '../../support/service.ts'
@@ -80,7 +81,7 @@ t.test('a stranger is sent to sign in and comes back to where they were, on this
   const stranger = visitor(service)
   const sent = await stranger.get(`/teams/${team.id}`)
   t.match(sent, { status: 303, location: `/login?return_to=%2Fdashboard%2Fteams%2F${team.id}` })
-  const { localPath } = await import('../../../api/dashboard/guard.ts')
+  const { localPath } = await import('../../../api/dashboard/served/guard.ts')
   t.equal(localPath('/dashboard/teams?a=1'), '/teams?a=1')
   for (const evil of [
     'https://evil.test/dashboard',
@@ -129,7 +130,7 @@ t.test('cookies are for encrypted connections alone, but for plain http on this 
 })
 
 t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
-  const parser = createParser()
+  const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000 })
   const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }

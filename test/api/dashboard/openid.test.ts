@@ -1,7 +1,7 @@
 /** Sign-in through an OpenID provider, from our door to theirs and back. */
 import { sql } from 'slonik'
 import t from 'tap'
-import { createOpenId } from '../../../api/dashboard/openid.ts'
+import { createOpenId } from '../../../api/dashboard/served/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { startIssuer } from '../../support/openid-issuer.ts'

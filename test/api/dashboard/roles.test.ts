@@ -4,8 +4,8 @@
  */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import type { Page } from '../../../api/dashboard/page.ts'
 import { PAGES } from '../../../api/dashboard/routes.ts'
+import type { Page } from '../../../api/dashboard/served/page.ts'
 import { signedIn, visitor } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 

@@ -207,8 +207,9 @@ t.test('mails that a slow server holds do not keep the others waiting', async (t
   const { service, sink, team, smtp_url } = await begin(t, {
     onMessage: async ({ rcpt_to }) => (rcpt_to[0]?.startsWith('slow') ? await slow.promise : undefined),
   })
-  t.teardown(() => slow.resolve(undefined))
   await startWorker(t, service, { smtp_url })
+  // Runs before the worker's own, which waits for what is in flight.
+  t.teardown(() => slow.resolve(undefined))
   for (let index = 0; index < 4; index++) {
     const id = await post(service, team, { to: ['slow@example.org'] })
     await until('it is being sent', async () => (await jobStates(service, id))[0] === 'active')

@@ -35,11 +35,15 @@ async function begin(t: Test, sink: Parameters<typeof startSmtpSink>[1] = {}) {
   const team = await makeTeam(service)
   const { url } = await startSmtpSink(t, sink)
   const names = new Map<string, string>()
-  const post = async (name: string, count: number): Promise<string[]> => {
+  /** Posts emails; their jobs name their sender, as those of webhooks do, or not. */
+  const post = async (name: string, count: number, { grouped = true } = {}): Promise<string[]> => {
     const emails = Array.from({ length: count }, () => anEmail({ to: [`a@${name}.test`] }))
     const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
     const ids = body.data.map(({ id }: { id: string }) => id)
     for (const id of ids) names.set(id, name)
+    if (grouped)
+      await service.database.query(sql.unsafe`
+        update pgboss.job set group_id = ${senderOf(name).key} where id = any(${sql.array(ids, 'uuid')})`)
     return ids
   }
   return { service, post, start: () => startMany(t, service, { url, names }) }
@@ -59,6 +63,7 @@ async function startMany(
   const channel: typeof single = {
     ...single,
     senders: { prefix: 'endpoint:', in_hand: 2 * AT_ONCE },
+    full_wait: 0.2,
     async read(jobs) {
       const lot = [...(await single.read(jobs))]
       return new Map(
@@ -91,10 +96,8 @@ t.test('while one sender is paused, the others’ messages flow, and its own los
   })
   const { database } = service
   await database.transaction((tx) => pauseSender(tx, senderOf('paused'), 60, 'Retry-After: 60'))
-  const waiting = await post('paused', 20)
+  const waiting = await post('paused', 20, { grouped: false })
   const grouped = await post('paused', 20)
-  await database.query(sql.unsafe`
-    update pgboss.job set group_id = 'endpoint:paused.test' where id = any(${sql.array(grouped, 'uuid')})`)
   const flowing = await post('well', 30)
   await start()
   await until('the others are sent', () => allSent(service, flowing))

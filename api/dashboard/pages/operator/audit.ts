@@ -1,8 +1,8 @@
 /** Who did what, and when: people on the dashboard and operators at the command line. */
 import { auditEntries } from '../../../../db/audit/audit.sql.ts'
-import { text, time } from '../../cell.ts'
-import { filled, idGiven, PAGE_SIZE, pageOf } from '../../list.ts'
-import { type PersonPage, show } from '../../page.ts'
+import { text, time } from '../../drawn/cell.ts'
+import { filled, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
+import { type PersonPage, show } from '../../served/page.ts'
 
 const FILTER = [
   { name: 'team', label: 'Team', type: 'search', placeholder: 'id of a team', code: true },

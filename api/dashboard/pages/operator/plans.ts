@@ -3,8 +3,8 @@ import { record } from '../../../../db/audit/record.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { loadCatalog, printCatalog } from '../../../../db/plans/catalog.ts'
 import { allPlans } from '../../../../db/plans/plans.sql.ts'
-import { number, plural, text } from '../../cell.ts'
-import { type PersonPage, redirect, show } from '../../page.ts'
+import { number, plural, text } from '../../drawn/cell.ts'
+import { type PersonPage, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
 

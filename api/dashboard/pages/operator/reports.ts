@@ -8,10 +8,10 @@ import {
   parkedByReason,
   parkedReports,
 } from '../../../../db/reports/reports.sql.ts'
-import { number, plural, status, text, time } from '../../cell.ts'
-import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../list.ts'
-import { type PersonPage, type PersonRequest, redirect, show } from '../../page.ts'
-import type { Field, Form } from '../../section.ts'
+import { number, plural, status, text, time } from '../../drawn/cell.ts'
+import type { Field, Form } from '../../drawn/section.ts'
+import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
+import { type PersonPage, type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
 /** A body is shown to this length; the CLI prints the whole. */

@@ -1,10 +1,10 @@
 /** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/senders/show.ts'
-import { act } from '../../act.ts'
-import { type Cell, status, text, time } from '../../cell.ts'
-import { type PersonPage, redirect, show } from '../../page.ts'
-import type { Section } from '../../section.ts'
+import { type Cell, status, text, time } from '../../drawn/cell.ts'
+import type { Section } from '../../drawn/section.ts'
+import { act } from '../../served/act.ts'
+import { type PersonPage, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
 

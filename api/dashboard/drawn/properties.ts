@@ -1,0 +1,112 @@
+/**
+ * A contact's properties as people type them: a new contact's are one a line, `name: value`; those that are stored have
+ * a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks and line breaks
+ * too.
+ */
+import { object } from 'yup'
+import { contactProperties } from '../../../db/contacts/fields.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { address, parse, uuids } from '../../../db/text/fields.ts'
+import type { Field } from './section.ts'
+
+type Properties = Readonly<Record<string, string>>
+
+const schema = object({ properties: contactProperties() })
+
+const checked = (pairs: readonly (readonly [string, string])[]): Record<string, string> =>
+  parse(schema, { properties: Object.fromEntries(pairs) }).properties ?? {}
+
+/** @throws Refusal bad_request naming the line, or what a property may not be. */
+function propertiesOf(typed: string): Record<string, string> {
+  const lines = typed
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+  const pairs = lines.map((line) => {
+    const at = line.indexOf(':')
+    if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()] as const
+    throw new Refusal('bad_request', `properties: ${JSON.stringify(line)} is not of the form name: value`)
+  })
+  return checked(pairs)
+}
+
+const fields = object({ email: address().required('${path} is required'), topic_ids: uuids() })
+
+/** A new contact as a form has it. @throws Refusal bad_request. */
+export const contactOf = (form: URLSearchParams) => ({
+  ...parse(fields, { email: form.get('email') || null, topic_ids: form.getAll('topic_ids') }),
+  properties: propertiesOf(form.get('properties') ?? ''),
+})
+
+/** The topics that a form has ticked. @throws Refusal bad_request. */
+export const topicsOf = (form: URLSearchParams): string[] =>
+  parse(object({ topic_ids: uuids() }), { topic_ids: form.getAll('topic_ids') }).topic_ids ?? []
+
+/** How many rows there are for properties to add. */
+const FREE_ROWS = 3
+
+/** A row for each property, and some to add others. Names travel as JSON: a form would change their line breaks. */
+export const propertyFields = (properties: Properties): Field[] => [
+  ...Object.entries(properties).flatMap(([name, value], at): Field[] => [
+    { name: `name.${at}`, label: '', type: 'hidden', value: JSON.stringify(name) },
+    {
+      name: `value.${at}`,
+      label: name,
+      type: 'textarea',
+      code: true,
+      rows: value.includes('\n') ? 4 : 1,
+      value,
+    },
+  ]),
+  ...(Object.keys(properties).length === 0
+    ? []
+    : [
+        {
+          name: 'remove',
+          label: 'Remove properties',
+          type: 'checks' as const,
+          options: Object.keys(properties).map((name) => ({ value: JSON.stringify(name), label: name })),
+        },
+      ]),
+  ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
+    { name: `new_name.${at}`, label: 'New property', type: 'text' },
+    { name: `new_value.${at}`, label: 'Its value', type: 'textarea', code: true, rows: 1 },
+  ]).flat(),
+]
+
+/** A text as a browser sends it back: its line breaks are all of one kind. */
+const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
+
+function nameIn(form: URLSearchParams, at: number): string | null {
+  try {
+    const name: unknown = JSON.parse(form.get(`name.${at}`) ?? 'null')
+    return typeof name === 'string' ? name : null
+  } catch {
+    return null
+  }
+}
+
+/** Stored properties as a form has changed them. @throws Refusal bad_request. */
+export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
+  const pairs: (readonly [string, string])[] = []
+  const removed = new Set(form.getAll('remove'))
+  for (let at = 0; ; at += 1) {
+    const name = nameIn(form, at)
+    if (name === null) break
+    if (removed.has(JSON.stringify(name))) continue
+    const before = Object.hasOwn(stored, name) ? stored[name] : undefined
+    const value = form.get(`value.${at}`) ?? before ?? ''
+    pairs.push([name, before !== undefined && asSent(before) === asSent(value) ? before : value])
+  }
+  for (let at = 0; at < FREE_ROWS; at += 1) {
+    const name = form.get(`new_name.${at}`)?.trim() ?? ''
+    const value = form.get(`new_value.${at}`) ?? ''
+    if (name !== '') pairs.push([name, value])
+    else if (value.trim() !== '') throw new Refusal('bad_request', 'a new property needs a name')
+  }
+  const names = pairs.map(([name]) => name)
+  const twice = names.find((name, at) => names.indexOf(name) < at)
+  if (twice !== undefined)
+    throw new Refusal('bad_request', `there are two properties ${JSON.stringify(twice)}`)
+  return checked(pairs)
+}

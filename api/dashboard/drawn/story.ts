@@ -1,0 +1,171 @@
+/**
+ * What happened to a message, in words: its timeline, what became of each recipient, why it waits. Pure.
+ * Promises: the provider's own words are beside ours where they are about this message. What they say of our senders,
+ * the names of these, and what holds a message back for their sake are for operators alone: they can name another
+ * team's recipient.
+ */
+
+import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import type { Waiting } from '../../../db/delivery/waiting.ts'
+import type { ShownEmail } from '../../../db/emails/show.ts'
+import type { EmailEventKind } from '../../../db/emails/status.ts'
+import { addressIdentity } from '../../../db/text/address.ts'
+import { meaningOf } from '../../../db/whatsapp/meaning.ts'
+import type { ShownMessage } from '../../../db/whatsapp/show.ts'
+import { plural, type Tone, time } from './cell.ts'
+import type { Alert, Moment } from './section.ts'
+
+type Wording = { title: string; tone: Tone }
+
+const WORDING: Record<EmailEventKind, Wording> = {
+  sent: { title: 'Accepted by mail server', tone: 'busy' },
+  delivered: { title: 'Delivered', tone: 'good' },
+  opened: { title: 'Opened', tone: 'good' },
+  clicked: { title: 'Link clicked', tone: 'good' },
+  bounced: { title: 'Bounced', tone: 'bad' },
+  complained: { title: 'Reported as spam', tone: 'bad' },
+  deferred: { title: 'Deferred, will retry', tone: 'warn' },
+  held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
+  unknown: { title: 'The server’s answer was lost', tone: 'warn' },
+  delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
+  requeued: { title: 'Requeued', tone: 'busy' },
+  gave_up: { title: 'Given up', tone: 'bad' },
+}
+
+const wordingOf = (kind: string): Wording =>
+  (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
+
+/** Who reads it, and when. */
+export type Reader = { person: { operator: boolean }; now: Date }
+
+/** The provider's words in an entry of a timeline, as far as this reader may read them. */
+const wordsFor = ({ person }: Reader, { kind, detail }: { kind: string; detail: string }): string =>
+  kind === 'held' && !person.operator ? '' : detail
+
+/** An email's timeline, the latest first. */
+export function momentsOf(
+  { events, created_at }: Pick<ShownEmail, 'events' | 'created_at'>,
+  reader: Reader,
+): Moment[] {
+  const { now } = reader
+  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
+  const happened = events.map((event) => {
+    const { kind, recipient, time: at } = event
+    const detail = wordsFor(reader, event)
+    return {
+      ...wordingOf(kind),
+      at: time(at, now),
+      ...(recipient === null ? {} : { who: recipient }),
+      ...(detail === '' ? {} : { detail }),
+    }
+  })
+  return [accepted, ...happened].reverse()
+}
+
+const MESSAGE_WORDING: Record<string, Wording> = {
+  ...WORDING,
+  sent: { title: 'Sent by provider', tone: 'busy' },
+  accepted: { title: 'Accepted by provider', tone: 'busy' },
+  delivered: { title: 'Delivered to the phone', tone: 'good' },
+  read: { title: 'Read', tone: 'good' },
+  failed: { title: 'Failed', tone: 'bad' },
+  deferred: { title: 'Deferred, will retry', tone: 'warn' },
+  unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
+}
+
+/** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
+export function messageMoments(
+  { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
+  reader: Reader,
+): Moment[] {
+  const { now } = reader
+  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
+  const happened = events.map((event): Moment => {
+    const { kind, time: at } = event
+    const detail = wordsFor(reader, event)
+    const meaning = detail === '' ? null : meaningOf(event.code ?? null)
+    const words = [meaning, detail].filter((part) => part !== null && part !== '')
+    return {
+      ...(MESSAGE_WORDING[kind] ?? wordingOf(kind)),
+      at: time(at, now),
+      ...(words.length === 0 ? {} : { detail: words.join(' · ') }),
+    }
+  })
+  return [accepted, ...happened].reverse()
+}
+
+type Outcome = { address: string; outcome: string; words: string }
+
+/** What became of each recipient: the highest rung that any event gives it. */
+export function outcomesOf({ to_emails, events, status }: ShownEmail, reader: Reader): Outcome[] {
+  const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
+  return to_emails.map((address) => {
+    const own = events.filter(
+      ({ recipient }) => recipient !== null && addressIdentity(recipient) === addressIdentity(address),
+    )
+    const highest = own.reduce((best, { kind }) => (rung(kind) > rung(best) ? kind : best), 'queued')
+    const common = events.some(({ recipient, kind }) => recipient === null && kind === 'sent')
+      ? 'sent'
+      : 'queued'
+    const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
+    const last = own.at(-1)
+    return { address, outcome, words: last ? wordsFor(reader, last) : '' }
+  })
+}
+
+type Pause = { sender: string; until: string; reason: string | null }
+
+const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
+  tone: 'warn',
+  title: `${sender} is paused until ${time(until, now).text}`,
+  text: reason ?? 'It gave no reason.',
+})
+
+/** What stands still for our senders' sake, for a team. @param what which delivery, at the head of a sentence. */
+export const pausedDelivery = (what: string): Alert => ({
+  tone: 'warn',
+  title: 'Delivery is paused; we retry automatically',
+  text: `${what} waits until it can be sent again; nothing is lost, and there is nothing to do.`,
+})
+
+/** What an operator has stopped. @param subject what is stopped, at the head of a sentence. */
+export const pausedQueue = (subject: string): Alert => ({
+  tone: 'warn',
+  title: `${subject} is paused by an operator`,
+  text: 'What is queued waits until an operator resumes it; nothing is lost.',
+})
+
+/** How the wait of a message is worded, but for the pauses in its way. */
+function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
+  const { state, attempts, last_refusal, next_attempt_at } = waiting
+  const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
+  if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
+  if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
+  if (state === 'put_off') {
+    const tried = attempts === 0 ? 'It was not tried yet' : `Tried ${plural(attempts, 'time')}`
+    return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
+  }
+  const words = 'If that lasts, no worker runs, its queue is paused, or what it goes through is.'
+  const title = state === 'lost' ? 'It has no job just now' : 'No worker has taken it yet'
+  return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
+}
+
+type Waits = {
+  created_at: string
+  events: readonly { kind: string; detail: string }[]
+  waiting?: Waiting | null
+}
+
+/** Why a message has not gone out yet; nothing when it has. */
+export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Reader): Alert[] {
+  if (!waiting) return []
+  const { now, person } = reader
+  const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
+  const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
+  const last_refusal = refusal ? wordsFor(reader, refusal) : waiting.last_refusal
+  const attempt = stateAlert({ ...waiting, last_refusal }, seconds, now)
+  const queue = waiting.queue_paused ? [pausedQueue('What it waits in')] : []
+  const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
+  if (person.operator) return [attempt, ...queue, ...pauses.map((pause) => pauseAlert(pause, now))]
+  return [attempt, ...queue, ...pauses.slice(0, 1).map(() => pausedDelivery('It'))]
+}

@@ -1,0 +1,74 @@
+/**
+ * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
+ * DASHBOARD_FROM is of.
+ * Promises: the answer reveals nothing: known or unknown, limited or not, its words and its time are the same. The
+ * email carries a tag by which it is in no team's lists, exports and figures, and its body is shown to nobody.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { teamOfDomain } from '../../../db/domains/domains.sql.ts'
+import type { EmailItem } from '../../../db/emails/call.ts'
+import { requestLink } from '../../../db/people/sign-in.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
+import { escapeHtml } from '../../../db/text/slots.ts'
+import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
+import { BASE } from '../drawn/base.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { localPath } from '../served/guard.ts'
+import type { PageRequest } from '../served/page.ts'
+import { sendOwn } from './own-mail.ts'
+
+/** How long any answer takes at least, in milliseconds: longer than the work behind it. */
+const PACE = 400
+
+/** Where a link leads, after /dashboard. @param returnTo where its owner wanted to go, after /dashboard. */
+export const linkPath = (secret: string, returnTo: string): string => {
+  const search = returnTo === '' ? '' : `?${new URLSearchParams({ return_to: BASE + returnTo })}`
+  return `/login/${encodeURIComponent(secret)}${search}`
+}
+
+/** The email that carries a link. */
+function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: string, url: string): EmailItem {
+  const words = 'Follow this link to sign in to Heliograph. It is good once, for 15 minutes.'
+  const ignore = 'If you did not ask for it, you need do nothing.'
+  return {
+    path: '',
+    from,
+    to: [to],
+    subject: 'Your sign-in link',
+    html: `<p>${words}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
+    template_id: null,
+    variables: null,
+    text: `${words}\n\n${url}\n\n${ignore}\n`,
+    headers: null,
+    reply_to: '',
+    tags: [SIGN_IN_TAG],
+    idempotency_key: null,
+  }
+}
+
+async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {
+  const { database, log } = deps
+  const from = parseMailbox(deps.from ?? '')
+  if (!from) return
+  const request = await database.transaction((tx) => requestLink({ tx, now }, { email, origin }))
+  if (!request) return
+  const team = await teamOfDomain(database, from.domain)
+  if (team === null) {
+    log.error(
+      { domain: from.domain },
+      'no team has verified the domain of DASHBOARD_FROM: no sign-in link was sent',
+    )
+    return
+  }
+  const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
+  await sendOwn(deps, team, linkEmail(from, request.email, url))
+}
+
+/** Sends a link if somebody may sign in with this address; never reveals whether it did. */
+export async function mailLink(request: PageRequest, deps: PageDeps, email: string): Promise<void> {
+  const sent = send(request, deps, email).catch((error: unknown) =>
+    deps.log.error({ err: error }, 'a sign-in link was not sent'),
+  )
+  await Promise.all([sent, sleep(PACE)])
+}

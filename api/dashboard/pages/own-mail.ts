@@ -1,0 +1,18 @@
+/**
+ * Mail that the dashboard sends by itself: sign-in links, tests of templates, copies of emails.
+ * Promises: each is accepted as a client's send is, counts in the same figures, and wakes a worker once committed.
+ */
+import { acceptEmails } from '../../../db/emails/accept.ts'
+import type { EmailItem } from '../../../db/emails/call.ts'
+import { countSends } from '../../sends/count.ts'
+import type { PageDeps } from '../served/deps.ts'
+
+/** Sends an email in a team's name. @throws Refusal */
+export async function sendOwn(deps: PageDeps, teamId: string, item: EmailItem): Promise<void> {
+  const outcomes = await deps.database.transaction((tx) =>
+    acceptEmails({ ...deps, tx }, { team_id: teamId, domain: null }, [item]),
+  )
+  countSends(deps.metrics, 'email', outcomes)
+  for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
+  deps.wake('deliver-email')
+}

@@ -1,0 +1,62 @@
+/**
+ * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
+ * outright by force and after a confirmation. What a provider has taken has no button. DECISIONS: Requeue.
+ */
+import type { Channel, DeliveryJob } from '../../../db/channels/channels.sql.ts'
+import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
+import type { Form } from '../drawn/section.ts'
+import { act, inTeam } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import type { TeamRequest } from '../served/page.ts'
+
+/** The value of the field `force` that means those too that were refused. */
+export const FORCE = 'refused'
+
+/** The button, if there is a way. @param path where its form goes. */
+export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
+  const form: Form = { action: path, method: 'post', fields: [], submit: 'Try again now' }
+  if (way === null) return []
+  if (way === 'plain') return [form]
+  return [
+    {
+      ...form,
+      fields: [{ name: 'force', label: '', type: 'hidden', value: FORCE }],
+      submit: 'Send it again',
+      confirm: 'It was refused. Send it again, to the same recipients?',
+    },
+  ]
+}
+
+/**
+ * What stands in the way of what was requeued; '' when nothing does. Our senders' names are for operators alone.
+ * @returns words to go behind a sentence.
+ */
+export async function pauseWords(
+  { database }: Pick<PageDeps, 'database'>,
+  channel: Channel,
+  { operator }: { operator: boolean },
+): Promise<string> {
+  const pauses = await pausesOf(database, channel)
+  if (pauses.length === 0) return ''
+  const named = operator ? ` (${pauses.map(({ what }) => what).join(', ')})` : ''
+  return ` Delivery is paused just now${named}: the next try comes when that ends.`
+}
+
+/** Does what the button says, with its line in the audit trail. @returns what to say of it. @throws Refusal. */
+export async function requeueAsAsked<J extends DeliveryJob>(
+  request: TeamRequest,
+  deps: PageDeps,
+  channel: Channel<J>,
+  action: string,
+): Promise<string> {
+  const { team, params, form } = request
+  const id = params.id ?? ''
+  const force = form.get('force') === FORCE
+  const deed = inTeam(request, action, id, force ? 'it was refused before' : '')
+  await act(request, deps, deed, ({ tx, now }) =>
+    requeueOne({ tx, now, queue: deps.queue }, channel, { team_id: team.id, id }, force),
+  )
+  deps.wake(channel.job)
+  const paused = await pauseWords(deps, channel, request.person)
+  return paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
+}

@@ -1,0 +1,48 @@
+/**
+ * Long work in words, and where a press that has begun some leads: back with the result if it is done already, else to
+ * the page that shows how far it has come.
+ */
+import type { WorkRow } from '../../../db/work/works.sql.ts'
+import { plural } from '../drawn/cell.ts'
+import { type PageAnswer, redirect, teamPath } from '../served/page.ts'
+
+type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
+
+/** What each kind of work is called, and what is said of what it has brought. */
+const WORDS: Readonly<Record<string, Words>> = {
+  'contact.import': {
+    title: 'Import contacts',
+    verb: 'Imported',
+    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is stored.`,
+  },
+  'email.requeue': {
+    title: 'Requeue emails',
+    verb: 'Looked at',
+    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} requeued.`,
+  },
+  'email.delete': {
+    title: 'Delete emails',
+    verb: 'Looked at',
+    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
+  },
+  'queue.redrive': {
+    title: 'Try dead letters again',
+    verb: 'Moved back',
+    outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be tried again.`,
+  },
+}
+
+/** The words for work; for a kind that nobody here knows its own name. */
+export const wordsOf = ({ kind }: Pick<WorkRow, 'kind'>): Words =>
+  WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
+
+/** Where work is shown. */
+export const workPath = ({ team_id, id }: Pick<WorkRow, 'team_id' | 'id'>): string =>
+  team_id === null ? `/operator/works/${id}` : teamPath({ id: team_id }, 'works', id)
+
+/** What a press answers that has begun work. @param path where it leads when the work is done. */
+export const workAnswer = (
+  work: WorkRow,
+  path: string,
+  words = wordsOf(work).outcome(work.result),
+): PageAnswer => (work.finished_at === null ? redirect(workPath(work)) : redirect(path, words))

@@ -1,0 +1,45 @@
+/** What the dashboard works with. Types alone. */
+import type { TxtLookup } from '../../../db/domains/verify.ts'
+import type { UnsubscribeLinks } from '../../../db/emails/unsubscribe-token.ts'
+import type { Database } from '../../../db/postgres/pool.ts'
+import type { Log } from '../../../db/process/log.ts'
+import type { Metrics } from '../../../db/process/metrics.ts'
+import type { Network } from '../../../db/process/public-address.ts'
+import type { Secrets } from '../../../db/process/secrets.ts'
+import type { Producer } from '../../../db/queue/boss.ts'
+import type { Waker } from '../../../db/queue/wake.ts'
+import type { Versions } from '../../../db/templates/versions.ts'
+import type { Bodies } from '../../http/bodies.ts'
+import type { OpenId } from './openid.ts'
+
+/** What it shares with the API of its process. */
+export type SharedDeps = {
+  bodies: Bodies
+  queue: Producer
+  wake: Waker
+  secrets: Secrets
+  versions: Versions
+  links: UnsubscribeLinks | null
+  metrics: Metrics
+  log: Log
+  clock: () => Date
+}
+
+/** What the dashboard has of its own; made by main.ts. */
+export type DashboardDeps = {
+  /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
+  database: Database
+  lookupTxt: TxtLookup
+  /** Private networks that webhooks may reach. */
+  webhookNetworks: readonly Network[]
+  /** The address that people reach the service at; null: the one that they asked for. */
+  publicUrl: string | null
+  /** Who sign-in links by mail come from; null: there are none. */
+  from: string | null
+  openid: OpenId | null
+  /** Which optional settings this process has; never their values. */
+  switches: readonly { name: string; isSet: boolean }[]
+}
+
+/** What pages work with. */
+export type PageDeps = SharedDeps & DashboardDeps

@@ -1,0 +1,292 @@
+/**
+ * The dashboard's own dispatcher: asset or page → session → origin and token → rights → handler → HTML.
+ * Promises: only those whom its access names get a page. A POST counts only from our own pages, and its form within
+ * the process's bounds for bodies, a person's own. Every answer carries the security headers. A fault of ours is a page
+ * too, and shows nothing but the request's id.
+ */
+
+import type { Context, Middleware } from 'koa'
+import { Refusal } from '../../../db/errors.ts'
+import { type Role, reaches } from '../../../db/people/roles.ts'
+import { noteUse, type Person, personOfSession } from '../../../db/people/sign-in.ts'
+import { teamById } from '../../../db/teams/teams.sql.ts'
+import { textOfFile } from '../../../db/text/decode.ts'
+import type { Body } from '../../http/bodies.ts'
+import { type Assets, readAssets } from '../drawn/assets.ts'
+import { BASE } from '../drawn/base.ts'
+import { compileViews } from '../drawn/views.ts'
+import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
+import { type Fault, faultOf, faultView } from './faults.ts'
+import { createFinder, type Finder, type Found } from './find.ts'
+import {
+  formToken,
+  homeOf,
+  isFormToken,
+  isOurs,
+  noticeOf,
+  originOf,
+  readCookie,
+  safeHeaders,
+  seal,
+  siteOf,
+  writeCookie,
+} from './guard.ts'
+import { createLayout, type Frame, type Layout } from './layout.ts'
+import { addressWith } from './list.ts'
+import { type Page, type PageAnswer, type PageRequest, redirect, type Seat, show } from './page.ts'
+import { endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
+
+/** What a form may send, in bytes: a template's html and text, percent-encoded. */
+const FORM_LIMIT = 8 * 1024 * 1024
+const NOTICE_SECONDS = 120
+
+type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
+
+/** One request on its way: who asks, and in which team. */
+type Visit = {
+  ctx: Context
+  request: PageRequest
+  person: Person | null
+  team: Seat | null
+  /** Whether the browser's session is over. */
+  hasEnded: boolean
+}
+
+const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
+
+/** The team as this person may use it; null when it is none of theirs. */
+async function seatOf(person: Person, { params, now }: PageRequest, deps: PageDeps): Promise<Seat | null> {
+  const id = (params.team ?? '').toLowerCase()
+  const seat = person.seats.find((candidate) => candidate.team_id === id)
+  if (seat) {
+    await noteUse({ tx: deps.database, now }, person, seat)
+    const { name, suspended } = seat
+    const role = person.operator ? 'owner' : suspended ? 'viewer' : seat.role
+    return { id, name, role, member: true, suspended }
+  }
+  const team = person.operator ? await teamById(deps.database, id) : null
+  return team && { id, name: team.name, role: 'owner', member: false, suspended: team.suspended_at !== null }
+}
+
+/** Why a page is not for somebody with this seat. */
+const refusalOf = ({ role, suspended }: Seat, needed: Role): Refusal =>
+  new Refusal(
+    'insufficient_scope',
+    suspended
+      ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
+      : `this takes the role ${needed}, and yours here is ${role}`,
+  )
+
+/** Runs a page's handler if the caller may open it. @throws Refusal. */
+async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
+  const { request, person, hasEnded } = visit
+  if (page.access === 'open') return page.handle({ ...request, person }, deps)
+  if (!person) {
+    if (hasEnded && isWorthKeeping(request)) return show(endedView(request), 403)
+    const search = new URLSearchParams({ return_to: BASE + addressWith(request, {}) })
+    return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
+  }
+  if (page.access === 'person') return page.handle({ ...request, person }, deps)
+  if (page.access === 'operator') {
+    if (!person.operator) throw nothingHere()
+    return page.handle({ ...request, person }, deps)
+  }
+  const team = await seatOf(person, request, deps)
+  if (!team) throw nothingHere()
+  visit.team = team
+  if (!reaches(team.role, page.access)) throw refusalOf(team, page.access)
+  return page.handle({ ...request, person, team }, deps)
+}
+
+const MULTIPART = /^multipart\/form-data *;/i
+
+/** The fields of a form; a file is its text, with its name in a field of the same name and `_name`. @throws Refusal. */
+async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
+  const type = ctx.get('Content-Type')
+  if (!MULTIPART.test(type)) return new URLSearchParams(bytes.toString())
+  const parts = await new Response(new Uint8Array(bytes), { headers: { 'Content-Type': type } })
+    .formData()
+    .catch(() => {
+      throw new Refusal('bad_request', 'the form could not be read')
+    })
+  const form = new URLSearchParams()
+  for (const [name, value] of parts) {
+    form.append(name, typeof value === 'string' ? value : textOfFile(await value.bytes()))
+    if (typeof value !== 'string') form.append(`${name}_name`, value.name)
+  }
+  return form
+}
+
+/** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
+async function readForm(
+  { ctx, request, person }: Visit,
+  { secrets }: PageDeps,
+  { bytes }: Body,
+): Promise<URLSearchParams> {
+  const foreign = () =>
+    new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
+  if (!isOurs(ctx, request.home)) throw foreign()
+  const form = await formOf(ctx, await bytes(FORM_LIMIT))
+  if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
+    // A form that outlived its session is asked about, with a token of this one.
+    if (!form.has(KEPT)) throw foreign()
+    form.delete('confirmed')
+    form.set('question', 'Send this form now?')
+  }
+  for (const value of form.values()) {
+    if (value.includes('\0')) throw new Refusal('bad_request', 'text must not contain NUL characters')
+  }
+  return form
+}
+
+function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
+  const { ctx, request } = visit
+  const { home } = request
+  if (answer.kind === 'redirect') {
+    for (const cookie of answer.cookies) writeCookie(ctx, home, cookie)
+    if (answer.notice) {
+      const value = seal(dashboard.deps.secrets, answer.notice)
+      writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
+    }
+    ctx.status = 303
+    ctx.set('Location', answer.to.startsWith('/') || answer.to === '' ? BASE + answer.to : answer.to)
+    ctx.body = ''
+  } else if (answer.kind === 'raw') {
+    ctx.status = 200
+    ctx.set(answer.headers)
+    ctx.body = answer.body
+  } else {
+    sendPage(dashboard, visit, answer)
+  }
+}
+
+type Shown = Extract<PageAnswer, { kind: 'show' }>
+
+function sendPage(
+  { deps, layout }: Dashboard,
+  { ctx, request, person, team }: Visit,
+  { view, status }: Shown,
+  notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
+): void {
+  const left = readCookie(ctx, request.home, 'notice')
+  const notice = notices.notice ?? noticeOf(deps.secrets, left)
+  if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
+  const csrf = person ? formToken(deps.secrets, person.session_id) : ''
+  const { refused } = notices
+  ctx.status = status
+  ctx.type = 'text/html; charset=utf-8'
+  const asked = request.query.get('q') ?? ''
+  ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused, asked })
+}
+
+/** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */
+async function tellOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
+  const { request } = visit
+  if (fault.status !== 400 || request.query.size === 0) return false
+  const looked = { ...visit, request: { ...request, query: new URLSearchParams() } }
+  const answer = await answerOf(page, looked, dashboard.deps).catch(() => null)
+  if (answer?.kind !== 'show') return false
+  // What the filter's links lead to would not be filtered.
+  const sections = answer.view.sections.flatMap((section) =>
+    section.kind === 'filter' ? [{ ...section, more: [] }] : [],
+  )
+  if (sections.length === 0) return false
+  const shown = { ...answer, status: fault.status, view: { ...answer.view, sections } }
+  const refused = { action: request.path, form: request.query, words: fault.words }
+  sendPage(dashboard, looked, shown, { notice: { tone: 'bad', text: fault.words }, refused })
+  return true
+}
+
+/** A fault, shown on the page that has the form; false when there is none, or it cannot be shown. */
+async function tellOnPage(
+  dashboard: Dashboard,
+  visit: Visit,
+  page: Page | undefined,
+  fault: Fault,
+): Promise<boolean> {
+  if (page?.method === 'GET') return tellOnFilter(dashboard, visit, page, fault)
+  const { request, person } = visit
+  const found = person && visit.ctx.method === 'POST' ? dashboard.finder.above(request.path) : null
+  if (!found || fault.status >= 500) return false
+  const looked = { ...visit, request: { ...request, path: found.path, params: found.params } }
+  const answer = await answerOf(found.page, looked, dashboard.deps).catch(() => null)
+  if (answer?.kind !== 'show') return false
+  const notice = { tone: 'bad', text: fault.words } as const
+  const refused = { action: request.path, form: request.form, words: fault.words }
+  sendPage(dashboard, looked, { ...answer, status: fault.status }, { notice, refused })
+  return true
+}
+
+/** Whose forms count together: a person's own; those of all who have not signed in. */
+const ownerOf = ({ person }: Visit): string => (person ? `dashboard:${person.user_id}` : 'dashboard')
+
+async function serve(
+  dashboard: Dashboard,
+  visit: Visit,
+  found: Found | 'other method' | null,
+): Promise<void> {
+  const { ctx, request } = visit
+  const { deps } = dashboard
+  try {
+    const session = readCookie(ctx, request.home, 'session')
+    visit.person = session ? await personOfSession(deps.database, session, request.now) : null
+    visit.hasEnded = session !== undefined && visit.person === null
+    if (found === 'other method')
+      throw new Refusal('method_not_allowed', 'this page does not accept that method')
+    if (found === null) throw nothingHere()
+    if ([...request.query].flat().some((text) => text.includes('\0')))
+      throw new Refusal('bad_request', 'the address must not contain NUL characters')
+    await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
+      if (ctx.method === 'POST') request.form = await readForm(visit, deps, body)
+      const { form } = request
+      const isAsked = form.has('question') && !form.has('confirmed')
+      const cancel = dashboard.finder.above(request.path)?.path ?? ''
+      const asked = isAsked ? show(questionView(request, cancel)) : null
+      send(dashboard, visit, asked ?? (await answerOf(found.page, visit, deps)))
+    })
+  } catch (error) {
+    const fault = faultOf(error, ctx.state.id, deps.log)
+    const page = found === 'other method' ? undefined : found?.page
+    if (await tellOnPage(dashboard, visit, page, fault)) return
+    if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
+    sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
+  }
+}
+
+function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
+  const asset = ctx.method === 'GET' ? byPath.get(path) : undefined
+  if (!asset) return false
+  ctx.status = 200
+  ctx.set({ 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=31536000, immutable' })
+  ctx.body = asset.bytes
+  return true
+}
+
+/** Serves everything under /dashboard. */
+export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: DashboardDeps): Middleware {
+  const assets = readAssets()
+  const layout = createLayout(compileViews(), assets)
+  const board: Dashboard = { assets, layout, finder: createFinder(pages), deps: { ...deps, ...own } }
+  return async (ctx) => {
+    const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
+    const home = homeOf(ctx, own.publicUrl)
+    ctx.set(safeHeaders(home))
+    if (sendAsset(ctx, assets, path)) return
+    const found = board.finder.page(ctx.method, path)
+    const known = found !== null && found !== 'other method'
+    ctx._matchedRoute = known ? BASE + found.page.path : `${BASE}/…`
+    const request: PageRequest = {
+      path,
+      params: known ? found.params : {},
+      query: new URLSearchParams(ctx.querystring),
+      form: new URLSearchParams(),
+      origin: originOf(ctx),
+      userAgent: ctx.get('User-Agent'),
+      home,
+      site: siteOf(ctx, own.publicUrl),
+      cookies: (name) => readCookie(ctx, home, name),
+      now: deps.clock(),
+    }
+    await serve(board, { ctx, request, person: null, team: null, hasEnded: false }, found)
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Forms made ready for their views: ids, what was typed before a refusal, and the refusal's words under the field that
+ * they are about, which gets the focus. Pure.
+ */
+
+import type { Field, Form } from '../drawn/section.ts'
+import { filled } from './list.ts'
+
+/** A form that was refused. @param words why, as the page says it. */
+export type Refused = { action: string; form: URLSearchParams; words: string }
+
+const plain = (words: string): string =>
+  words
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, ' ')
+    .trim()
+
+/**
+ * The field that a refusal is about: the one whose name or label it begins with, whose value it quotes, or the only
+ * one that there is.
+ */
+function faultyField(fields: readonly Field[], { form, words }: Refused): Field | undefined {
+  const own = fields.filter(({ type }) => type !== 'hidden')
+  const said = `${plain(words)} `
+  const begins = (name: string): boolean => name !== '' && said.startsWith(`${plain(name)} `)
+  const quoted = ({ name }: Field): boolean => {
+    const value = form.get(name)?.trim() ?? ''
+    return value !== '' && words.includes(JSON.stringify(value).slice(0, 200))
+  }
+  return (
+    own.find(({ name }) => begins(name.replace(/_id$/, ''))) ??
+    own.find(({ name }) => begins(name)) ??
+    own.find(({ label }) => begins(label)) ??
+    own.find(quoted) ??
+    (own.length === 1 ? own[0] : undefined)
+  )
+}
+
+const fieldReady = (field: Field, form: number, fault: string | undefined) => {
+  const id = `f${form}-${field.name}`
+  const isChoice = field.type === 'checks' || field.type === 'radios'
+  const described = [fault === undefined ? '' : `${id}-fault`, field.hint === undefined ? '' : `${id}-hint`]
+  return {
+    ...field,
+    id,
+    fault,
+    described: described.join(' ').trim(),
+    ...(fault === undefined ? {} : { autofocus: true }),
+    isHidden: field.type === 'hidden',
+    isChoice,
+    box: field.type === 'checks' ? 'checkbox' : 'radio',
+    isSelect: field.type === 'select',
+    isTextarea: field.type === 'textarea',
+  }
+}
+
+/** A form with what its view needs. @param index makes its ids unlike those of the page's other forms. */
+export function formReady<F extends Form & { further?: readonly Field[] }>(
+  form: F,
+  index: number,
+  refused: Refused | null,
+) {
+  const again = refused !== null && refused.action === form.action ? refused : null
+  const all = [...form.fields, ...(form.further ?? [])]
+  const faulty = again ? faultyField(all, again) : undefined
+  const ready = (fields: readonly Field[]) =>
+    (again ? filled(fields, again.form, true) : fields).map((field) =>
+      fieldReady(field, index, field.name === faulty?.name ? again?.words : undefined),
+    )
+  const isSet = form.further?.some(({ value, options }) =>
+    options ? options.some((option) => option.selected && option.value !== '') : Boolean(value),
+  )
+  return {
+    ...form,
+    ...(again || isSet ? { open: true } : {}),
+    isPost: form.method === 'post',
+    isDanger: form.tone === 'danger',
+    fields: ready(form.fields),
+    further: form.further && ready(form.further),
+  }
+}

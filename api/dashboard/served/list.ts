@@ -1,0 +1,148 @@
+/**
+ * Lists and their filters: the link to the next page by its last row, forms filled with what the address holds, and
+ * the readers of what a filter says. Promises: a value that does not parse is refused, never ignored: a bulk act on
+ * "all that match" must not widen because of a typo.
+ */
+import { Refusal } from '../../../db/errors.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+import type { Field, PageLink } from '../drawn/section.ts'
+import type { PageRequest } from './page.ts'
+
+/** How many rows a page of a list has; a query reads one more, to know whether more follow. */
+export const PAGE_SIZE = 50
+
+/** The address of this page with some of its parameters changed; undefined takes one away. */
+export function addressWith(
+  { path, query }: PageRequest,
+  changes: Record<string, string | undefined>,
+): string {
+  const changed = new URLSearchParams(query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) changed.delete(name)
+    else changed.set(name, value)
+  }
+  for (const [name, value] of [...changed]) if (value === '') changed.delete(name)
+  const search = changed.toString()
+  return search === '' ? path : `${path}?${search}`
+}
+
+/** How many pages back `Newer` leads; from there on `First` does. */
+const MOST_BACK = 20
+
+/** The links to the first page, to the one before, and to rows older than `key`; null: there are none older. */
+function pageLinks(request: PageRequest, key: string | null, label = 'Older'): PageLink[] {
+  const before = request.query.get('before') || undefined
+  const back = (request.query.get('newer') ?? '').split(',').filter((part) => isUuid(part))
+  const link = (name: string, to: string | undefined, way: readonly string[]): PageLink => ({
+    href: addressWith(request, { before: to, newer: way.slice(-MOST_BACK).join(',') }),
+    label: name,
+  })
+  return [
+    ...(before === undefined ? [] : [link('First', undefined, [])]),
+    ...(before === undefined
+      ? []
+      : [{ ...link('Newer', back.at(-1), back.slice(0, -1)), rel: 'prev' as const }]),
+    ...(key === null
+      ? []
+      : [{ ...link(label, key, before === undefined ? [] : [...back, before]), rel: 'next' as const }]),
+  ]
+}
+
+/**
+ * The rows to show, and the links to the pages around.
+ * @param rows PAGE_SIZE + 1 at most.
+ * @param reached where a search was broken off; null where it was not.
+ */
+export function pageOf<R>(
+  request: PageRequest,
+  rows: readonly R[],
+  keyOf: (row: R) => string,
+  reached: string | null = null,
+): { rows: readonly R[]; next: readonly PageLink[] } {
+  const shown = rows.slice(0, PAGE_SIZE)
+  const last = shown.at(-1)
+  const key = rows.length <= PAGE_SIZE || last === undefined ? null : keyOf(last)
+  const isBroken = key === null && reached !== null
+  return {
+    rows: shown,
+    next: isBroken ? pageLinks(request, reached, 'Look further back') : pageLinks(request, key),
+  }
+}
+
+/**
+ * Fields with the values that were given; a select chooses its option.
+ * @param sent whether the form itself was sent: then boxes that it does not name were not ticked.
+ */
+export const filled = (fields: readonly Field[], given: URLSearchParams, sent = false): Field[] =>
+  fields.map((field) => {
+    // Browsers let no page preset a file field.
+    if (field.type === 'file' || field.own || !(given.has(field.name) || (sent && field.type === 'checks')))
+      return field
+    const values = given.getAll(field.name)
+    const options = field.options?.map((option) => ({ ...option, selected: values.includes(option.value) }))
+    return { ...field, value: values[0] ?? '', ...(options ? { options } : {}) }
+  })
+
+/** Choices from words. The first is for any. */
+export const anyOf = (words: readonly string[], any = 'any'): { value: string; label: string }[] => [
+  { value: '', label: any },
+  ...words.map((word) => ({ value: word, label: word.replaceAll('_', ' ') })),
+]
+
+/** The longest value that a filter takes: a subject has at most 998 characters. */
+const LONGEST = 1_000
+
+const refused = (name: string, must: string) => new Refusal('bad_request', `${name} must be ${must}`)
+
+/** A parameter of the address, trimmed; undefined when it is absent or empty. @throws Refusal bad_request. */
+export function given(query: URLSearchParams, name: string): string | undefined {
+  const value = query.get(name)?.trim() || undefined
+  if (value !== undefined && value.length > LONGEST)
+    throw refused(name, `at most ${LONGEST.toLocaleString('en-US')} characters long`)
+  return value
+}
+
+/** An id of the address. @throws Refusal bad_request for what is no UUID. */
+export function idGiven(query: URLSearchParams, name: string): string | undefined {
+  const value = given(query, name)
+  if (value === undefined || isUuid(value)) return value?.toLowerCase()
+  throw refused(name, 'an id, such as 019a0000-0000-7000-8000-000000000000')
+}
+
+/** One of some words of the address. @throws Refusal bad_request for any other. */
+export function wordGiven<W extends string>(
+  query: URLSearchParams,
+  name: string,
+  words: readonly W[],
+): W | undefined {
+  const value = given(query, name)
+  const word = words.find((candidate) => candidate === value)
+  if (value === undefined || word !== undefined) return word
+  throw refused(name, `one of ${words.join(', ')}`)
+}
+
+/** Refuses an address that names anything else than these, or one of them twice. @throws Refusal bad_request. */
+export function onlyKnown(query: URLSearchParams, names: readonly string[]): void {
+  const seen = new Set<string>()
+  for (const name of query.keys()) {
+    if (!names.includes(name)) throw new Refusal('bad_request', `there is no filter ${JSON.stringify(name)}`)
+    if (seen.has(name)) throw new Refusal('bad_request', `${name} is given twice`)
+    seen.add(name)
+  }
+}
+
+const DAY = 86_400_000
+/** Years that both a browser and PostgreSQL write with four digits, a day later too; UUIDv7 begins in 1970. */
+const YEARS = { first: 1970, last: 9998 }
+
+/** A day of the address, in UTC, plus a number of days. @throws Refusal bad_request. */
+export function dayOf(query: URLSearchParams, name: string, later = 0): Date | undefined {
+  const value = given(query, name)
+  if (value === undefined) return undefined
+  const time = new Date(/^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : Number.NaN)
+  const year = time.getUTCFullYear()
+  // Date reads February 30 as March 2.
+  const exists = time.toJSON()?.startsWith(value) === true
+  if (!exists || year < YEARS.first || year > YEARS.last) throw refused(name, 'a date, such as 2026-01-31')
+  return new Date(time.getTime() + later * DAY)
+}

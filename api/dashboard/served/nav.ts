@@ -1,0 +1,103 @@
+/** Where one can go: the pages of a team, those of the operator, and from team to team. */
+
+import { type Role, reaches } from '../../../db/people/roles.ts'
+import type { Person } from '../../../db/people/sign-in.ts'
+import { ICONS, type Icon } from '../drawn/icons.ts'
+import { type Seat, teamPath } from './page.ts'
+
+type Entry = { label: string; href: string; current: boolean; icon?: string }
+type Place = readonly [path: string, label: string, icon: Icon, role?: Role]
+
+/** A team's pages in groups: path under the team, label, picture, and who sees it if not everybody. */
+const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
+  { label: '', places: [['', 'Overview', 'home']] },
+  {
+    label: 'Messages',
+    places: [
+      ['emails', 'Emails', 'mail'],
+      ['whatsapp', 'WhatsApp', 'chat'],
+      ['broadcasts', 'Broadcasts', 'megaphone'],
+    ],
+  },
+  {
+    label: 'Audience',
+    places: [
+      ['contacts', 'Contacts', 'people'],
+      ['topics', 'Topics', 'tag'],
+    ],
+  },
+  {
+    label: 'Content',
+    places: [
+      ['templates', 'Templates', 'file'],
+      ['whatsapp-templates', 'WhatsApp templates', 'layers'],
+    ],
+  },
+  {
+    label: 'Setup',
+    places: [
+      ['domains', 'Domains', 'globe'],
+      ['keys', 'API keys', 'key'],
+      ['webhooks', 'Webhooks', 'webhook'],
+      ['people', 'People', 'person'],
+      ['integration', 'Integration', 'code'],
+    ],
+  },
+]
+
+/** The operator's pages: path after /operator. */
+const OPERATOR_PAGES: readonly Place[] = [
+  ['health', 'Health', 'pulse'],
+  ['queues', 'Queues', 'layers'],
+  ['senders', 'Senders', 'send'],
+  ['reports', 'Reports', 'inbox'],
+  ['teams', 'Teams', 'people'],
+  ['plans', 'Plans', 'plan'],
+  ['audit', 'Audit', 'clock'],
+]
+
+const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`)
+
+/** The links beside a page. */
+export function navigation({
+  path,
+  person,
+  team,
+}: {
+  path: string
+  person: Person | null
+  team: Seat | null
+}) {
+  const groups: { label: string; links: Entry[] }[] = []
+  if (team) {
+    for (const { label, places: pages } of TEAM_PAGES) {
+      const links = pages
+        .filter(([, , , role = 'viewer']) => reaches(team.role, role))
+        .map(([rest, name, icon]) => {
+          const href = rest === '' ? teamPath(team) : teamPath(team, rest)
+          const current = rest === '' ? path === href : isAt(path, href)
+          return { label: name, href, current, icon: ICONS[icon] }
+        })
+      groups.push({ label, links })
+    }
+  }
+  if (person?.operator) {
+    const links = OPERATOR_PAGES.map(([rest, label, icon]) => {
+      const href = `/operator/${rest}`
+      return { label, href, current: isAt(path, href), icon: ICONS[icon] }
+    })
+    groups.push({ label: 'Operator', links })
+  }
+  return groups.filter(({ links }) => links.length > 0)
+}
+
+/** The teams that one can change to, when there is more than one place to be. */
+export function places({ seats, operator }: Person, team: Seat | null): Entry[] {
+  const teams = seats.map(({ team_id: id, name }) => ({
+    label: name,
+    href: teamPath({ id }),
+    current: id === team?.id,
+  }))
+  const all = operator ? [{ label: 'All teams', href: '/operator/teams', current: false }] : []
+  return [...teams, ...all]
+}

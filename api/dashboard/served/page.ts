@@ -1,0 +1,103 @@
+/**
+ * What a page of the dashboard is: method, path, who may open it, and a handler from request to answer. Pages are plain
+ * values, as the API's routes are: routes.ts lists them, dispatch.ts serves them, tests walk over them.
+ *
+ * To add a page:
+ * 1. Put a value into a file under pages/: `{ method, path, access, handle }`; the path begins after /dashboard.
+ *    `/teams/:team/…` paths take a role (`viewer`, `editor`, `owner`), others `person`, `operator` or `open`. An
+ *    operator may do what an owner may, in every team. Others are refused before the handler runs.
+ * 2. A GET answers `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables, forms,
+ *    timelines, code, frames. A handler says what there is; how it looks is the views' and the stylesheet's business.
+ *    Write no HTML. All text is escaped; a time, a status or a link in a table is a cell (cell.ts).
+ * 3. What changes something is a POST with a form. Its token and origin are checked before the handler runs. It answers
+ *    `redirect(path, notice)`: the notice is shown once on the page that follows. A secret to show once is a notice's
+ *    `secret`.
+ * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
+ *    refusal's words, and with what was typed in the form that was sent.
+ * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. Record what a
+ *    person changed with db/audit/record.ts, in the same transaction.
+ * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
+ *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
+ * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Tests
+ *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and chromium.test.ts.
+ */
+import type { Readable } from 'node:stream'
+import type { Role } from '../../../db/people/roles.ts'
+import type { Person } from '../../../db/people/sign-in.ts'
+import type { View } from '../drawn/section.ts'
+import type { PageDeps } from './deps.ts'
+
+/**
+ * A team as the person who asks may use it. `member`: false for an operator who is none. People of a suspended team
+ * have the role of a viewer.
+ */
+export type Seat = { id: string; name: string; role: Role; member: boolean; suspended: boolean }
+
+export type PageRequest = {
+  path: string
+  params: Readonly<Record<string, string>>
+  query: URLSearchParams
+  /** What a form sent; empty for a GET. */
+  form: URLSearchParams
+  /** The address of the browser, as far as it is known. */
+  origin: string
+  userAgent: string
+  /** The service's own address, as the browser sees it: for this answer alone, since the browser may say anything. */
+  home: URL
+  /** Where links that leave this answer lead: mailed, handed on, or followed by a provider. */
+  site: URL
+  cookies: (name: CookieName) => string | undefined
+  now: Date
+}
+
+export type PersonRequest = PageRequest & { person: Person }
+export type TeamRequest = PersonRequest & { team: Seat }
+
+export type CookieName = 'session' | 'notice' | 'openid'
+/** `value` null takes the cookie away; `seconds` null keeps it as long as the browser runs. */
+export type Cookie = { name: CookieName; value: string | null; seconds: number | null }
+
+/** What the next page says once. `secret` can be copied and is never shown again. */
+export type Notice = { tone: 'good' | 'bad'; text: string; secret?: string }
+
+export type PageAnswer =
+  | { kind: 'show'; view: View; status: number }
+  | { kind: 'redirect'; to: string; notice: Notice | null; cookies: readonly Cookie[] }
+  | { kind: 'raw'; headers: Record<string, string>; body: string | Buffer | Readable }
+
+/** A page to look at. */
+export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
+
+/** Goes on to another page, with a few words of what was done. @param to a path after /dashboard, or a whole URL. */
+export const redirect = (
+  to: string,
+  notice: string | Notice | null = null,
+  cookies: readonly Cookie[] = [],
+): PageAnswer => ({
+  kind: 'redirect',
+  to,
+  notice: typeof notice === 'string' ? { tone: 'good', text: notice } : notice,
+  cookies,
+})
+
+/** Anything that is no page: a file, a preview. Its headers win over ours. */
+export const raw = (headers: Record<string, string>, body: string | Buffer | Readable): PageAnswer => ({
+  kind: 'raw',
+  headers,
+  body,
+})
+
+type Serves<R> = {
+  method: 'GET' | 'POST'
+  path: string
+  handle: (request: R, deps: PageDeps) => Promise<PageAnswer>
+}
+
+export type OpenPage = Serves<PageRequest & { person: Person | null }> & { access: 'open' }
+export type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
+export type TeamPage = Serves<TeamRequest> & { access: Role }
+export type Page = OpenPage | PersonPage | TeamPage
+
+/** The path of a team's page, after /dashboard. */
+export const teamPath = (team: { id: string }, ...rest: string[]): string =>
+  ['/teams', team.id, ...rest.map(encodeURIComponent)].join('/')

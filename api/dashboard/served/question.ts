@@ -1,0 +1,60 @@
+/**
+ * Asks before a form is carried out that destroys or changes much, and where its session ended before it was sent: a
+ * page with what the form sent, and a way on or back. Promises: nothing of what was sent is lost or shown; what is
+ * carried out is what was asked about. Must not know any page.
+ */
+
+import type { Field, View } from '../drawn/section.ts'
+import { addressWith } from './list.ts'
+import type { PageRequest } from './page.ts'
+
+/** The field of a form that outlived its session. */
+export const KEPT = 'kept-after-sign-out'
+
+/** Fields that belong to the page that a form stands on, not to what it sends. */
+const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'confirmed', KEPT]
+
+/** What a form sent, to be sent once more. */
+const carried = (form: URLSearchParams): Field[] =>
+  [...form]
+    .filter(([name]) => !OWN.includes(name))
+    .map(([name, value]) => ({ name, label: '', type: 'hidden', value }))
+
+/** The question of the form that was sent. @param cancel where to go instead. */
+export const questionView = (request: PageRequest, cancel: string): View => ({
+  title: request.form.get('question') ?? '',
+  ...(request.form.has('warning') ? { lead: request.form.get('warning') ?? '' } : {}),
+  back: { href: cancel, label: 'Back, change nothing' },
+  sections: [
+    {
+      kind: 'form',
+      id: 'confirm',
+      action: addressWith(request, {}),
+      method: 'post',
+      fields: [...carried(request.form), { name: 'confirmed', label: '', type: 'hidden', value: 'yes' }],
+      submit: request.form.get('answer') || 'Confirm',
+      reset: { href: cancel, label: 'Cancel' },
+      ...(request.form.get('answer_tone') === 'danger' ? { tone: 'danger' as const } : {}),
+    },
+  ],
+})
+
+/** Whether a form sent anything that somebody typed or chose. */
+export const isWorthKeeping = ({ form }: PageRequest): boolean => carried(form).length > 0
+
+/** A form whose session is over: kept until its sender has signed in elsewhere. */
+export const endedView = (request: PageRequest): View => ({
+  title: 'Your session has ended',
+  narrow: true,
+  lead: 'Nothing was changed, and what you typed is kept on this page. Sign in in another tab, then come back here.',
+  sections: [
+    { kind: 'actions', links: [{ href: '/login', label: 'Sign in in another tab', tab: true }] },
+    {
+      kind: 'form',
+      action: addressWith(request, {}),
+      method: 'post',
+      fields: [...carried(request.form), { name: KEPT, label: '', type: 'hidden', value: 'yes' }],
+      submit: 'Send it again',
+    },
+  ],
+})

@@ -1,0 +1,114 @@
+/**
+ * Who calls, and what they may do: an API key or a session token becomes a principal.
+ * Promises: missing, malformed, unknown, revoked and expired credentials look alike, as do those of a suspended team.
+ * Nothing is cached, so every process refuses a revoked key at the next request. A credential costs one query, a
+ * mistyped one none; once an hour a second query notes the key's use.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import {
+  noteKeyUse,
+  type PrincipalRow,
+  principalsByKeys,
+  principalsBySessions,
+  type Scope,
+} from '../../db/credentials/credentials.sql.ts'
+import {
+  type CredentialKind,
+  credentialHash,
+  credentialKind,
+  displayPrefix,
+} from '../../db/credentials/token.ts'
+import { Refusal } from '../../db/errors.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
+import { createGather, type Gather } from '../../db/process/gather.ts'
+
+/** The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key. */
+export type Principal = {
+  key: string | null
+  kind: CredentialKind
+  team_id: string
+  scopes: readonly string[]
+  domain: string | null
+}
+
+/** What a route asks of a caller with a credential. */
+export type PrivateAccess = { scope: Scope | null; kinds: readonly CredentialKind[] }
+/** Every route declares one. */
+export type Access = 'public' | PrivateAccess
+
+/** API keys only. */
+export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key'] })
+/** API keys and session tokens. */
+export const keyOrSession = (scope: Scope | null): PrivateAccess => ({ scope, kinds: ['key', 'session'] })
+
+const HOUR = 3_600_000
+
+const BEARER = /^Bearer +([^\s]+) *$/i
+
+const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HOUR)
+
+const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
+
+/** A look-up of one credential; those that arrive together share a statement. Nothing is kept. */
+type LookUp = Gather<{ hash: string; now: Date }, { found: PrincipalRow | null }>
+
+/** How credentials are looked up. */
+export type Credentials = Readonly<Record<CredentialKind, LookUp>>
+
+export function createCredentials(database: Database): Credentials {
+  const lookUp = (find: typeof principalsByKeys): LookUp =>
+    createGather({
+      async work(calls) {
+        const hashes = [...new Set(calls.map(({ hash }) => hash))]
+        const now = new Date(Math.max(...calls.map((call) => call.now.getTime())))
+        const rows = new Map((await find(database, hashes, now)).map((row) => [row.hash, row]))
+        return calls.map(({ hash }) => ({ found: rows.get(hash) ?? null }))
+      },
+      keyOf: ({ hash }) => hash,
+      weightOf: () => 1,
+      isSafe: (error) => !isDatabaseUnavailable(error),
+    })
+  return { key: lookUp(principalsByKeys), session: lookUp(principalsBySessions) }
+}
+
+/** @throws Refusal unauthorized */
+export async function authenticate(
+  { tx, credentials }: { tx: Tx; credentials: Credentials },
+  authorization: string | undefined,
+  now: Date,
+): Promise<Principal> {
+  const token = BEARER.exec(authorization ?? '')?.[1]
+  const kind = token === undefined ? null : credentialKind(token)
+  if (token !== undefined && kind !== null) {
+    const { found } = await credentials[kind]({ hash: credentialHash(token).toString('hex'), now })
+    if (found) {
+      const { id, team_id, scopes, domain, last_used_at } = found
+      if (kind === 'key' && isNewHour(last_used_at, now)) await noteKeyUse(tx, id, hourOf(now))
+      return { kind, team_id, scopes, domain, key: kind === 'key' ? displayPrefix(token) : null }
+    }
+  }
+  throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
+}
+
+/** @throws Refusal insufficient_scope when the principal may not use a route with this access. */
+export function authorize(principal: Principal, access: PrivateAccess): void {
+  if (!access.kinds.includes(principal.kind)) {
+    throw new Refusal('insufficient_scope', 'this endpoint takes API keys only')
+  }
+  // A session token acts with every scope of its team (DECISIONS: Session scope).
+  if (access.scope === null || principal.kind === 'session' || principal.scopes.includes(access.scope)) return
+  throw new Refusal('insufficient_scope', `this key lacks the scope ${access.scope}`)
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Whether two secrets are the same, in a time that reveals nothing of either. */
+export const sameSecret = (given: string, expected: string): boolean =>
+  timingSafeEqual(digest(given), digest(expected))
+
+/** @throws Refusal unauthorized unless the header carries this very token; also when no token is configured. */
+export function assertBearer(authorization: string | undefined, token: string | null): void {
+  const given = BEARER.exec(authorization ?? '')?.[1]
+  if (given !== undefined && token !== null && sameSecret(given, token)) return
+  throw new Refusal('unauthorized', 'this path takes its own token only')
+}

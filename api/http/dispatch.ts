@@ -1,0 +1,162 @@
+/**
+ * From a route to its answer: authentication, scope, parameters, query, body, then the handler, within a deadline.
+ * Promises: a caller without rights learns nothing about its body (DECISIONS: Order of checks); a team's transactions
+ * take turns, so that it leaves connections to the others. Must not know any resource.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Context, Middleware } from 'koa'
+import { Refusal } from '../../db/errors.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+import type { KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
+import { authenticate, authorize } from './auth.ts'
+import type { Body } from './bodies.ts'
+import type { Answer } from './errors.ts'
+import type { HttpDeps, Request, Route } from './route.ts'
+
+/** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
+const DEADLINE = 28_000
+
+/** An object is sent as JSON; a string brings its own Content-Type. */
+export function send(ctx: Context, { status, body, headers = {}, trace }: Answer): void {
+  ctx.state.trace = trace
+  ctx.status = status
+  if (body === undefined) {
+    ctx.body = null
+  } else {
+    ctx.type = 'application/json'
+    ctx.body = typeof body === 'string' ? body : JSON.stringify(body)
+  }
+  ctx.set(headers)
+}
+
+function decoded(segment: string): string {
+  try {
+    const text = decodeURIComponent(segment)
+    if (!text.includes('\0')) return text
+  } catch {
+    // Malformed, as below.
+  }
+  throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
+}
+
+/** The path's parameters, decoded strictly: the router's own decoding lets malformed ones pass as they are. */
+function pathParams(path: string, captures: readonly (string | undefined)[]): Record<string, string> {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
+  return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
+}
+
+/** Whether somebody is reading the body and its end has not come. */
+const isUploading = (raw: IncomingMessage): boolean =>
+  raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
+
+/**
+ * A database that hangs must not hang its callers: 503 once the deadline has passed. While the body is coming in the
+ * clock stands still (slow-bodies.ts ends an upload that does not get on), and it restarts when the body ends:
+ * a 503 for work that has not even begun would invite a repetition of what is then stored.
+ */
+async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
+  const late = Promise.withResolvers<never>()
+  const expire = (): void => {
+    if (isUploading(raw)) return
+    late.reject(new Refusal('unavailable', 'the service did not answer in time; please retry', 1))
+  }
+  const timer = setTimeout(expire, ms).unref()
+  const restart = (): void => void timer.refresh()
+  raw.once('end', restart)
+  try {
+    return await Promise.race([answer, late.promise])
+  } finally {
+    raw.off('end', restart)
+    clearTimeout(timer)
+  }
+}
+
+/** The middleware of one route. @param deadline in milliseconds, from the last byte of the body. */
+export const handlerOf =
+  <D extends HttpDeps>(route: Route<D>, deps: D, deadline = DEADLINE): Middleware =>
+  async (ctx) => {
+    send(ctx, await withinDeadline(answerOf(route, deps, ctx), ctx.req, deadline))
+  }
+
+/** How long a team's statement waits for others of its own, in milliseconds. */
+const PATIENCE = 10_000
+
+/** What of the database a handler runs without a transaction of its own. */
+const STATEMENTS = [
+  'any',
+  'anyFirst',
+  'exists',
+  'many',
+  'maybeOne',
+  'maybeOneFirst',
+  'one',
+  'oneFirst',
+  'query',
+] as const
+
+/**
+ * The database as a team's handler uses it: its transactions take turns with the team's others, and so do its single
+ * statements, among themselves: what follows a transaction does not wait behind other transactions. Searches wait for
+ * each other alone.
+ */
+function inTurn(
+  { database, semaphores }: HttpDeps,
+  teamId: string,
+  { searches = false }: { searches?: boolean },
+): Database {
+  const take = async <T>(semaphore: KeyedSemaphore, work: () => Promise<T>): Promise<T> => {
+    // The result may be null itself.
+    const done = await semaphore.run(teamId, async () => ({ result: await work() }), PATIENCE)
+    if (done) return done.result
+    throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
+  }
+  const statement =
+    (name: (typeof STATEMENTS)[number]) =>
+    (query: never): Promise<unknown> =>
+      take<unknown>(searches ? semaphores.searches : semaphores.statements, () => database[name](query))
+  return {
+    ...database,
+    ...Object.fromEntries(STATEMENTS.map((name) => [name, statement(name)])),
+    transaction: (work, retries) => take(semaphores.transactions, () => database.transaction(work, retries)),
+  }
+}
+
+/** The rest of the way to an answer: authentication, scope, body (DECISIONS: Order of checks). */
+async function answerOf<D extends HttpDeps>(route: Route<D>, deps: D, ctx: Context): Promise<Answer> {
+  const now = deps.clock()
+  const log = deps.log.child({ request_id: ctx.state.id })
+  if (route.access === 'public') {
+    return deps.bodies.during(route.path, ctx.req, async (body) =>
+      route.handle(await requestOf(route, ctx, { body, now }), { ...deps, log }),
+    )
+  }
+  const principal = await authenticate(
+    { tx: deps.database, credentials: deps.credentials },
+    ctx.get('Authorization') || undefined,
+    now,
+  )
+  const { team_id, key } = principal
+  ctx.state.caller = key === null ? { team_id } : { team_id, key }
+  authorize(principal, route.access)
+  const database = inTurn(deps, team_id, route)
+  return deps.bodies.during(team_id, ctx.req, async (body) =>
+    route.handle({ ...(await requestOf(route, ctx, { body, now })), principal }, { ...deps, log, database }),
+  )
+}
+
+/** What the handler gets. Made once the caller has proved its rights: a malformed request is refused to nobody else. */
+const requestOf = async (
+  route: Route<never>,
+  ctx: Context,
+  { body, now }: { body: Body; now: Date },
+): Promise<Request<unknown, unknown>> => ({
+  id: ctx.state.id,
+  params: pathParams(route.path, ctx.captures ?? []),
+  search: ctx.querystring,
+  query: route.query?.read(ctx.req.url ?? ''),
+  headers: ctx.headers,
+  bytes: body.bytes,
+  pieces: body.pieces,
+  body: await body.parsed(route),
+  now,
+})

@@ -1,0 +1,77 @@
+/**
+ * Turns whatever went wrong into an HTTP answer: the only place that knows both codes and statuses.
+ * Promises: every failure is the one envelope and nothing else; a fault of ours gives the caller
+ * nothing but the request's id.
+ */
+import { type Code, Refusal } from '../../db/errors.ts'
+import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
+import type { Log } from '../../db/process/log.ts'
+import { RateLimited } from '../../db/teams/limits.ts'
+import { rateHeaders } from './rate.ts'
+
+/** The status of every code. */
+export const STATUS: Record<Code, number> = {
+  bad_request: 400,
+  batch_too_large: 400,
+  invalid_from: 400,
+  invalid_headers: 400,
+  invalid_reply_to: 400,
+  invalid_phone: 400,
+  invalid_params: 400,
+  template_disabled: 400,
+  template_unsupported: 400,
+  unauthorized: 401,
+  quota_exceeded: 402,
+  insufficient_scope: 403,
+  domain_not_allowed: 403,
+  contact_not_found: 404,
+  not_found: 404,
+  method_not_allowed: 405,
+  contact_exists: 409,
+  contact_suppressed: 409,
+  invalid_state: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  from_domain_not_verified: 422,
+  rate_limited: 429,
+  internal_error: 500,
+  unavailable: 503,
+}
+
+/** An answer to a request: what a handler returns. */
+export type Answer = { status: number; body?: unknown; headers?: Record<string, string>; trace?: Trace }
+
+/** What the request's log line says of an answer: codes, counts and ids, never content. */
+export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; refused?: number }
+
+/** How many ids a log line has: enough to find the others. */
+const IDS_TRACED = 3
+
+/** The first few of the ids that an answer is about. */
+export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, IDS_TRACED) })
+
+/** The envelope of every failure; per item of a batch too. */
+export const envelope = ({ code, message }: Refusal) => ({ code, message })
+
+/** The refusal that a caller gets for an error; our own faults go to the log. */
+export function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
+  if (error instanceof Refusal) return error
+  if (isDatabaseUnavailable(error)) {
+    log.warn({ err: error }, 'the database is unavailable')
+    return new Refusal('unavailable', 'the service is unavailable for the moment; please retry', 1)
+  }
+  log.error({ err: error }, 'request failed')
+  return new Refusal('internal_error', `something went wrong on our side; request id ${requestId}`)
+}
+
+/** A refusal as an answer, with the headers that its code asks for. */
+export function refusalAnswer(refusal: Refusal): Answer {
+  const headers: Record<string, string> = {}
+  if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
+  if (refusal instanceof RateLimited) Object.assign(headers, rateHeaders(refusal.standing))
+  if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
+  // Past a bound the rest of an oversized body is not read (input.ts): the connection can't be used again.
+  if (refusal.code === 'payload_too_large') headers.Connection = 'close'
+  const { code } = refusal
+  return { status: STATUS[code], body: { error: envelope(refusal) }, headers, trace: { code } }
+}

@@ -1,0 +1,297 @@
+/**
+ * Reads what a client sent over HTTP: bodies, batches and query strings. What a field may hold is db/text/fields.ts.
+ * Must not know any resource.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { AnyObject, ObjectSchema } from 'yup'
+import { Refusal, settle } from '../../db/errors.ts'
+import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
+import { jsonFault } from './json-fault.ts'
+
+const BODY_LIMIT = 10 * 1024 * 1024
+/** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
+const DISCARD_LIMIT = 64 * 1024 * 1024
+const DISCARD_TIME = 10_000
+const DISCARD_PAUSE = 2_000
+const JSON_TYPE = /^application\/json *(;|$)/i
+const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
+
+/** The body's chunks; leaving the loop early leaves the connection open. */
+const chunksOf = (request: IncomingMessage) =>
+  request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
+
+/** Reads on and throws away, within bounds, so that a client in mid-upload lives to see the answer. */
+export const discard = (request: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => {
+    const until = performance.now() + DISCARD_TIME
+    let left = DISCARD_LIMIT
+    const end = (): void => {
+      clearTimeout(pause)
+      for (const event of ['end', 'close', 'error']) request.off(event, end)
+      request.off('data', count).pause()
+      resolve()
+    }
+    const count = (chunk: Buffer): void => {
+      left -= chunk.length
+      pause.refresh()
+      if (left < 0 || performance.now() > until) end()
+    }
+    const pause = setTimeout(end, DISCARD_PAUSE)
+    for (const event of ['end', 'close', 'error']) request.once(event, end)
+    request.on('data', count).resume()
+  })
+
+/** The length that a body is said to have; 0 when it does not say. */
+const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+/**
+ * How a body is read: at most `limit` bytes. `expect` gets the length that it is said to have, and `hold` each
+ * chunk before it is kept: both may refuse it.
+ */
+export type Reading = {
+  expect: (bytes: number) => void
+  hold: (bytes: number) => void
+  limit?: number | undefined
+}
+
+/**
+ * The body as it came, which may be nothing. What is refused is not read to its end: see `discard`.
+ * @throws Refusal payload_too_large, bad_request when it breaks off, and what `expect` and `hold` throw.
+ */
+export async function readBytes(
+  request: IncomingMessage,
+  { expect, hold, limit = BODY_LIMIT }: Reading,
+): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  const check = (bytes: number): void => {
+    if (bytes <= limit) return
+    throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+  }
+  check(lengthOf(request))
+  expect(lengthOf(request))
+  let size = 0
+  try {
+    for await (const chunk of chunksOf(request)) {
+      size += chunk.length
+      check(size)
+      hold(chunk.length)
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    // Nobody is left to read this answer.
+    throw new Refusal('bad_request', 'the body ended early')
+  }
+  return Buffer.concat(chunks)
+}
+
+/**
+ * A body in pieces of a size, the last one shorter: handed over one at a time, and never held whole. Sizes are checked
+ * as in `readBytes`. @throws Refusal as `readBytes` does, and what `take` throws
+ */
+export async function readPieces(
+  request: IncomingMessage,
+  { expect, hold, limit = BODY_LIMIT, size }: Reading & { size: number },
+  take: (piece: Buffer) => Promise<void>,
+): Promise<void> {
+  const tooLarge = () =>
+    new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+  if (lengthOf(request) > limit) throw tooLarge()
+  expect(size)
+  // What is held at most at any time: a piece, and what the socket hands over.
+  hold(size)
+  let gathered: Buffer[] = []
+  let bytes = 0
+  let total = 0
+  const cut = (): Buffer[] => {
+    const whole = Buffer.concat(gathered)
+    const pieces = Array.from({ length: Math.floor(whole.length / size) }, (_, index) =>
+      whole.subarray(index * size, (index + 1) * size),
+    )
+    const rest = whole.subarray(pieces.length * size)
+    gathered = rest.length > 0 ? [Buffer.from(rest)] : []
+    bytes = rest.length
+    return pieces
+  }
+  for await (const chunk of unbroken(request)) {
+    total += chunk.length
+    if (total > limit) throw tooLarge()
+    gathered.push(chunk)
+    bytes += chunk.length
+    if (bytes < size) continue
+    for (const piece of cut()) await take(piece)
+  }
+  if (bytes > 0) await take(Buffer.concat(gathered))
+}
+
+/** The body's chunks, to its very end. @throws Refusal bad_request when it breaks off */
+async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
+  const chunks = chunksOf(request)[Symbol.asyncIterator]()
+  for (;;) {
+    // Nobody is left to read this answer.
+    const next = await chunks.next().catch(() => {
+      throw new Refusal('bad_request', 'the body ended early')
+    })
+    if (next.done) return
+    yield next.value
+  }
+}
+
+/** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
+export async function readJsonBytes(request: IncomingMessage, reading: Reading): Promise<Buffer> {
+  const { headers } = request
+  const hasBody = headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
+  const type = headers['content-type'] ?? ''
+  if (hasBody && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
+    throw new Refusal('unsupported_media_type', 'the body must be application/json in UTF-8')
+  }
+  if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
+    throw new Refusal('unsupported_media_type', 'the body must not be compressed')
+  }
+  return readBytes(request, reading)
+}
+
+/**
+ * What the shape makes of a body. Its text is one that PostgreSQL can store whatever it says, since a NUL or a lone
+ * surrogate is only there as an escape. @throws Refusal bad_request, and what the shape refuses.
+ */
+export function parseBody<B>(shape: BodyShape<B>, bytes: Uint8Array): B {
+  if (bytes.length === 0 && shape.optional) return shape.read({})
+  if (bytes.length === 0) throw new Refusal('bad_request', 'a body is required')
+  return shape.read(parseJson(bytes))
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  const text = decoded(bytes)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Refusal(
+      'bad_request',
+      `the body must be valid JSON: it breaks at ${placeOf(text, jsonFault(text))}`,
+    )
+  }
+}
+
+/** Without the mark that some editors put before UTF-8; `decoded` leaves it out too. */
+export const withoutMark = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
+
+function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new Refusal('bad_request', 'the body must be valid JSON in UTF-8')
+  }
+}
+
+/** Where in a text an offset is, as editors count. */
+function placeOf(text: string, at: number): string {
+  const before = text.slice(0, at)
+  const line = before.split('\n').length
+  return `line ${line}, column ${at - before.lastIndexOf('\n')}`
+}
+
+/**
+ * What a route takes in its body, as a value: its handler gets what `read` makes of it, and the API's description
+ * walks over `schema`. In a batch `schema` is an item's.
+ */
+export type BodyShape<B> = {
+  schema: Fields
+  batch: { field: string; most: number } | null
+  /** Whether the call may come without a body: it is read as an empty object then. */
+  optional?: true
+  /** @throws Refusal what is wrong with the whole call */
+  read(value: unknown): B
+  /** For who needs the body as it came: it is valid, and has not travelled to the parser's thread and back. */
+  withBytes?(body: B, bytes: Buffer): B
+}
+
+/** What a route takes in its query. */
+export type QueryShape<Q> = { schema: Fields; read(url: string): Q }
+
+/** The fields of a schema, whatever their types. */
+type Fields = Pick<ObjectSchema<AnyObject>, 'fields' | 'describe'>
+
+/** One JSON object. */
+export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
+  schema,
+  batch: null,
+  read: (value) => parse(schema, value),
+})
+
+/** As `json`, made into something else. @param make throws the refusal of what the schema cannot say. */
+export const jsonAs = <T extends AnyObject, R>(
+  schema: ObjectSchema<T>,
+  make: (value: unknown) => R,
+): BodyShape<R> => ({ schema, batch: null, read: (value) => make(value) })
+
+/** As `json`, where no body is as good as an empty object. */
+export const optionalJson = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
+  ...json(schema),
+  optional: true,
+})
+
+/**
+ * A JSON object with a list of items, each with its own outcome.
+ * @param make makes an item, or throws its refusal. @param path where the item lies, such as `emails[3]`.
+ */
+export const batchOf = <T extends AnyObject, R>(
+  { field, most, schema }: { field: string; most: number; schema: ObjectSchema<T> },
+  make: (value: unknown, path: string) => R,
+): BodyShape<(R | Refusal)[]> => ({
+  schema,
+  batch: { field, most },
+  read: (value) =>
+    parseBatch(value, field, most).map((item, index) => settle(() => make(item, `${field}[${index}]`))),
+})
+
+/** The query of a route. */
+export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShape<T> => ({
+  schema,
+  read: (url) => parseQuery(schema, url),
+})
+
+/** The items of a batch. @throws Refusal bad_request, batch_too_large */
+export function parseBatch(body: unknown, field: string, limit: number): unknown[] {
+  const items = isObject(body) ? body[field] : undefined
+  if (!isObject(body)) throw new Refusal('bad_request', 'the body must be an object')
+  if (!Array.isArray(items)) throw new Refusal('bad_request', `${field} must be an array`)
+  if (items.length > limit) throw new Refusal('batch_too_large', `${field} must have at most ${limit} items`)
+  return items
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Query parameters as strings; one that is repeated, or is no percent-encoded UTF-8, counts as malformed.
+ * @param url the request's own, with its query as it came. @throws Refusal bad_request
+ */
+function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
+  const search = url.slice(url.indexOf('?') + 1 || url.length)
+  for (const pair of search.split('&')) {
+    const [name = ''] = new URLSearchParams(pair).keys()
+    if (!(name in schema.fields) || isDecodable(pair)) continue
+    throw new Refusal('bad_request', `${name} must be percent-encoded UTF-8`)
+  }
+  const query = new URLSearchParams(search)
+  const repeated = Object.keys(schema.fields).find((name) => query.getAll(name).length > 1)
+  if (repeated !== undefined) throw new Refusal('bad_request', `${repeated} must be given once`)
+  return parse(schema, Object.fromEntries(query))
+}
+
+/** A whole number in a query string: digits only, `from` to `to`. */
+export const wholeNumber = (from: number, to: number) =>
+  text()
+    .meta({ jsonSchema: { type: 'integer', minimum: from, maximum: to } } satisfies Described)
+    .test('whole number', `\${path} must be a whole number from ${from} to ${to}`, (value) => {
+      if (value === undefined) return true
+      return /^\d{1,16}$/.test(value) && Number(value) >= from && Number(value) <= to
+    })

@@ -1,0 +1,121 @@
+/**
+ * A thread that parses and validates large bodies, so that the process goes on serving everybody meanwhile.
+ * Promises: it starts with the first large body and ends when idle or with `close`. It has one body at a time, whose
+ * memory and time are bounded: past either the thread ends, that body alone is `unavailable`, and the next one gets a
+ * new thread. What it answers is what `parseBody` would have. Its answers are read item by item, with room for other
+ * requests between. Must not know any resource.
+ */
+import { setImmediate } from 'node:timers/promises'
+import { deserialize } from 'node:v8'
+import { type Code, Refusal } from '../../db/errors.ts'
+import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
+
+export type Parser = {
+  /** @throws Refusal as `parseBody` does; unavailable when the thread ended over it, or had no time for it. */
+  parse(route: { method: string; path: string }, bytes: Buffer): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** A refusal on its way between threads: a class does not survive it. */
+type Refused = { code: Code; message: string }
+
+/** What the thread is asked. */
+export type Question = { method: string; path: string; bytes: Uint8Array<ArrayBuffer> }
+
+/** A value in V8's own form: what it costs to read it is paid when somebody does. */
+type Packed = Uint8Array<ArrayBuffer>
+
+/** What it answers: a whole body, a batch's items behind each other with their refusals, or the refusal of the call. */
+export type Reply =
+  | { body: Packed }
+  | { items: ({ bytes: number } | { refused: Refused })[]; packed: Packed }
+  | { refused: Refused }
+
+/** Of the thread's heap, in MiB: 10 MiB of the smallest values take about a fifth of it. */
+const HEAP = 512
+
+/** In milliseconds: how long one body may take (10 MiB of the smallest values take about one second). */
+const TIME_LIMIT = 15_000
+/** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
+const PATIENCE = 30_000
+const IDLE = 60_000
+
+/** How long the items of a batch are read before others have their turn, in milliseconds. */
+const SLICE = 4
+
+const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
+
+const refusalOf = ({ code, message }: Refused): Refusal => new Refusal(code, message)
+const busy = () => new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
+const unread = () => new Refusal('unavailable', 'the body could not be read', 1)
+
+/** The body that an answer holds. @throws Refusal */
+async function unpacked(reply: Reply): Promise<unknown> {
+  if ('refused' in reply) throw refusalOf(reply.refused)
+  if ('body' in reply) return deserialize(reply.body)
+  const items: unknown[] = []
+  let since = performance.now()
+  let at = 0
+  for (const each of reply.items) {
+    if ('refused' in each) items.push(refusalOf(each.refused))
+    else {
+      items.push(deserialize(reply.packed.subarray(at, at + each.bytes)))
+      at += each.bytes
+    }
+    if (performance.now() - since < SLICE) continue
+    await setImmediate()
+    since = performance.now()
+  }
+  return items
+}
+
+/** The thread, which the pool starts for a task and replaces once it has ended. */
+async function openThread(entry: URL) {
+  // Loaded with the first large body: most processes never see one.
+  const { Piscina } = await import('piscina')
+  const pool = new Piscina<Question, Reply>({
+    filename: entry.href,
+    minThreads: 0,
+    maxThreads: 1,
+    idleTimeout: IDLE,
+    // As the process itself: what is compiled is kept between starts.
+    execArgv: ['--import', PRELOAD],
+    resourceLimits: { maxOldGenerationSizeMb: HEAP },
+  })
+  // A thread that dies between two bodies harms none; without a listener the event would end the process.
+  pool.on('error', () => {})
+  return pool
+}
+
+/** What the thread died of: its time limit, its memory, or an exit. A fault of ours in it is neither. */
+const isDeath = (error: unknown): boolean => {
+  const { name, code, message } = error as Error & { code?: string }
+  return name === 'AbortError' || code === 'ERR_WORKER_OUT_OF_MEMORY' || message.startsWith('worker exited')
+}
+
+/** Makes a process's parser. @param entry what the thread runs. @param timeLimit of one body, in milliseconds. */
+export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
+  const semaphore = createKeyedSemaphore(1)
+  let thread: ReturnType<typeof openThread> | null = null
+  const ask = async (question: Question): Promise<Reply> => {
+    thread ??= openThread(entry)
+    const pool = await thread
+    const options = { transferList: [question.bytes.buffer], signal: AbortSignal.timeout(timeLimit) }
+    return pool.run(question, options).catch((error: unknown) => {
+      throw isDeath(error) ? unread() : error
+    })
+  }
+  return {
+    async parse({ method, path }, bytes) {
+      const question = { method, path, bytes: new Uint8Array(bytes) }
+      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
+      const reply = await semaphore.run('thread', () => ask(question), PATIENCE)
+      if (reply === null) throw busy()
+      return unpacked(reply)
+    },
+    async close() {
+      semaphore.close()
+      await (await thread)?.destroy()
+    },
+  }
+}

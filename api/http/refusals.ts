@@ -1,0 +1,67 @@
+/**
+ * What is kept of refusals: their number, and the last refused calls of each team, for the page that developers
+ * integrate by.
+ * Promises: no call waits for it, and a storm of refusals costs one statement every two seconds; never a body, a
+ * query or a credential. A killed process loses what it has not written yet.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../../db/errors.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+import type { Metrics } from '../../db/process/metrics.ts'
+import { insertRefusedCalls } from '../../db/refusals/refusals.sql.ts'
+import { storableWords } from '../../db/text/words.ts'
+
+/** How often what was gathered is stored, in milliseconds. */
+const PAUSE = 2_000
+/** How many of a team are worth keeping. */
+const MOST = 20
+
+/** Who called: the team, and the key's first characters (none for a session token). */
+export type Caller = { team_id: string; key?: string }
+
+type Call = { method: string; route: string; request_id: string; now: Date }
+
+export type Refusals = {
+  /** Remembers that a call was refused. */
+  note(caller: Caller, call: Call, refusal: Refusal): void
+  /** Stores what was gathered. */
+  flush(): Promise<void>
+}
+
+/** Makes the gatherer of a process. */
+export function createRefusals(database: Pick<Database, 'transaction'>): Refusals {
+  const gathered = new Map<string, Parameters<typeof insertRefusedCalls>[1][number][]>()
+  let timer: NodeJS.Timeout | null = null
+
+  const flush = async (): Promise<void> => {
+    if (timer) clearTimeout(timer)
+    timer = null
+    const calls = [...gathered.values()].flat()
+    gathered.clear()
+    if (calls.length > 0) await database.transaction((tx) => insertRefusedCalls(tx, calls))
+  }
+  return {
+    note({ team_id, key }, { now, ...call }, { code, message }) {
+      const stored = {
+        team_id,
+        id: uuidv7({ msecs: now.getTime() }),
+        ...call,
+        code,
+        message: storableWords(message),
+        key_prefix: key ?? null,
+        created_at: now.toISOString(),
+      }
+      gathered.set(team_id, [...(gathered.get(team_id) ?? []), stored].slice(-MOST))
+      // Refusals are no reason to fail anything, nor to keep a process alive.
+      timer ??= setTimeout(() => void flush().catch(() => {}), PAUSE).unref()
+    },
+    flush,
+  }
+}
+
+/** Counts the refusals among an answer's items, or the one that is the answer. */
+export function countRefusals(metrics: Metrics, outcomes: readonly unknown[]): void {
+  for (const outcome of outcomes) {
+    if (outcome instanceof Refusal) metrics.count('heliograph_refused_total', { code: outcome.code })
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * For those who run the service: whether the process is up and can work, the fleet's figures for Prometheus, and the
+ * signal that workers are scaled by. Promises: each path that reveals anything has a token of its own, and does not
+ * exist without it.
+ */
+
+import { Refusal } from '../../db/errors.ts'
+import { CONTENT_TYPE, exposition } from '../../db/fleet/exposition.ts'
+import type { Member } from '../../db/fleet/fleet.ts'
+import type { Scale } from '../../db/fleet/scale.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+import type { QueueStatus } from '../../db/queue/jobs.sql.ts'
+import { databaseFault } from '../../db/start.ts'
+import { assertBearer, sameSecret } from '../http/auth.ts'
+import { type PublicRoute, publicRoutes } from '../http/route.ts'
+
+export type OperationsDeps = {
+  database: Database
+  fleet: Pick<Member, 'flush'>
+  scale: () => Promise<Scale>
+  /** How full the queues are, as of a few seconds ago. */
+  queues: () => Promise<QueueStatus[]>
+  /** What the operator's paths ask for; null: there is no such path. */
+  tokens: { metrics: string | null; hirefire: string | null }
+  /** Whether the process is about to end. */
+  isDraining: () => boolean
+}
+
+const publicRoute = publicRoutes<OperationsDeps>()
+
+const nothingHere = (): Refusal => new Refusal('not_found', 'there is nothing at this path')
+
+/** The operator's own token, where it is set. @throws Refusal not_found, unauthorized */
+function assertOperator(authorization: string | undefined, token: string | null): void {
+  if (token === null) throw nothingHere()
+  assertBearer(authorization, token)
+}
+
+/** When to ask again, in seconds. */
+const READY_AGAIN = 5
+
+export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
+  publicRoute({
+    method: 'GET',
+    path: '/health',
+    access: 'public',
+    handle: async () => ({ status: 200, body: { status: 'ok' } }),
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/ready',
+    access: 'public',
+    // A lost database is 503 `unavailable`, rendered like any other error; so is one that we cannot work with.
+    handle: async (_request, { database, isDraining }) => {
+      if (isDraining()) throw new Refusal('unavailable', 'this process is draining', 1)
+      const fault = await databaseFault(database)
+      if (fault !== null) throw new Refusal('unavailable', fault, READY_AGAIN)
+      return { status: 200, body: { status: 'ready' } }
+    },
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/metrics',
+    access: 'public',
+    handle: async ({ headers }, { database, fleet, queues, tokens }) => {
+      assertOperator(headers.authorization, tokens.metrics)
+      // What this process has counted is reported first, so that a figure is never older than the others' few seconds.
+      await fleet.flush()
+      const body = await exposition(database, queues)
+      return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }
+    },
+  }),
+  publicRoute({
+    method: 'GET',
+    path: '/scale',
+    access: 'public',
+    handle: async ({ headers }, { scale, tokens }) => {
+      assertOperator(headers.authorization, tokens.metrics)
+      return { status: 200, body: await scale() }
+    },
+  }),
+  publicRoute({
+    // HireFire's own form: the token is in the path, and the answer is a list.
+    method: 'GET',
+    path: '/hirefire/:token/info',
+    access: 'public',
+    handle: async ({ params }, { scale, tokens }) => {
+      if (tokens.hirefire === null || !sameSecret(params.token ?? '', tokens.hirefire)) throw nothingHere()
+      const { workers } = await scale()
+      return { status: 200, body: [{ name: 'worker', value: workers.latency_seconds }] }
+    },
+  }),
+]

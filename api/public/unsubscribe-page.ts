@@ -1,0 +1,198 @@
+/**
+ * /u/:token, the link in an email that unsubscribes its recipient: a page with a button, and the POST behind it, which
+ * mail programs also send by themselves (RFC 8058 one-click). A broadcast's link takes its topics off, or everything,
+ * or leads to a page of topics to choose from.
+ * Promises: nothing changes on GET, since scanners follow links; the signed token is the only credential; one that was
+ * not made by us is 404, one whose email or contact is gone is 200.
+ */
+
+import { type BroadcastRow, broadcastById } from '../../db/broadcasts/broadcasts.sql.ts'
+import { type ContactRow, contactById, contactByIdentity } from '../../db/contacts/contacts.sql.ts'
+import { choose } from '../../db/contacts/preferences.ts'
+import { leaveTopics, unsubscribe } from '../../db/contacts/subscription.ts'
+import { type TopicRow, topicsOfTeam } from '../../db/contacts/topics.sql.ts'
+import { readBroadcastToken } from '../../db/emails/broadcast-token.ts'
+import { addresseesOfEmail } from '../../db/emails/emails.sql.ts'
+import { recipientIdentity } from '../../db/emails/recipients.ts'
+import { readUnsubscribeToken } from '../../db/emails/unsubscribe-token.ts'
+import { Refusal } from '../../db/errors.ts'
+import { escapeHtml } from '../../db/text/slots.ts'
+import type { Answer } from '../http/errors.ts'
+import type { PublicRoute, Request } from '../http/route.ts'
+import { publicRoute, type RecipientDeps } from './deps.ts'
+
+const HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Robots-Tag': 'noindex',
+}
+
+const STYLE = `
+  body { font: 1.125rem/1.5 system-ui, sans-serif; max-width: 32rem; margin: 15vh auto; padding: 0 1.5rem; color: #222 }
+  strong { overflow-wrap: anywhere }
+  fieldset { border: 0; padding: 0; margin: 0 0 1rem }
+  label { display: block; padding: .25rem 0; overflow-wrap: anywhere }
+  form { margin: 0 0 1rem }
+  button { font: inherit; padding: .5rem 1.25rem; border: 0; border-radius: .25rem; background: #1a4fa0; color: #fff }`
+
+/** A whole page around a body that is HTML already. */
+const page = (title: string, body: string): Answer => ({
+  status: 200,
+  headers: HEADERS,
+  body: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`,
+})
+
+/** The recipient that a link is of: null once the contact is gone. `broadcast`: the one that it came with, if any. */
+type Recipient = {
+  team_id: string
+  contact: ContactRow | null
+  broadcast: BroadcastRow | null
+  isBulk: boolean
+}
+
+async function recipientOfBroadcast(
+  token: string,
+  { database, secrets }: RecipientDeps,
+): Promise<Recipient | null> {
+  const ref = readBroadcastToken(secrets, token)
+  if (!ref) return null
+  const { team_id } = ref
+  const contact = await contactById(database, team_id, ref.contact_id)
+  const broadcast = await broadcastById(database, team_id, ref.broadcast_id)
+  return { team_id, contact, broadcast, isBulk: true }
+}
+
+/** An email to a stored contact has one recipient. */
+async function recipientOfEmail(
+  token: string,
+  { database, secrets }: RecipientDeps,
+): Promise<Recipient | null> {
+  const ref = readUnsubscribeToken(secrets, token)
+  if (!ref) return null
+  const { team_id } = ref
+  const email = await addresseesOfEmail(database, team_id, ref.email_id)
+  const [address] = email?.to_emails ?? []
+  const isContacts = address !== undefined && email?.contact_id !== null
+  const contact = isContacts ? await contactByIdentity(database, team_id, recipientIdentity(address)) : null
+  return { team_id, contact, broadcast: null, isBulk: false }
+}
+
+/** Whose link this is. @throws Refusal not_found for a token that is not one of ours. */
+async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
+  const recipient = (await recipientOfBroadcast(token, deps)) ?? (await recipientOfEmail(token, deps))
+  if (!recipient) throw new Refusal('not_found', 'this link is unknown')
+  return recipient
+}
+
+const shownOf = ({ email }: ContactRow): string => `<strong>${escapeHtml(email)}</strong>`
+
+const button = (words: string, fields: Readonly<Record<string, string>> = {}): string => {
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
+  )
+  return `<form method="post">${hidden.join('')}<button>${words}</button></form>`
+}
+
+const GONE = page('Unsubscribed', '<p>Nothing is sent to you from here any more.</p>')
+
+const ofTopics = ({ topic_ids }: BroadcastRow, topics: readonly TopicRow[]): string => {
+  const names = topics.filter(({ id }) => topic_ids.includes(id)).map(({ name }) => escapeHtml(name))
+  return names.length === 0 ? 'these emails' : names.join(', ')
+}
+
+/** What a broadcast's link shows: its topics, everything, and the way to all topics. */
+function choicePage(contact: ContactRow, broadcast: BroadcastRow, topics: readonly TopicRow[]): Answer {
+  const names = ofTopics(broadcast, topics)
+  return page(
+    'Unsubscribe',
+    `<p>Stop sending ${names} to ${shownOf(contact)}?</p>
+${button(`Unsubscribe from ${names}`)}
+${button('Unsubscribe from everything', { scope: 'everything' })}
+<p><a href="?preferences=1">Choose what you get</a></p>`,
+  )
+}
+
+function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved: boolean): Answer {
+  const isOn = ({ id }: TopicRow) => contact.status === 'subscribed' && contact.topic_ids.includes(id)
+  const boxes = topics.map(
+    (topic) =>
+      `<label><input type="checkbox" name="topic" value="${topic.id}"${isOn(topic) ? ' checked' : ''}> ${escapeHtml(topic.name)}</label>`,
+  )
+  return page(
+    'What you get',
+    `<p>${saved ? 'Saved. ' : ''}What ${shownOf(contact)} gets:</p>
+<form method="post"><input type="hidden" name="scope" value="topics"><fieldset>${boxes.join('\n')}</fieldset><button>Save</button></form>`,
+  )
+}
+
+/** The fields of a form; a one-click request may come in any encoding, and says nothing that is needed. */
+async function formOf({ headers, bytes }: Request): Promise<URLSearchParams> {
+  const body = await bytes(LARGEST_FORM)
+  const isForm = (headers['content-type'] ?? '').startsWith('application/x-www-form-urlencoded')
+  return new URLSearchParams(isForm ? body.toString('latin1') : '')
+}
+
+/** Of a form: room for the ids of many topics. */
+const LARGEST_FORM = 256 * 1024
+
+export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
+  publicRoute({
+    method: 'GET',
+    path: '/u/:token',
+    access: 'public',
+    async handle(request, deps) {
+      const { team_id, contact, broadcast, isBulk } = await recipientOf(request, deps)
+      if (!contact) return GONE
+      const topics = isBulk ? await topicsOfTeam(deps.database, team_id) : []
+      if (isBulk && new URLSearchParams(request.search).has('preferences'))
+        return preferencePage(contact, topics, false)
+      if (broadcast) return choicePage(contact, broadcast, topics)
+      return page(
+        'Unsubscribe',
+        `<p>Stop sending emails to ${shownOf(contact)}?</p>\n${button('Unsubscribe')}`,
+      )
+    },
+  }),
+  publicRoute({
+    method: 'POST',
+    path: '/u/:token',
+    access: 'public',
+    async handle(request, deps) {
+      const form = await formOf(request)
+      const { team_id, contact, broadcast, isBulk } = await recipientOf(request, deps)
+      if (!contact) return GONE
+      const { database } = deps
+      const { now } = request
+      const identity = recipientIdentity(contact.email)
+      if (isBulk && form.get('scope') === 'topics') {
+        const chosen = await database.transaction((tx) =>
+          choose({ tx, now }, team_id, identity, form.getAll('topic')),
+        )
+        return preferencePage(chosen, await topicsOfTeam(database, team_id), true)
+      }
+      if (broadcast && form.get('scope') !== 'everything') {
+        await database.transaction((tx) => leaveTopics({ tx, now }, team_id, identity, broadcast.topic_ids))
+        const names = ofTopics(broadcast, await topicsOfTeam(database, team_id))
+        return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed from ${names}.</p>`)
+      }
+      await database.transaction((tx) => unsubscribe({ tx, now }, team_id, identity))
+      return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed.</p>`)
+    },
+  }),
+]

@@ -1,0 +1,64 @@
+/**
+ * Accepts single sends, and the reports that hooks have proved genuine. Those that arrive while a transaction is under
+ * way share the next one, whatever their team.
+ * Promises: each keeps its own outcome or refusal, and is answered only after the commit. A team whose account is
+ * locked by somebody else holds up only itself; a report that cannot be stored, none but itself.
+ */
+import { acceptEmailCalls, type EmailOutcome } from '../../db/emails/accept.ts'
+import type { EmailCall } from '../../db/emails/call.ts'
+import type { UnsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '../../db/postgres/pool.ts'
+import { createGather, type Gather } from '../../db/process/gather.ts'
+import type { Producer } from '../../db/queue/boss.ts'
+import { storeReports, type TakenReport } from '../../db/reports/store.ts'
+import type { Versions } from '../../db/templates/versions.ts'
+import { acceptWhatsappCalls, type WhatsappCall, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
+
+/** One call at a time for each, as the handlers see it. */
+export type Accepts = {
+  email: Gather<EmailCall, EmailOutcome[]>
+  whatsapp: Gather<WhatsappCall, WhatsappOutcome[]>
+  /** Whether it is new; false for a repeat. */
+  report: Gather<TakenReport, boolean>
+}
+
+/** Errors that are not tried again: after a lost connection nobody knows whether the lot was stored. */
+const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isLockTimeout(error)
+
+const lengthOf = (text: string | null): number => text?.length ?? 0
+
+type AcceptsDeps = {
+  database: Database
+  queue: Producer
+  versions: Versions
+  links: UnsubscribeLinks | null
+}
+
+/** @param database the whole one: a lot belongs to many teams, so it takes no team's turn. */
+export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps): Accepts => ({
+  email: createGather({
+    work: (calls, alone) =>
+      database.transaction((tx) =>
+        acceptEmailCalls({ tx, queue, versions, links }, calls, alone ? 'wait' : 'skip'),
+      ),
+    keyOf: ({ sender }) => sender.team_id,
+    weightOf: ({ items }) =>
+      items.reduce((sum, { html, text }) => sum + 1_000 + lengthOf(html) + lengthOf(text), 0),
+    isSafe,
+  }),
+  whatsapp: createGather({
+    work: (calls, alone) =>
+      database.transaction((tx) => acceptWhatsappCalls({ tx, queue }, calls, alone ? 'wait' : 'skip')),
+    keyOf: ({ team_id }) => team_id,
+    weightOf: ({ items }) => items.reduce((sum, { to }) => sum + 1_000 * to.length, 0),
+    isSafe,
+  }),
+  report: createGather({
+    work: (reports) => database.transaction((tx) => storeReports({ tx, queue }, reports)),
+    // A repeat that comes while the first is being stored waits for it here, not in PostgreSQL.
+    keyOf: ({ provider, event_key }) => `${provider}/${event_key}`,
+    weightOf: ({ body }) => 1_000 + body.length,
+    isSafe,
+  }),
+})

@@ -1,0 +1,15 @@
+/** What the API counts of sends for the fleet's figures: what became of them. Refusals: http/refusals.ts. */
+import type { ChannelName } from '../../db/channels/channels.sql.ts'
+import type { Metrics } from '../../db/process/metrics.ts'
+
+/** Counts accepts and replays. Refusals are counted where they are answered. */
+export function countSends(
+  metrics: Metrics,
+  channel: ChannelName,
+  outcomes: readonly { kind: 'stored' | 'replayed' | 'refused'; rows?: readonly unknown[] }[],
+): void {
+  for (const { kind, rows = [1] } of outcomes) {
+    if (kind === 'stored') metrics.count('heliograph_accepted_total', { channel }, rows.length)
+    if (kind === 'replayed') metrics.count('heliograph_replayed_total', { channel })
+  }
+}

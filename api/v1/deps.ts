@@ -1,0 +1,47 @@
+/** What the routes under /v1 work with, and how they are declared. */
+import type { UnsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+import type { Replies } from '../../db/postgres/replies.ts'
+import type { Metrics } from '../../db/process/metrics.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
+import type { Producer } from '../../db/queue/boss.ts'
+import type { Waker } from '../../db/queue/wake.ts'
+import type { Versions } from '../../db/templates/versions.ts'
+import type { About } from '../docs/about.ts'
+import type { PublicRoute, Route, TeamRoute } from '../http/route.ts'
+import type { Accepts } from '../sends/accepts.ts'
+import type { AttachmentLimits } from './attached.ts'
+import type { Catalog } from './plan-cache.ts'
+
+export type V1Deps = {
+  database: Database
+  queue: Producer
+  wake: Waker
+  secrets: Secrets
+  versions: Versions
+  /** What makes unsubscribe links; null while PUBLIC_URL is not set. */
+  links: UnsubscribeLinks | null
+  /** The address that recipients reach the service at; null while PUBLIC_URL is not set. */
+  publicUrl: string | null
+  /** Single sends, committed in groups. */
+  accepts: Accepts
+  catalog: Catalog
+  replies: Replies
+  /** What custom headers may not begin with, besides what the contract reserves. */
+  reservedPrefixes: readonly string[]
+  attachments: AttachmentLimits
+  /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: Unavailable). */
+  upsertWait: number
+  metrics: Metrics
+}
+
+/** Every route under /v1 describes itself. */
+export type V1Route = Route<V1Deps> & { about: About }
+
+export const publicRoute = <B = undefined, Q = undefined>(
+  route: PublicRoute<V1Deps, B, Q> & { about: About },
+): V1Route => route
+
+export const teamRoute = <B = undefined, Q = undefined>(
+  route: TeamRoute<V1Deps, B, Q> & { about: About },
+): V1Route => route

@@ -1,0 +1,33 @@
+/**
+ * The catalog as a process keeps it: read at most once a minute, so that changes surface within about a minute.
+ * Promises: many callers at once cost one query; a failed read is not kept.
+ */
+
+import { allPlans, type PlanRow } from '../../db/plans/plans.sql.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
+
+/** How long a reading serves, in milliseconds. */
+const AGE = 60_000
+
+/** A reading of the catalog. `left`: for how many milliseconds it still serves. */
+export type Reading = { plans: readonly PlanRow[]; left: number }
+
+export type Catalog = (tx: Tx, now: Date) => Promise<Reading>
+
+/** Makes a process's own cache of the catalog. */
+export function createCatalog(): Catalog {
+  let kept: { plans: Promise<readonly PlanRow[]>; until: number } | null = null
+  const read = (tx: Tx, until: number) => {
+    const fresh = { plans: allPlans(tx), until }
+    fresh.plans.catch(() => {
+      if (kept === fresh) kept = null
+    })
+    return fresh
+  }
+  return async (tx, now) => {
+    const time = now.getTime()
+    if (!kept || time >= kept.until) kept = read(tx, time + AGE)
+    const { plans, until } = kept
+    return { plans: await plans, left: until - time }
+  }
+}

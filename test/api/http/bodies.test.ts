@@ -1,0 +1,232 @@
+/** Bodies on their way in: bounded in all, parsed where they keep nobody waiting, judged alike wherever. */
+import { once } from 'node:events'
+import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createApp } from '../../../api/app.ts'
+import { createBodies } from '../../../api/http/bodies.ts'
+import { createParser } from '../../../api/http/parser.ts'
+import { PARSER_THREAD } from '../../../api/v1/routes.ts'
+import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
+import { until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const { call } = service
+
+const SIGNED = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }
+
+/** Begins a post whose body does not end, on a connection that could be used again. */
+function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
+  const headers = { ...SIGNED, 'Content-Length': bytes + 1 }
+  const agent = new Agent({ keepAlive: true })
+  const sent = request(url, { method: 'POST', headers, agent })
+  sent.on('error', () => {})
+  t.teardown(() => {
+    sent.destroy()
+    agent.destroy()
+  })
+  sent.write(Buffer.alloc(bytes))
+  return sent
+}
+
+t.test(
+  'bodies that come in at once are bounded: past it 503, and room again once some broke off',
+  async (t) => {
+    const parser = createParser(PARSER_THREAD)
+    t.teardown(parser.close)
+    const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000 })
+    const base = await listen(t, createApp({ ...service.deps, bodies }))
+    const url = `${base}/hooks/whatsapp`
+    const stalled = [beginUpload(t, url, 200_000), beginUpload(t, url, 200_000)]
+    const [refused] = await Promise.race(
+      stalled.map((sent) => once(sent, 'response') as Promise<[IncomingMessage]>),
+    )
+    t.equal(refused.statusCode, 503)
+    t.match(refused.headers['retry-after'], /^\d+$/)
+    t.equal(refused.headers.connection, 'close', 'the rest is on its way: nothing can be read behind it')
+    t.match(JSON.parse(Buffer.concat(await refused.toArray()).toString()), { error: { code: 'unavailable' } })
+    const send = await caller(base)('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    t.equal(send.status, 201, 'others have room of their own')
+    for (const sent of stalled) sent.destroy()
+    const post = () =>
+      caller(base)('POST', '/hooks/whatsapp', { raw: new Uint8Array(200_000), headers: SIGNED })
+    let { status } = await post()
+    while (status === 503) ({ status } = await post())
+    t.equal(status, 401)
+  },
+)
+
+t.test(
+  'of bodies that are refused, two at a time are read to their end, so that their clients live',
+  async (t) => {
+    const parser = createParser(PARSER_THREAD)
+    t.teardown(parser.close)
+    const bodies = createBodies(parser)
+    const coming = new Set<IncomingMessage>()
+    const server = createServer(async (request, response) => {
+      coming.add(request)
+      await bodies.during('a team', request, ({ bytes }) => bytes(1_000)).catch(() => {})
+      response.end(String(coming.delete(request)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const uploads = Array.from({ length: 6 }, () => beginUpload(t, url, 8_000_000))
+    await until('all have come', () => coming.size === 6)
+    let most = 0
+    const answered = uploads.map(async (sent) => {
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      return answer.statusCode
+    })
+    for (const sent of uploads) sent.end(Buffer.alloc(1))
+    await until('all are answered', () => {
+      const read = [...coming].filter(({ readableFlowing }) => readableFlowing === true)
+      most = Math.max(most, read.length)
+      return coming.size === 0
+    })
+    t.strictSame(await Promise.all(answered), [200, 200, 200, 200, 200, 200])
+    t.ok(most <= 2, `${most} at once`)
+  },
+)
+
+t.test('POST /hooks/whatsapp reads at most 1 MiB', async (t) => {
+  const post = (size: number) =>
+    call('POST', '/hooks/whatsapp', { raw: new Uint8Array(size), headers: SIGNED })
+  t.equal((await post(1024 * 1024)).status, 401)
+  t.equal((await post(1024 * 1024 + 1)).status, 413)
+})
+
+t.test('POST /hooks/ses reads nothing while no topic is configured', async (t) => {
+  const headers = { 'Content-Type': 'text/plain', 'Content-Length': 1000 }
+  const sent = request(`${service.base}/hooks/ses`, { method: 'POST', headers, agent: false })
+  t.teardown(() => sent.destroy())
+  sent.on('error', () => {})
+  sent.flushHeaders()
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  t.equal(response.statusCode, 401)
+})
+
+/** As large as makes the thread parse it. */
+const LARGE = 'x'.repeat(20_000)
+
+t.test('a large batch is judged as a small one is', async (t) => {
+  const emails = [
+    anEmail(),
+    anEmail({ from: 'nobody' }),
+    anEmail({ to: [] }),
+    anEmail({ headers: { Date: 'today' } }),
+    anEmail({ subject: 'a\u0000b' }),
+    anEmail({ from: 'a@unknown.test' }),
+    5,
+    null,
+  ]
+  const judged = async (padding: object) => {
+    const { status, body } = await call('POST', '/v1/emails/batch', {
+      key: team.key,
+      body: { emails, ...padding },
+    })
+    t.equal(status, 200)
+    return body.data.map((item: { id?: string; error?: object }) => item.error ?? 'accepted')
+  }
+  const large = await judged({ padding: LARGE })
+  t.strictSame(large, await judged({}))
+  t.equal(large[0], 'accepted')
+  t.match(large.slice(1), [
+    { code: 'invalid_from' },
+    { code: 'bad_request' },
+    { code: 'invalid_headers' },
+    { code: 'bad_request' },
+    { code: 'from_domain_not_verified' },
+    { code: 'bad_request' },
+    { code: 'bad_request' },
+  ])
+})
+
+t.test('a large call is refused as a small one is', async (t) => {
+  const bodies: [string, string, object | string][] = [
+    ['/v1/emails/batch', 'batch_too_large', { emails: Array.from({ length: 101 }, () => ({})) }],
+    ['/v1/contacts/bulk', 'batch_too_large', { contacts: Array.from({ length: 1001 }, () => ({})) }],
+    ['/v1/emails', 'invalid_reply_to', anEmail({ reply_to: 'nobody' })],
+    ['/v1/contacts', 'bad_request', { email: 'nobody' }],
+    ['/v1/contacts', 'bad_request', '{"email": nobody'],
+    ['/v1/contacts', 'bad_request', '[]'],
+    ['/v1/whatsapp/messages', 'invalid_phone', { template_id: crypto.randomUUID(), to: ['1'] }],
+  ]
+  for (const [path, code, body] of bodies) {
+    const small = typeof body === 'string' ? body : JSON.stringify(body)
+    const replies: Awaited<ReturnType<Call>>[] = []
+    for (const raw of [small, small + ' '.repeat(20_000)]) {
+      const headers = { 'Content-Type': 'application/json' }
+      replies.push(await call('POST', path, { key: team.key, raw, headers }))
+    }
+    t.equal(replies[0]?.body.error.code, code, path)
+    t.strictSame(replies[1]?.body, replies[0]?.body)
+  }
+})
+
+t.test('a large send is stored as it came', async (t) => {
+  const html = `<p>é 漢 😀 ${LARGE}</p>`
+  const { status, body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ html }) })
+  t.equal(status, 201)
+  t.equal(body.html, html)
+})
+
+t.test('a body of very many values keeps nobody else waiting', async (t) => {
+  const raw = `{"email":"a@example.com","properties":[${'[],'.repeat(2_000_000)}[]]}`
+  const headers = { 'Content-Type': 'application/json' }
+  let answered = false
+  const junk = call('POST', '/v1/contacts', { key: team.key, raw, headers }).finally(() => {
+    answered = true
+  })
+  let others = 0
+  for (; !answered; others += 1) t.equal((await call('GET', '/health')).status, 200)
+  t.equal((await junk).body.error.code, 'bad_request')
+  // While it was parsed in the way of all others there was time for a few, before it had come in.
+  t.ok(others > 30, `${others} answers meanwhile`)
+})
+
+t.test('a body on which the thread hangs or dies harms itself alone', async (t) => {
+  const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), 2_000)
+  t.teardown(parser.close)
+  const parse = (path: string) => parser.parse({ method: 'POST', path }, Buffer.from('{}'))
+  const asked = ['/hang', '/fine', '/exit', '/fine', '/hoard', '/fine', '/throw', '/fine'].map(parse)
+  const settled = await Promise.allSettled(asked)
+  t.match(settled, [
+    { reason: { code: 'unavailable' } },
+    { value: '/fine' },
+    { reason: { code: 'unavailable' } },
+    { value: '/fine' },
+    { reason: { code: 'unavailable' } },
+    { value: '/fine' },
+    { reason: { message: 'a fault of ours' } },
+    { value: '/fine' },
+  ])
+})
+
+t.test('the items of a large batch are taken over one by one, with room for others between', async (t) => {
+  const parser = createParser(PARSER_THREAD)
+  t.teardown(parser.close)
+  const variables = Object.fromEntries(Array.from({ length: 8_000 }, (_, index) => [`k${index}`, '']))
+  const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
+  const bytes = Buffer.from(JSON.stringify({ emails }))
+  const own = JSON.parse(bytes.toString()).emails
+  const started = performance.now()
+  structuredClone(own)
+  const atOnce = performance.now() - started
+  let isDone = false
+  const parsing = parser.parse({ method: 'POST', path: '/v1/emails/batch' }, bytes).finally(() => {
+    isDone = true
+  })
+  let longest = 0
+  for (let last = performance.now(); !isDone; last = performance.now()) {
+    await sleep(1)
+    longest = Math.max(longest, performance.now() - last)
+  }
+  t.match(await parsing, { length: 100, 99: { item: { variables: { k7999: '' } } } })
+  t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)
+})

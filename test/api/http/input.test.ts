@@ -1,0 +1,226 @@
+/**
+ * What the API takes and how it says no: names, keys, what it does not support, where a body broke (decisions:
+ * Input).
+ */
+import fc from 'fast-check'
+import t from 'tap'
+import { jsonFault } from '../../../api/http/json-fault.ts'
+import { addDomain } from '../../../db/domains/add.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const { call } = service
+const { key } = team
+
+const send = (body: unknown, headers: Record<string, string> = {}) =>
+  call('POST', '/v1/emails', { key, body, headers })
+const refusal = async (body: unknown, headers: Record<string, string> = {}): Promise<string> => {
+  const reply = await send(body, headers)
+  return `${reply.status} ${reply.body.error?.code}: ${reply.body.error?.message}`
+}
+
+t.test('an unquoted name with specials is a name, and is quoted where RFC 5322 asks for it', async (t) => {
+  for (const [from, shown] of [
+    ['Acme, Inc. <hello@example.com>', '"Acme, Inc." <hello@example.com>'],
+    ['Acme (Berlin): Sales <hello@example.com>', '"Acme (Berlin): Sales" <hello@example.com>'],
+    ['Acme <hello@example.com>', 'Acme <hello@example.com>'],
+  ]) {
+    const { status, body } = await send(anEmail({ from }))
+    t.equal(status, 201)
+    t.equal(body.from_address, shown)
+  }
+  for (const from of [
+    'A <b> <hello@example.com>',
+    'a@b.test <hello@example.com>',
+    'A "B" <hello@example.com>',
+  ]) {
+    t.match(await refusal(anEmail({ from })), /^400 invalid_from/)
+  }
+})
+
+t.test('recipients may have names; they are stored and shown in the form of from_address', async (t) => {
+  const to = [
+    'Ana <ana@example.org>',
+    '"Roe, R." <roe@example.org>',
+    'Doe, D. <doe@example.org>',
+    ' <bare@example.org>',
+  ]
+  const { status, body } = await send(anEmail({ to }))
+  t.equal(status, 201)
+  t.strictSame(body.to_emails, [
+    'Ana <ana@example.org>',
+    '"Roe, R." <roe@example.org>',
+    '"Doe, D." <doe@example.org>',
+    'bare@example.org',
+  ])
+  const long = await refusal(anEmail({ to: [`${'x'.repeat(257)} <ana@example.org>`] }))
+  t.match(long, /^400 bad_request: to\[0\] must be an email address/)
+})
+
+t.test('a single recipient with a name is the contact of that address', async (t) => {
+  const { body: contact } = await call('POST', '/v1/contacts', { key, body: { email: 'named@example.org' } })
+  const { body } = await send(anEmail({ to: ['A Name <Named@example.org>'] }))
+  t.equal(body.contact_id, contact.id)
+})
+
+t.test('the Idempotency-Key header counts as the body’s idempotency_key, on both single sends', async (t) => {
+  const first = await send(anEmail(), { 'Idempotency-Key': 'header-1' })
+  t.strictSame([first.status, first.body.idempotency_key], [201, 'header-1'])
+  const again = await send(anEmail({ idempotency_key: 'header-1' }))
+  t.strictSame([again.status, again.body.id], [200, first.body.id])
+  const both = await send(anEmail({ idempotency_key: 'header-1' }), { 'Idempotency-Key': 'header-1' })
+  t.equal(both.status, 200)
+  t.match(
+    await refusal(anEmail({ idempotency_key: 'a' }), { 'Idempotency-Key': 'b' }),
+    /^400 bad_request: .*must be the same/,
+  )
+  t.match(
+    await refusal(anEmail(), { 'Idempotency-Key': 'x'.repeat(256) }),
+    /^400 bad_request: Idempotency-Key/,
+  )
+  t.match(
+    await refusal(anEmail({ from: 'no address', idempotency_key: 'a' }), { 'Idempotency-Key': 'b' }),
+    /^400 bad_request: .*must be the same/,
+    'before what else is wrong with the body',
+  )
+  t.match(await refusal(anEmail({ from: 'no address' }), { 'Idempotency-Key': 'b' }), /^400 invalid_from: /)
+  const template = await makeTemplate(service, team.id)
+  const message = aMessage(template.id)
+  const post = () =>
+    call('POST', '/v1/whatsapp/messages', { key, body: message, headers: { 'Idempotency-Key': 'w-1' } })
+  t.strictSame([(await post()).status, (await post()).status], [201, 200])
+})
+
+t.test('what would change a send and is not supported is refused by name; null is absent', async (t) => {
+  for (const field of ['cc', 'bcc', 'scheduled_at', 'send_at']) {
+    t.equal(await refusal(anEmail({ [field]: ['x'] })), `400 bad_request: ${field} is not supported`)
+    t.equal((await send(anEmail({ [field]: null }))).status, 201)
+  }
+  const { body } = await call('POST', '/v1/emails/batch', {
+    key,
+    body: { emails: [anEmail(), anEmail({ cc: 'a@example.org' })] },
+  })
+  t.ok(body.data[0].id)
+  t.equal(body.data[1].error.message, 'emails[1].cc is not supported')
+})
+
+t.test('every missing field is named at once', async (t) => {
+  t.equal(await refusal({}), '400 bad_request: from, to, subject and html or template_id are required')
+  t.equal(await refusal(anEmail({ subject: null })), '400 bad_request: subject is required')
+  t.equal(await refusal(anEmail({ html: '' })), '400 bad_request: html or template_id is required')
+  const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: {} })
+  t.equal(body.error.message, 'template_id and to are required')
+})
+
+t.test('an empty text is absent', async (t) => {
+  const { body } = await send(anEmail({ text: '' }))
+  t.equal(body.body_text, '')
+})
+
+t.test('broken JSON says where it broke', async (t) => {
+  const raw = '{\n  "from": "a@example.com",\n  "to": [nobody]\n}'
+  const { body } = await call('POST', '/v1/emails', {
+    key,
+    raw,
+    headers: { 'Content-Type': 'application/json' },
+  })
+  t.equal(body.error.message, 'the body must be valid JSON: it breaks at line 3, column 10')
+})
+
+t.test(
+  'the place where JSON breaks: what is before it can go on, with what is there it cannot',
+  async (t) => {
+    const parses = (text: string): boolean => {
+      try {
+        JSON.parse(text)
+        return true
+      } catch {
+        return false
+      }
+    }
+    for (const [text, at] of [
+      ['', 0],
+      ['{', 1],
+      ['{"a" 1}', 5],
+      ['{"a":1,}', 7],
+      ['[1,]', 3],
+      ['[1 2]', 3],
+      ['nope', 0],
+      ['{"a":"b', 5],
+      ['01', 1],
+      ['[] []', 3],
+      ['["\\x"]', 1],
+    ] as const) {
+      t.equal(jsonFault(text), at, text)
+    }
+    fc.assert(
+      fc.property(fc.json(), fc.nat(), (json, where) => {
+        // Whole JSON breaks at its very end only; cut short it breaks no sooner than in its last token.
+        if (jsonFault(json) !== json.length) return false
+        const cut = json.slice(0, where % (json.length + 1))
+        return parses(cut) || jsonFault(cut) <= cut.length
+      }),
+      { numRuns: 300 },
+    )
+    t.equal(jsonFault(`["${'x'.repeat(3_000_000)}" 1]`), 3_000_004)
+    t.equal(jsonFault('['.repeat(500_000)), 500_000)
+    t.equal(jsonFault(`["${'\\n'.repeat(100_000)}\\p"]`), 1)
+  },
+)
+
+t.test(
+  'a long string that breaks is refused like a short one, in a small body and in a large one',
+  async (t) => {
+    const headers = { 'Content-Type': 'application/json' }
+    const text = '<p>Dear customer, your order A-17 is on its way.</p>'
+    for (const html of [`${text}\n${text}`, `${text}\\p`, text.repeat(1_000), `${text.repeat(2_000)}\n`]) {
+      const body = { ...anEmail(), html: '…' }
+      // As a client builds JSON by hand: a line break inside of the quotes, an escape that JSON lacks, no closing quote.
+      const raw = JSON.stringify(body)
+        .replace('…', html)
+        .replace(/"}$/, html.endsWith('>') ? '' : '"}')
+      const { status, body: answer } = await call('POST', '/v1/emails', { key: team.key, raw, headers })
+      t.equal(status, 400)
+      t.match(answer.error, {
+        code: 'bad_request',
+        message: /^the body must be valid JSON: it breaks at line/,
+      })
+    }
+  },
+)
+
+t.test('a domain that is pending is told from one that is unknown', async (t) => {
+  const { database, deps } = service
+  await database.transaction((tx) =>
+    addDomain({ tx, secrets: deps.secrets, now: new Date() }, team.id, {
+      name: 'pending.test',
+      verified: false,
+    }),
+  )
+  t.match(
+    await refusal(anEmail({ from: 'a@pending.test' })),
+    /^422 from_domain_not_verified: .*not verified yet/,
+  )
+  t.match(await refusal(anEmail({ from: 'a@unknown.test' })), /^422 from_domain_not_verified: .*add it first/)
+})
+
+t.test('a 404 hints at the nearest path, and repeats nothing of what was asked for', async (t) => {
+  for (const [path, near] of Object.entries({
+    '/v1/email': '/v1/emails',
+    '/emails': '/v1/emails',
+    '/v1/emails/': '/v1/emails',
+    '/v1/Contacts': '/v1/contacts',
+    '/v1/contact/someone@example.org': '/v1/contacts/:email',
+    '/v1/emails/batches': '/v1/emails/batch',
+  })) {
+    const { status, body } = await call('POST', path, { key, body: {} })
+    t.strictSame(
+      [status, body.error.message],
+      [404, `there is nothing at this path; did you mean ${near}?`],
+      path,
+    )
+  }
+  t.equal((await call('GET', '/wp-login.php')).body.error.message, 'there is nothing at this path')
+})

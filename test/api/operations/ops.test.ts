@@ -1,0 +1,114 @@
+/** What operators ask of the API: health, the fleet's figures, the signal that workers are scaled by. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { createApp } from '../../../api/app.ts'
+import { createScale } from '../../../db/fleet/scale.ts'
+import { adminCli } from '../../support/admin.ts'
+import { startApi } from '../../support/api-process.ts'
+import {
+  anEmail,
+  caller,
+  HIREFIRE_TOKEN,
+  listen,
+  METRICS_TOKEN,
+  makeTeam,
+  startService,
+} from '../../support/service.ts'
+import { startProcess, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const { call } = service
+const team = await makeTeam(service)
+
+t.test(
+  'GET /metrics and GET /scale take the operator’s token only, and are not there without it',
+  async (t) => {
+    const without = caller(
+      await listen(t, createApp({ ...service.deps, tokens: { metrics: null, hirefire: null } })),
+    )
+    for (const path of ['/metrics', '/scale']) {
+      t.equal((await call('GET', path)).status, 401)
+      t.equal((await call('GET', path, { key: team.key })).status, 401)
+      t.equal((await call('GET', path, { key: METRICS_TOKEN })).status, 200)
+      t.equal((await without('GET', path, { key: METRICS_TOKEN })).status, 404)
+    }
+    t.equal((await without('GET', `/hirefire/${HIREFIRE_TOKEN}/info`)).status, 404)
+  },
+)
+
+t.test('GET /metrics tells of requests, accepts, replays, refusals and queues', async (t) => {
+  const emails = [anEmail({ idempotency_key: 'a' }), anEmail({ from: 'hello@unknown.test' }), anEmail()]
+  await call('POST', '/v1/emails', { key: team.key, body: {} })
+  await call('POST', '/v1/emails', { key: team.key, body: emails[0] })
+  await call('POST', '/v1/emails', { key: team.key, body: emails[0] })
+  await call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  const { headers, body } = await call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(headers.get('content-type'), /^text\/plain; version=0\.0\.4/)
+  for (const line of [
+    'heliograph_http_request_seconds_count{method="POST",route="/v1/emails",status="400"} 1',
+    'heliograph_http_request_seconds_count{method="POST",route="/v1/emails",status="200"} 1',
+    'heliograph_accepted_total{channel="email"} 2',
+    'heliograph_replayed_total{channel="email"} 2',
+    'heliograph_refused_total{code="bad_request"} 1',
+    'heliograph_refused_total{code="from_domain_not_verified"} 1',
+    'heliograph_queue_jobs{queue="deliver-email",state="ready"} 2',
+    'heliograph_queued_messages{channel="email",older_than_seconds="0"} 2',
+    'heliograph_queued_messages{channel="email",older_than_seconds="60"} 0',
+    'heliograph_reports{state="parked"} 0',
+    'heliograph_processes{process="web"} 1',
+  ]) {
+    t.ok(body.includes(`${line}\n`), line)
+  }
+  t.notMatch(body, new RegExp(`${team.id}|@|example`), 'no team and no address')
+})
+
+t.test('GET /scale and HireFire’s path tell the same latency', async (t) => {
+  await service.database.query(sql.unsafe`
+    update pgboss.job set start_after = now() - interval '40 seconds', created_on = now() - interval '40 seconds'`)
+  const fresh = caller(await listen(t, createApp({ ...service.deps, scale: createScale(service.database) })))
+  const { body } = await fresh('GET', '/scale', { key: METRICS_TOKEN })
+  t.match(body.workers, { ready: 2, active: 0, processes: 0, recommended: 1 })
+  t.ok(body.workers.latency_seconds >= 40 && body.workers.latency_seconds < 100, 'of the oldest ready job')
+  t.equal(body.queues['deliver-email'].ready, 2)
+  const hirefire = await fresh('GET', `/hirefire/${HIREFIRE_TOKEN}/info`)
+  t.strictSame(hirefire.body, [{ name: 'worker', value: body.workers.latency_seconds }])
+  t.equal((await call('GET', '/hirefire/another-token-of-16/info')).status, 404)
+})
+
+t.test('a worker answers for its health where HEALTH_PORT says, and shows in queue status', async (t) => {
+  const worker = await startProcess(t, 'workers/main.ts', {
+    DATABASE_URL: service.url,
+    HEALTH_PORT: '0',
+    WORKER_QUEUES: 'ingest-report,upsert-contacts',
+  })
+  const ask = caller(`http://127.0.0.1:${worker.up.port}`)
+  t.equal((await ask('GET', '/health')).status, 200)
+  t.equal((await ask('GET', '/ready')).status, 200)
+  t.equal((await ask('GET', '/metrics')).status, 404)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const onQueue = async (name: string) =>
+    (await cli.json(['queue', 'status'])).find((each: { queue: string }) => each.queue === name).workers
+  await until('its first sign of life', async () => (await onQueue('ingest-report')).length === 1)
+  t.match(await onQueue('ingest-report'), [{ pid: worker.child.pid, seen_at: /Z$/ }])
+  t.strictSame(await onQueue('deliver-email'), [])
+  worker.kill('SIGTERM')
+  t.equal(await worker.exited, 0)
+  t.strictSame(await onQueue('ingest-report'), [], 'a process that ends says so')
+})
+
+t.test('a process that ends tells first what it has counted', async (t) => {
+  const api = await startApi(t, service.url, { METRICS_TOKEN })
+  await api.call('GET', '/v1/plans?locale=fr')
+  t.equal((await api.call('GET', '/ready')).status, 200)
+  api.kill('SIGTERM')
+  await until('it drains', async () => (await api.call('GET', '/ready').catch(() => null))?.status !== 200)
+  t.equal(await api.exited, 0)
+  const { body } = await call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(body, /heliograph_http_request_seconds_count\{method="GET",route="\/v1\/plans",status="200"\} 1/)
+})
+
+t.test('GET /ready is 503 while the process drains', async (t) => {
+  const draining = caller(await listen(t, createApp({ ...service.deps, isDraining: () => true })))
+  t.match(await draining('GET', '/ready'), { status: 503, body: { error: { code: 'unavailable' } } })
+  t.equal((await draining('GET', '/health')).status, 200)
+})

@@ -1,0 +1,129 @@
+/** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (contract §2.2, issue 4). */
+import t from 'tap'
+import { unsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
+import { report } from '../../support/contacts.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const UNKNOWN = '00000000-0000-7000-8000-000000000000'
+
+const service = await startService(t)
+const { base, call, deps } = service
+const team = await makeTeam(service)
+const { key } = team
+
+let made = 0
+/** A contact, an email to it, and the path that unsubscribes it. */
+async function mailed(email = `c${++made}@example.org`) {
+  const contact = (await call('POST', '/v1/contacts', { key, body: { email } })).body
+  const sent = (await call('POST', '/v1/emails', { key, body: anEmail({ to: [email.toUpperCase()] }) })).body
+  return { email, contact, sent, link: `/u/${sent.unsubscribe_token}` }
+}
+const show = async (email: string) =>
+  (await call('GET', `/v1/contacts/${encodeURIComponent(email)}`, { key })).body
+
+t.test(
+  'contact_id and unsubscribe_token are set on an email to a stored contact, and on no other',
+  async (t) => {
+    const { contact, sent } = await mailed()
+    t.equal(sent.contact_id, contact.id)
+    t.match(sent.unsubscribe_token, /^[\w-]{64}$/)
+    for (const to of [['stranger@example.org'], [contact.email, 'stranger@example.org']]) {
+      const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ to }) })
+      t.strictSame([body.contact_id, body.unsubscribe_token], [null, null])
+    }
+  },
+)
+
+t.test('GET shows a small page with one button, and changes nothing', async (t) => {
+  const { email, contact, link } = await mailed()
+  const { status, headers, body } = await call('GET', link)
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/html; charset=utf-8$/)
+  t.match(headers.get('content-security-policy'), /default-src 'none'/)
+  t.match([headers.get('cache-control'), headers.get('referrer-policy')], ['no-store', 'no-referrer'])
+  t.match(body, email)
+  t.equal(body.match(/<button/g)?.length, 1)
+  t.match(body, /<form method="post">/)
+  t.equal((await fetch(base + link, { method: 'HEAD' })).status, 200)
+  t.strictSame(await show(email), contact)
+})
+
+t.test('POST unsubscribes, and a repeated one is no fault', async (t) => {
+  const { email, link } = await mailed()
+  for (const _round of ['first', 'again']) {
+    const { status, body } = await call('POST', link)
+    t.equal(status, 200)
+    t.match(body, /unsubscribed/)
+    t.equal((await show(email)).status, 'unsubscribed')
+  }
+})
+
+t.test('RFC 8058 one-click POST works without a page, in both encodings', async (t) => {
+  const multipart = new FormData()
+  multipart.set('List-Unsubscribe', 'One-Click')
+  for (const body of [new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }), multipart]) {
+    const { email, link } = await mailed()
+    const response = await fetch(base + link, { method: 'POST', body })
+    t.equal(response.status, 200)
+    t.equal((await show(email)).status, 'unsubscribed')
+  }
+})
+
+t.test('an address that HTML would read otherwise is shown as it is', async (t) => {
+  const { link } = await mailed("o'hara&sons+`x`@example.org")
+  const { body } = await call('GET', link)
+  t.match(body, 'o&#x27;hara&amp;sons+&#x60;x&#x60;@example.org')
+})
+
+t.test('unknown tokens are 404, with the envelope', async (t) => {
+  const { email, contact, sent } = await mailed()
+  const token: string = sent.unsubscribe_token
+  const [stranger, both] = await Promise.all(
+    [['stranger@example.org'], [email, 'stranger@example.org']].map(
+      async (to) => (await call('POST', '/v1/emails', { key, body: anEmail({ to }) })).body,
+    ),
+  )
+  const other = await makeTeam(service)
+  for (const bad of [
+    'x',
+    token.slice(0, -1),
+    `${token.slice(0, -1)}${token.endsWith('A') ? 'Q' : 'A'}`,
+    `${token.slice(0, 10)}${token[10] === 'A' ? 'B' : 'A'}${token.slice(11)}`,
+    `${token}AAAA`,
+    '%F0%9F%98%80',
+  ]) {
+    for (const method of ['GET', 'POST']) {
+      const reply = await call(method, `/u/${bad}`)
+      t.strictSame([reply.status, reply.body.error?.code], [404, 'not_found'], `${method} ${bad}`)
+    }
+  }
+  // They are ours, and of nobody who could be unsubscribed: a mail program is not told of a fault.
+  for (const empty of [
+    unsubscribeToken(deps.secrets, team.id, UNKNOWN),
+    unsubscribeToken(deps.secrets, other.id, sent.id),
+    unsubscribeToken(deps.secrets, team.id, stranger.id),
+    unsubscribeToken(deps.secrets, team.id, both.id),
+  ])
+    for (const method of ['GET', 'POST']) t.equal((await call(method, `/u/${empty}`)).status, 200)
+  t.strictSame(await show(email), contact)
+  t.equal((await call('POST', '/u/%zz')).status, 400)
+  t.equal((await call('PUT', `/u/${token}`)).status, 405)
+})
+
+t.test('a deleted contact is told the same; one made again is unsubscribed by the old link', async (t) => {
+  const { email, link } = await mailed()
+  await call('DELETE', `/v1/contacts/${email}`, { key })
+  t.equal((await call('GET', link)).status, 200)
+  t.equal((await call('POST', link)).status, 200)
+  await call('POST', '/v1/contacts', { key, body: { email } })
+  t.equal((await call('POST', link)).status, 200)
+  t.equal((await show(email)).status, 'unsubscribed')
+})
+
+t.test('a suppression is remembered', async (t) => {
+  const { email, link } = await mailed()
+  await report(service, team, email, 'bounced')
+  t.equal((await call('POST', link)).status, 200)
+  t.equal((await show(email)).status, 'unsubscribed')
+  t.equal((await call('POST', `/v1/contacts/${email}/resubscribe`, { key })).status, 409)
+})
