@@ -1,5 +1,5 @@
 /** The rules of our house, checked: who imports what, where settings and SQL live, what every key begins with. */
-import { readdir, readFile } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { sql } from 'slonik'
 import t from 'tap'
@@ -13,6 +13,7 @@ import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts
 import { migrationFiles } from '../db/schema.sql.ts'
 import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
 import { testDatabase } from './support/database.ts'
+import { SLOWEST, testFiles } from './support/order.ts'
 import { tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -411,6 +412,13 @@ t.test('a run names the tests at its end that it left out, and why', async (t) =
     '  test/a.test.ts: with promtool: promtool is not installed',
     '  test/b.test.ts: chromium is not installed',
   ])
+})
+
+t.test('a run begins with the slowest test files, and every one of them is there', async (t) => {
+  const files = await testFiles(ROOT)
+  t.strictSame(files.slice(0, SLOWEST.length), SLOWEST)
+  t.equal(new Set(files).size, files.length)
+  await Promise.all(files.map((file) => access(join(ROOT, file))))
 })
 
 t.test('every route under /v1 describes itself', async (t) => {

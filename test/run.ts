@@ -14,6 +14,7 @@ import { pathToFileURL } from 'node:url'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
 import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
+import { testFiles } from './support/order.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -144,7 +145,8 @@ async function stopStrays(directory: string): Promise<void> {
 
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
-  const argv = ['tap', '--reporter=tap', ...process.argv.slice(2)]
+  const wanted = process.argv.slice(2)
+  const argv = ['tap', '--reporter=tap', ...(wanted.length > 0 ? wanted : await testFiles(ROOT))]
   const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
   const env = {
     TMPDIR: run.scratch,
