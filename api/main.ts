@@ -3,11 +3,12 @@
  * Promises: a missing setting stops it at once with a message naming it; SIGTERM lets requests in flight finish
  * (within 25 s) and exits 0.
  */
-import { teamOfDomain } from '../db/domains/domains.sql.ts'
-import { createTxtLookup } from '../db/domains/verify.ts'
-import { unsubscribeLinks } from '../db/emails/unsubscribe-token.ts'
-import { joinFleet } from '../db/fleet/fleet.ts'
-import { createScale } from '../db/fleet/scale.ts'
+import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
+import { createTxtLookup } from '../db/accounts/domains/verify.ts'
+import { createVersions } from '../db/content/templates/versions.ts'
+import { joinFleet } from '../db/figures/fleet/fleet.ts'
+import { createScale } from '../db/figures/fleet/scale.ts'
+import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
@@ -19,7 +20,6 @@ import { openProducer } from '../db/queue/boss.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
-import { createVersions } from '../db/templates/versions.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import { createApp } from './app.ts'
 import {

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
-import { loadDefaultCatalog } from './plans/catalog.ts'
+import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'

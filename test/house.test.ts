@@ -115,12 +115,27 @@ function circling(rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   return [...rooms.keys()].filter((room) => reach(room).has(room))
 }
 
-const PLACES = ['api', 'api/http', 'api/dashboard', 'workers', 'workers/providers', 'db']
+const PLACES = [
+  'api',
+  'api/http',
+  'api/dashboard',
+  'workers',
+  'workers/providers',
+  'db',
+  'db/accounts',
+  'db/audience',
+  'db/channels',
+  'db/content',
+  'db/delivery',
+  'db/figures',
+  'db/messages',
+  'db/upkeep',
+]
 
 for (const place of PLACES) {
   t.test(`the rooms of ${place} form no circle, types included`, async (t) => {
     const rooms = roomsOf(place)
-    t.ok(rooms.size > 3)
+    t.ok(rooms.size > 1)
     t.strictSame(circling(rooms), [])
   })
 }
@@ -193,7 +208,7 @@ t.test('providers are named in their adapters, their hooks and the settings only
     'api/app.ts',
     'api/main.ts',
     'api/docs/guides.ts',
-    'db/reports/reports.sql.ts',
+    'db/delivery/reports/reports.sql.ts',
     'db/text/headers.ts',
     'workers/adapters.ts',
     'workers/reports/readers.ts',
@@ -229,24 +244,24 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   const turns = /update contacts\b[^`]*?set[^`]*?\b(status|suppression) = /
   t.strictSame(
     all.filter(({ text }) => stores.test(text)).map(({ file }) => file),
-    ['db/happenings/events.sql.ts'],
+    ['db/channels/happenings/events.sql.ts'],
   )
   t.strictSame(
     all
       .filter(({ text }) => turns.test(text))
       .map(({ file }) => file)
       .sort(),
-    ['db/contacts/contacts.sql.ts', 'db/contacts/suppressions.sql.ts'],
+    ['db/audience/contacts/contacts.sql.ts', 'db/audience/suppressions/suppressions.sql.ts'],
   )
   const writers = /\b(updateContactStatus|bounceContacts|complainContacts|settleSoftBounces|liftContact)\b/
   const calling = all.filter(({ file, text }) => !file.endsWith('.sql.ts') && writers.test(text))
   t.ok(calling.length >= 3)
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
-  const publishing = all.filter(({ imports }) => imports.includes('db/happenings/publish.ts'))
+  const publishing = all.filter(({ imports }) => imports.includes('db/channels/happenings/publish.ts'))
   t.strictSame(publishing.map(({ file }) => file).sort(), [
-    'db/broadcasts/change-state.ts',
-    'db/contacts/changes.ts',
-    'db/happenings/store-events.ts',
+    'db/audience/contacts/changes.ts',
+    'db/channels/happenings/store-events.ts',
+    'db/messages/broadcasts/change-state.ts',
   ])
 })
 

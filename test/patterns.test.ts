@@ -12,9 +12,9 @@ const ROOT = join(import.meta.dirname, '..')
 /** Files whose regular expressions are put together of constants of ours. */
 const DYNAMIC_PATTERNS = [
   'api/dashboard/served/find.ts',
-  'db/broadcasts/audience.sql.ts',
-  'db/domains/verify.ts',
-  'db/emails/return-path.ts',
+  'db/messages/broadcasts/audience.sql.ts',
+  'db/accounts/domains/verify.ts',
+  'db/messages/emails/return-path.ts',
   'workers/providers/whatsapp/reports.ts',
 ]
 

@@ -1,7 +1,7 @@
 /** The adapters that the settings name: the only place that chooses among providers. */
 import { BULK } from '../db/channels/channels.sql.ts'
+import type { Sender } from '../db/delivery/senders/pace.ts'
 import type { Log } from '../db/process/log.ts'
-import type { Sender } from '../db/senders/pace.ts'
 import type { EmailProviderName, WorkerSettings } from './config.ts'
 import type { EmailProvider } from './providers/provider.ts'
 import { createWhatsappProvider } from './providers/whatsapp/cloud.ts'

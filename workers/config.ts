@@ -1,6 +1,6 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
 import { type InferType, number, object, string, type ValidationError } from 'yup'
-import type { Brakes } from '../db/broadcasts/brakes.ts'
+import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
 import {
   commaList,
   dnsServer,
@@ -12,8 +12,8 @@ import {
 } from '../db/process/config.ts'
 import { networksOf, resolver } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
-import type { Retention } from '../db/retention/forget.ts'
 import { domainToAscii } from '../db/text/address.ts'
+import type { Retention } from '../db/upkeep/retention/forget.ts'
 import { smtpUrlFault } from './providers/smtp/url.ts'
 import { PAUSES, type WebhookDelivery } from './providers/webhook/post.ts'
 

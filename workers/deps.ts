@@ -3,8 +3,8 @@
  * neither imports the other in a circle.
  */
 
-import type { Brakes } from '../db/broadcasts/brakes.ts'
-import type { Retention } from '../db/retention/forget.ts'
+import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
+import type { Retention } from '../db/upkeep/retention/forget.ts'
 import type { BroadcastDeps } from './channels/deliver-broadcast.ts'
 import type { WebhookDeps } from './channels/deliver-webhook.ts'
 import type { WhatsappDeps } from './channels/deliver-whatsapp.ts'

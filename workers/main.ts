@@ -4,7 +4,8 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
-import { joinFleet } from '../db/fleet/fleet.ts'
+import { createVersions } from '../db/content/templates/versions.ts'
+import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -13,7 +14,6 @@ import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
-import { createVersions } from '../db/templates/versions.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import { bulkProvider, emailProvider, whatsappDelivery } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'

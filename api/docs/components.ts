@@ -1,11 +1,11 @@
 /** What the API answers, as JSON schemas. The tests hold every answer against them. */
 
-import { OPERATORS } from '../../db/broadcasts/fields.ts'
-import { FIGURES, type Figure } from '../../db/broadcasts/skips.sql.ts'
-import { BROADCAST_STATES } from '../../db/broadcasts/state.ts'
+import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
-import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
 import { CODES } from '../../db/errors.ts'
+import { OPERATORS } from '../../db/messages/broadcasts/fields.ts'
+import { FIGURES, type Figure } from '../../db/messages/broadcasts/skips.sql.ts'
+import { BROADCAST_STATES } from '../../db/messages/broadcasts/state.ts'
 import { EXAMPLE_ID } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { count, list, map, orNull, record, said, text, time, uuid } from './parts.ts'

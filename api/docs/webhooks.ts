@@ -2,9 +2,10 @@
  * What a team's own server is sent, as OpenAPI's `webhooks`: a schema for each type. Pure.
  * Promises: no type is left out. The tests hold every webhook that they see against them.
  */
+
+import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
+import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
 import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
-import { CONTACT_STATUSES } from '../../db/contacts/contacts.sql.ts'
-import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/happenings/webhook-types.ts'
 import { exampleOf } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { list, orNull, record, said, text, time, uuid } from './parts.ts'

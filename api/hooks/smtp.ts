@@ -5,9 +5,10 @@
  * address that we signed could never move anything. It is counted and dropped, so that nobody fills the database
  * through the bounce domain. Must not look further into the report.
  */
-import { carriesReturnPath } from '../../db/emails/return-path.ts'
+
+import { contentKey } from '../../db/delivery/reports/store.ts'
 import { Refusal } from '../../db/errors.ts'
-import { contentKey } from '../../db/reports/store.ts'
+import { carriesReturnPath } from '../../db/messages/emails/return-path.ts'
 import { assertBearer } from '../http/auth.ts'
 import type { PublicRoute } from '../http/route.ts'
 import { type HookDeps, publicRoute } from './deps.ts'

@@ -2,7 +2,7 @@
  * What the hooks share: a report that was proved genuine is stored with its job, and answered after the commit that it
  * shares with those that came meanwhile (sends/accepts.ts). Must not know a provider.
  */
-import type { TakenReport } from '../../db/reports/store.ts'
+import type { TakenReport } from '../../db/delivery/reports/store.ts'
 import type { Answer } from '../http/errors.ts'
 import type { HookDeps } from './deps.ts'
 

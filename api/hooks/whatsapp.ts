@@ -5,8 +5,8 @@
  * before the answer. Must not look into the report.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { contentKey } from '../../db/delivery/reports/store.ts'
 import { Refusal } from '../../db/errors.ts'
-import { contentKey } from '../../db/reports/store.ts'
 import { sameSecret } from '../http/auth.ts'
 import type { PublicRoute } from '../http/route.ts'
 import { type HookDeps, publicRoute } from './deps.ts'

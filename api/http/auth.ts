@@ -11,13 +11,13 @@ import {
   principalsByKeys,
   principalsBySessions,
   type Scope,
-} from '../../db/credentials/credentials.sql.ts'
+} from '../../db/accounts/credentials/credentials.sql.ts'
 import {
   type CredentialKind,
   credentialHash,
   credentialKind,
   displayPrefix,
-} from '../../db/credentials/token.ts'
+} from '../../db/accounts/credentials/token.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
 import { createGather, type Gather } from '../../db/process/gather.ts'

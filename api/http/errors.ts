@@ -3,10 +3,11 @@
  * Promises: every failure is the one envelope and nothing else; a fault of ours gives the caller
  * nothing but the request's id.
  */
+
+import { RateLimited } from '../../db/accounts/teams/limits.ts'
 import { type Code, Refusal } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
-import { RateLimited } from '../../db/teams/limits.ts'
 import { rateHeaders } from './rate.ts'
 
 /** The status of every code. */

@@ -5,10 +5,10 @@
  * query or a credential. A killed process loses what it has not written yet.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { insertRefusedCalls } from '../../db/accounts/refusals/refusals.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
-import { insertRefusedCalls } from '../../db/refusals/refusals.sql.ts'
 import { storableWords } from '../../db/text/words.ts'
 
 /** How often what was gathered is stored, in milliseconds. */

@@ -5,9 +5,9 @@
  */
 
 import { Refusal } from '../../db/errors.ts'
-import { CONTENT_TYPE, exposition } from '../../db/fleet/exposition.ts'
-import type { Member } from '../../db/fleet/fleet.ts'
-import type { Scale } from '../../db/fleet/scale.ts'
+import { CONTENT_TYPE, exposition } from '../../db/figures/fleet/exposition.ts'
+import type { Member } from '../../db/figures/fleet/fleet.ts'
+import type { Scale } from '../../db/figures/fleet/scale.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { QueueStatus } from '../../db/queue/jobs.sql.ts'
 import { databaseFault } from '../../db/start.ts'

@@ -4,16 +4,21 @@
  * Promises: each keeps its own outcome or refusal, and is answered only after the commit. A team whose account is
  * locked by somebody else holds up only itself; a report that cannot be stored, none but itself.
  */
-import { acceptEmailCalls, type EmailOutcome } from '../../db/emails/accept.ts'
-import type { EmailCall } from '../../db/emails/call.ts'
-import type { UnsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
+
+import type { Versions } from '../../db/content/templates/versions.ts'
+import { storeReports, type TakenReport } from '../../db/delivery/reports/store.ts'
+import { acceptEmailCalls, type EmailOutcome } from '../../db/messages/emails/accept.ts'
+import type { EmailCall } from '../../db/messages/emails/call.ts'
+import type { UnsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
+import {
+  acceptWhatsappCalls,
+  type WhatsappCall,
+  type WhatsappOutcome,
+} from '../../db/messages/whatsapp/accept.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '../../db/postgres/pool.ts'
 import { createGather, type Gather } from '../../db/process/gather.ts'
 import type { Producer } from '../../db/queue/boss.ts'
-import { storeReports, type TakenReport } from '../../db/reports/store.ts'
-import type { Versions } from '../../db/templates/versions.ts'
-import { acceptWhatsappCalls, type WhatsappCall, type WhatsappOutcome } from '../../db/whatsapp/accept.ts'
 
 /** One call at a time for each, as the handlers see it. */
 export type Accepts = {

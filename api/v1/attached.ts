@@ -5,11 +5,11 @@
  */
 import { createHash } from 'node:crypto'
 import { mixed } from 'yup'
-import type { EmailFile, EmailItem, ItemFile } from '../../db/emails/call.ts'
-import { emailsByKeys } from '../../db/emails/emails.sql.ts'
+import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
+import { withLoaded } from '../../db/content/files/load.ts'
 import { Refusal } from '../../db/errors.ts'
-import { type Upload, uploadsByIds } from '../../db/files/files.sql.ts'
-import { withLoaded } from '../../db/files/load.ts'
+import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
+import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { type Described, isObject } from '../../db/text/fields.ts'
 import {

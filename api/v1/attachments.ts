@@ -1,13 +1,13 @@
 /**
  * POST /v1/attachments: a file by itself, for emails to refer to. Owns its name and type; the storing is
- * db/files/upload.ts. Promises: what is wrong with name or type is refused before a byte is read; the bytes are handed
- * on as they come.
+ * db/content/files/upload.ts. Promises: what is wrong with name or type is refused before a byte is read; the bytes are
+ * handed on as they come.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { parse as parseDisposition } from 'content-disposition'
 import { object } from 'yup'
+import { upload } from '../../db/content/files/upload.ts'
 import { Refusal } from '../../db/errors.ts'
-import { upload } from '../../db/files/upload.ts'
 import { text } from '../../db/text/fields.ts'
 import { CHUNK, contentTypeFault, filenameFault, normalizedName, typeOfName } from '../../db/text/files.ts'
 import { textFault } from '../../db/text/strings.ts'

@@ -1,17 +1,18 @@
 /**
  * Broadcasts: drafts, and what is done with them. Owns their routes; the shapes of what they take are in
- * db/broadcasts/fields.ts, which the CLI shares, and the rules beside it.
+ * db/messages/broadcasts/fields.ts, which the CLI shares, and the rules beside it.
  */
 import { array, object } from 'yup'
-import type { BroadcastRow } from '../../db/broadcasts/broadcasts.sql.ts'
-import { broadcastsOfTeam } from '../../db/broadcasts/broadcasts.sql.ts'
+import { Refusal } from '../../db/errors.ts'
+import type { BroadcastRow } from '../../db/messages/broadcasts/broadcasts.sql.ts'
+import { broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
   broadcastOrRefusal,
   changeBroadcast,
   createBroadcast,
   removeBroadcast,
-} from '../../db/broadcasts/draft.ts'
+} from '../../db/messages/broadcasts/draft.ts'
 import {
   changeSchema,
   type GivenFields,
@@ -19,17 +20,16 @@ import {
   readChange,
   readNew,
   time,
-} from '../../db/broadcasts/fields.ts'
-import { sendTest } from '../../db/broadcasts/send-test.ts'
+} from '../../db/messages/broadcasts/fields.ts'
+import { sendTest } from '../../db/messages/broadcasts/send-test.ts'
 import {
   assertSendAt,
   cancelBroadcast,
   pauseBroadcast,
   resumeBroadcast,
   sendBroadcast,
-} from '../../db/broadcasts/start.ts'
-import { broadcastView, broadcastViews } from '../../db/broadcasts/view.ts'
-import { Refusal } from '../../db/errors.ts'
+} from '../../db/messages/broadcasts/start.ts'
+import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { address, mailbox } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'

@@ -1,16 +1,16 @@
 /**
  * POST /v1/contacts/bulk: checks the call's shape and size, stores it with its job in one
- * transaction, and waits for what a worker makes of it. The worker judges the items (db/contacts/upsert.ts).
+ * transaction, and waits for what a worker makes of it. The worker judges the items (db/audience/contacts/upsert.ts).
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */
 import { v7 as uuidv7 } from 'uuid'
-import { upsertSchema } from '../../db/contacts/upsert.ts'
+import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import {
   insertUpsert,
   type StoredRefusal,
   type UpsertResult,
   upsertResult,
-} from '../../db/contacts/upserts.sql.ts'
+} from '../../db/audience/contacts/upserts.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import { keyOnly } from '../http/auth.ts'
 import { type BodyShape, parseBatch, withoutMark } from '../http/input.ts'

@@ -1,17 +1,21 @@
 /**
  * Contacts: create, read, list, change, delete. Bulk upsert is bulk.ts.
- * Owns the shape of bodies and queries; the rules for changing a contact are in db/contacts/edit.ts.
+ * Owns the shape of bodies and queries; the rules for changing a contact are in db/audience/contacts/edit.ts.
  */
 import { object } from 'yup'
-import { CONTACT_STATUSES, contactByIdentity, contactsOfTeam } from '../../db/contacts/contacts.sql.ts'
+import {
+  CONTACT_STATUSES,
+  contactByIdentity,
+  contactsOfTeam,
+} from '../../db/audience/contacts/contacts.sql.ts'
 import {
   changeContact,
   contactIdentity,
   createContact,
   noContact,
   removeContact,
-} from '../../db/contacts/edit.ts'
-import { contactProperties, statusClaims } from '../../db/contacts/fields.ts'
+} from '../../db/audience/contacts/edit.ts'
+import { contactProperties, statusClaims } from '../../db/audience/contacts/fields.ts'
 import { address, text, unsupported, uuids } from '../../db/text/fields.ts'
 import { keyOnly } from '../http/auth.ts'
 import { json, queryOf, wholeNumber } from '../http/input.ts'

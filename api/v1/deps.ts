@@ -1,12 +1,13 @@
 /** What the routes under /v1 work with, and how they are declared. */
-import type { UnsubscribeLinks } from '../../db/emails/unsubscribe-token.ts'
+
+import type { Versions } from '../../db/content/templates/versions.ts'
+import type { UnsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replies } from '../../db/postgres/replies.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Producer } from '../../db/queue/boss.ts'
 import type { Waker } from '../../db/queue/wake.ts'
-import type { Versions } from '../../db/templates/versions.ts'
 import type { About } from '../docs/about.ts'
 import type { PublicRoute, Route, TeamRoute } from '../http/route.ts'
 import type { Accepts } from '../sends/accepts.ts'

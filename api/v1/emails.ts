@@ -1,14 +1,15 @@
 /**
  * POST /v1/emails and /v1/emails/batch: transactional email. Owns the shape of a send and the
- * refusals that need nothing but the body; the rest is db/emails/accept.ts, for one item and for a hundred alike.
+ * refusals that need nothing but the body; the rest is db/messages/emails/accept.ts, for one item and for a hundred
+ * alike.
  */
 import { array, type InferType, object } from 'yup'
-import { acceptEmails, type EmailOutcome } from '../../db/emails/accept.ts'
-import type { EmailItem, EmailSender } from '../../db/emails/call.ts'
-import { type EmailRow, emailById } from '../../db/emails/emails.sql.ts'
-import { fromOf, replyToOf } from '../../db/emails/item.ts'
+import { RateLimited } from '../../db/accounts/teams/limits.ts'
 import { Refusal, settle } from '../../db/errors.ts'
-import { RateLimited } from '../../db/teams/limits.ts'
+import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
+import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
+import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
+import { fromOf, replyToOf } from '../../db/messages/emails/item.ts'
 import { formatMailbox, parseMailbox } from '../../db/text/address.ts'
 import {
   bytes,

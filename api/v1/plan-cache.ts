@@ -3,7 +3,7 @@
  * Promises: many callers at once cost one query; a failed read is not kept.
  */
 
-import { allPlans, type PlanRow } from '../../db/plans/plans.sql.ts'
+import { allPlans, type PlanRow } from '../../db/accounts/plans/plans.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 
 /** How long a reading serves, in milliseconds. */

@@ -1,7 +1,7 @@
 /** GET /v1/plans: the subscription catalog, without credentials. */
 import { createHash } from 'node:crypto'
 import { object } from 'yup'
-import { LOCALES, type Locale } from '../../db/plans/plans.sql.ts'
+import { LOCALES, type Locale } from '../../db/accounts/plans/plans.sql.ts'
 import { text } from '../../db/text/fields.ts'
 import { queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'

@@ -2,12 +2,13 @@
  * Rows as the contract's JSON: one small function a resource.
  * Promises: the contract's fields and no others, whatever columns a row has. Must not decide anything.
  */
-import type { ContactRow } from '../../db/contacts/contacts.sql.ts'
-import type { EmailRow } from '../../db/emails/emails.sql.ts'
-import { type EmailView, emailView } from '../../db/emails/view.ts'
-import { planFigures } from '../../db/plans/defaults.ts'
-import type { Locale, PlanRow } from '../../db/plans/plans.sql.ts'
-import type { SentRow } from '../../db/whatsapp/messages.sql.ts'
+
+import { planFigures } from '../../db/accounts/plans/defaults.ts'
+import type { Locale, PlanRow } from '../../db/accounts/plans/plans.sql.ts'
+import type { ContactRow } from '../../db/audience/contacts/contacts.sql.ts'
+import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
+import { type EmailView, emailView } from '../../db/messages/emails/view.ts'
+import type { SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { V1Deps } from './deps.ts'
 
 /** The Email row of the API, its html rendered. */

@@ -1,10 +1,10 @@
 /**
  * Whether a contact hears from a team: unsubscribe, resubscribe, and the one-shot unsubscribe.
- * Owns the shape of the calls; the rules for states are in db/contacts/subscription.ts.
+ * Owns the shape of the calls; the rules for states are in db/audience/subscription/subscription.ts.
  */
 import { object } from 'yup'
-import { contactIdentity } from '../../db/contacts/edit.ts'
-import { leaveTopics, resubscribe, unsubscribe } from '../../db/contacts/subscription.ts'
+import { contactIdentity } from '../../db/audience/contacts/edit.ts'
+import { leaveTopics, resubscribe, unsubscribe } from '../../db/audience/subscription/subscription.ts'
 import { address, uuids } from '../../db/text/fields.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, keyOrSession } from '../http/auth.ts'

@@ -1,18 +1,19 @@
 /**
  * POST /v1/whatsapp/messages and /batch: template messages. Owns the shape of a send and the
- * refusals that need nothing but the body; the rest is db/whatsapp/accept.ts, for one item and for a hundred alike.
+ * refusals that need nothing but the body; the rest is db/messages/whatsapp/accept.ts, for one item and for a hundred
+ * alike.
  */
 import { array, type InferType, object } from 'yup'
 import { Refusal, settle } from '../../db/errors.ts'
-import { idempotencyKey, parse, stringMap, text, unsupported, uuid } from '../../db/text/fields.ts'
-import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import {
   acceptWhatsapp,
   type WhatsappCall,
   type WhatsappItem,
   type WhatsappOutcome,
-} from '../../db/whatsapp/accept.ts'
-import { messagesOfRequest, type SentRow } from '../../db/whatsapp/messages.sql.ts'
+} from '../../db/messages/whatsapp/accept.ts'
+import { messagesOfRequest, type SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import { idempotencyKey, parse, stringMap, text, unsupported, uuid } from '../../db/text/fields.ts'
+import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'

@@ -1,5 +1,5 @@
 /** Verbs of `audit`: who did what, when. */
-import { auditEntries } from '../audit/audit.sql.ts'
+import { auditEntries } from '../accounts/audit/audit.sql.ts'
 import { positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

@@ -1,21 +1,21 @@
 /** Verbs of `broadcast`: one template to all contacts of some topics, as the API's calls do it. */
 import type { Command } from 'commander'
-import { type BroadcastRow, broadcastsOfTeam } from '../broadcasts/broadcasts.sql.ts'
-import { broadcastOrRefusal, changeBroadcast, createBroadcast } from '../broadcasts/draft.ts'
-import { readChange, readNew } from '../broadcasts/fields.ts'
-import { sendTest } from '../broadcasts/send-test.ts'
-import { skipsOf } from '../broadcasts/skips.sql.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { createVersions } from '../content/templates/versions.ts'
+import { type BroadcastRow, broadcastsOfTeam } from '../messages/broadcasts/broadcasts.sql.ts'
+import { broadcastOrRefusal, changeBroadcast, createBroadcast } from '../messages/broadcasts/draft.ts'
+import { readChange, readNew } from '../messages/broadcasts/fields.ts'
+import { sendTest } from '../messages/broadcasts/send-test.ts'
+import { skipsOf } from '../messages/broadcasts/skips.sql.ts'
 import {
   assertSendAt,
   cancelBroadcast,
   pauseBroadcast,
   resumeBroadcast,
   sendBroadcast,
-} from '../broadcasts/start.ts'
-import { broadcastView, broadcastViews } from '../broadcasts/view.ts'
+} from '../messages/broadcasts/start.ts'
+import { broadcastView, broadcastViews } from '../messages/broadcasts/view.ts'
 import type { At } from '../postgres/pool.ts'
-import { teamOrRefusal } from '../teams/view.ts'
-import { createVersions } from '../templates/versions.ts'
 import type { Admin } from './context.ts'
 import { fileJson, instant, mailboxes, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'

@@ -1,10 +1,11 @@
 /** Verbs of `contact`: a team's contacts, and what suppresses them. */
-import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../contacts/contacts.sql.ts'
-import { erasureHash } from '../contacts/erased.ts'
-import { liftSuppression, showContact } from '../contacts/lift.ts'
-import { sentToContact } from '../contacts/sent.ts'
-import { erasePerson } from '../retention/erase.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+
+import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
+import { erasureHash } from '../audience/contacts/erased.ts'
+import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
+import { sentToContact } from '../messages/sent.ts'
+import { erasePerson } from '../upkeep/retention/erase.ts'
 import { emailIdentity, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

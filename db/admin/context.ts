@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Actor, Deed } from '../audit/record.ts'
+import type { Actor, Deed } from '../accounts/audit/record.ts'
 import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Database, Tx } from '../postgres/pool.ts'
@@ -13,7 +13,7 @@ import { commaList, readToolSettings, type ToolSettings } from '../process/confi
 import { LOOPBACK, type Network, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/boss.ts'
-import type { Wanted } from '../work/work.ts'
+import type { Wanted } from '../upkeep/work/work.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
@@ -127,11 +127,11 @@ export function createAdmin(): Admin {
       transaction(async (at) => {
         const value = await work(at)
         const deed = deedOf(value)
-        if (deed !== null) await (await import('../audit/record.ts')).record(at, deed)
+        if (deed !== null) await (await import('../accounts/audit/record.ts')).record(at, deed)
         return value
       }),
     work: async (wanted) => {
-      const { doWork } = await import('../work/work.ts')
+      const { doWork } = await import('../upkeep/work/work.ts')
       const tools = { database: await database.get(), queue: await queue.get(), secrets: null }
       return doWork(tools, { ...wanted, actor: ACTOR } as Wanted)
     },

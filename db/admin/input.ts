@@ -5,8 +5,8 @@
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
 import { InvalidArgumentError } from 'commander'
+import { LARGEST_FIGURE } from '../accounts/plans/figures.ts'
 import { Refusal } from '../errors.ts'
-import { LARGEST_FIGURE } from '../plans/figures.ts'
 import { parseAddress, parseMailbox } from '../text/address.ts'
 import { isUuid } from '../text/strings.ts'
 

@@ -1,9 +1,9 @@
 /** Verbs of `key`: a team's API keys. */
-import { keysOfTeam, SCOPES } from '../credentials/credentials.sql.ts'
-import { issueKey } from '../credentials/issue.ts'
-import { endKey } from '../credentials/revoke.ts'
+import { keysOfTeam, SCOPES } from '../accounts/credentials/credentials.sql.ts'
+import { issueKey } from '../accounts/credentials/issue.ts'
+import { endKey } from '../accounts/credentials/revoke.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { commaList } from '../process/config.ts'
-import { teamOrRefusal } from '../teams/view.ts'
 import { instant, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

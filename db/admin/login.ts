@@ -1,6 +1,6 @@
 /** `login`: a one-time link to the dashboard, for anybody with access to the database. Always open. */
-import { linkFor } from '../people/members.ts'
-import { ROLES, type Role } from '../people/roles.ts'
+import { linkFor } from '../accounts/people/members.ts'
+import { ROLES, type Role } from '../accounts/people/roles.ts'
 import { oneOf, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

@@ -1,8 +1,8 @@
 /** Verbs of `member`: the people of a team and their roles. */
-import { addMember, removeMember } from '../people/members.ts'
-import { membersOfTeam } from '../people/people.sql.ts'
-import { ROLES, type Role } from '../people/roles.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { addMember, removeMember } from '../accounts/people/members.ts'
+import { membersOfTeam } from '../accounts/people/people.sql.ts'
+import { ROLES, type Role } from '../accounts/people/roles.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { oneOf, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

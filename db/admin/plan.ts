@@ -1,5 +1,5 @@
 /** Verbs of `plan`: the plan catalog. */
-import { loadCatalog, printCatalog } from '../plans/catalog.ts'
+import { loadCatalog, printCatalog } from '../accounts/plans/catalog.ts'
 import type { At } from '../postgres/pool.ts'
 import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'

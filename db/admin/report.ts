@@ -1,15 +1,15 @@
 /** Verbs of `report`: what providers have reported, raw. */
 import type { Command } from 'commander'
-import type { Deed } from '../audit/record.ts'
-import { Refusal } from '../errors.ts'
-import { dropParked, dropReport, replayParked, replayReport, showReport } from '../reports/replay.ts'
+import type { Deed } from '../accounts/audit/record.ts'
+import { dropParked, dropReport, replayParked, replayReport, showReport } from '../delivery/reports/replay.ts'
 import {
   type ParkedFilter,
   PROVIDERS,
   REPORT_STATES,
   type ReportState,
   reportsByState,
-} from '../reports/reports.sql.ts'
+} from '../delivery/reports/reports.sql.ts'
+import { Refusal } from '../errors.ts'
 import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

@@ -4,11 +4,11 @@
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
 import type { Command } from 'commander'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
 import type { Channel } from '../channels/channels.sql.ts'
 import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
-import { teamOrRefusal } from '../teams/view.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, uuid } from './input.ts'
 import { answer } from './noun.ts'

@@ -1,6 +1,6 @@
 /** Verbs of `secret`: what SECRET_KEY protects. */
-import { resealAll } from '../domains/rekey.ts'
-import { resealSecrets } from '../webhooks/reseal.ts'
+import { resealAll } from '../accounts/domains/rekey.ts'
+import { resealSecrets } from '../messages/webhooks/reseal.ts'
 import { answer, type Verbs } from './noun.ts'
 
 export const verbs: Verbs = (secret, admin) => {

@@ -1,6 +1,6 @@
 /** Verbs of `sender`: what we send through (numbers, accounts, relays), and the end of a pause. */
-import { awaitCheck, requestCheck } from '../senders/check.ts'
-import { listSenders, resumeSender } from '../senders/show.ts'
+import { awaitCheck, requestCheck } from '../delivery/senders/check.ts'
+import { listSenders, resumeSender } from '../delivery/senders/show.ts'
 import { answer, type Verbs } from './noun.ts'
 
 export const verbs: Verbs = (sender, admin) => {

@@ -1,8 +1,8 @@
 /** Verbs of `session`: tokens that act for a team as its people do. */
-import { sessionsOfTeam } from '../credentials/credentials.sql.ts'
-import { issueSession } from '../credentials/issue.ts'
-import { endSessions } from '../credentials/revoke.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { sessionsOfTeam } from '../accounts/credentials/credentials.sql.ts'
+import { issueSession } from '../accounts/credentials/issue.ts'
+import { endSessions } from '../accounts/credentials/revoke.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

@@ -1,11 +1,12 @@
 /** Verbs of `team`: teams, their plans and allowances. */
+
+import { createTeam } from '../accounts/teams/create.ts'
+import { renameTeam } from '../accounts/teams/rename.ts'
+import { subscribeTeam } from '../accounts/teams/subscribe.ts'
+import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
+import { allTeams } from '../accounts/teams/teams.sql.ts'
+import { showTeam } from '../accounts/teams/view.ts'
 import { Refusal } from '../errors.ts'
-import { createTeam } from '../teams/create.ts'
-import { renameTeam } from '../teams/rename.ts'
-import { subscribeTeam } from '../teams/subscribe.ts'
-import { resumeTeam, suspendTeam } from '../teams/suspend.ts'
-import { allTeams } from '../teams/teams.sql.ts'
-import { showTeam } from '../teams/view.ts'
 import { amount, instant, limit, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

@@ -1,9 +1,10 @@
 /** Verbs of `template`: a team's email templates. */
+
+import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { removeTemplate, showTemplate } from '../content/templates/remove.ts'
+import { saveTemplate, updateTemplate } from '../content/templates/save.ts'
+import { templatesOfTeam } from '../content/templates/templates.sql.ts'
 import { Refusal } from '../errors.ts'
-import { teamOrRefusal } from '../teams/view.ts'
-import { removeTemplate, showTemplate } from '../templates/remove.ts'
-import { saveTemplate, updateTemplate } from '../templates/save.ts'
-import { templatesOfTeam } from '../templates/templates.sql.ts'
 import { fileText, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

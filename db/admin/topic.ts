@@ -1,8 +1,8 @@
 /** Verbs of `topic`: what a team's contacts can be subscribed to. */
 
-import { topicsOfTeam } from '../contacts/topics.sql.ts'
-import { createTopic, removeTopic } from '../contacts/topics.ts'
-import { teamOrRefusal } from '../teams/view.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { topicsOfTeam } from '../audience/contacts/topics.sql.ts'
+import { createTopic, removeTopic } from '../audience/contacts/topics.ts'
 import { uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

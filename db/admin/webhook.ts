@@ -1,6 +1,6 @@
 /** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
-import { WEBHOOK_TYPES } from '../happenings/webhook-types.ts'
+import { WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
 import {
   addEndpoint,
   changeEndpoint,
@@ -13,8 +13,8 @@ import {
   rotateSecret,
   showEndpoint,
   testEndpoint,
-} from '../webhooks/endpoints.ts'
-import type { ReplayFilter } from '../webhooks/messages.sql.ts'
+} from '../messages/webhooks/endpoints.ts'
+import type { ReplayFilter } from '../messages/webhooks/messages.sql.ts'
 import type { Admin } from './context.ts'
 import { instant, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'

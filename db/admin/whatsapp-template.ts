@@ -1,9 +1,13 @@
 /** Verbs of `whatsapp-template`: a team's WhatsApp templates, as the provider's own objects. */
-import { teamOrRefusal } from '../teams/view.ts'
-import { createWhatsappTemplate, setWhatsappTemplateStatus, templateView } from '../whatsapp/save-template.ts'
-import { TEMPLATE_STATES } from '../whatsapp/status.ts'
-import { awaitSync, requestSync } from '../whatsapp/sync-templates.ts'
-import { templatesOfTeam } from '../whatsapp/templates.sql.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
+import {
+  createWhatsappTemplate,
+  setWhatsappTemplateStatus,
+  templateView,
+} from '../messages/whatsapp/save-template.ts'
+import { TEMPLATE_STATES } from '../messages/whatsapp/status.ts'
+import { awaitSync, requestSync } from '../messages/whatsapp/sync-templates.ts'
+import { templatesOfTeam } from '../messages/whatsapp/templates.sql.ts'
 import { fileJson, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

@@ -1,8 +1,8 @@
 /** Verbs of `whatsapp`: a team's WhatsApp messages. */
 import { WHATSAPP } from '../channels/channels.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/ladder.ts'
-import { listMessages, showMessage } from '../whatsapp/show.ts'
-import type { WhatsappStatus } from '../whatsapp/status.ts'
+import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
+import type { WhatsappStatus } from '../messages/whatsapp/status.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'

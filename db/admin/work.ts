@@ -1,6 +1,6 @@
 /** Verbs of `work`: how far long work has come. */
 import { Refusal } from '../errors.ts'
-import { latestWorks, workById } from '../work/works.sql.ts'
+import { latestWorks, workById } from '../upkeep/work/works.sql.ts'
 import { positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

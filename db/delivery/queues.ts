@@ -4,8 +4,8 @@
  */
 
 import { DELIVERIES, type DeliveryJob } from '../channels/channels.sql.ts'
-import { liveProcesses } from '../fleet/fleet.sql.ts'
-import { FORGOTTEN, SILENCE } from '../fleet/fleet.ts'
+import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
+import { FORGOTTEN, SILENCE } from '../figures/fleet/fleet.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { newestDeadLetter, type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'

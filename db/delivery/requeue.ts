@@ -13,14 +13,13 @@ import {
   EMAIL,
   sendsFor,
 } from '../channels/channels.sql.ts'
+import { storeEvents } from '../channels/happenings/store-events.ts'
+import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
 import { Refusal } from '../errors.ts'
-import { goneOfEmails, goneRefusal } from '../files/reuse.ts'
-import { storeEvents } from '../happenings/store-events.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
-import { pausedSenders } from '../senders/senders.sql.ts'
 import {
   deliveryState,
   givenUpMessages,
@@ -33,6 +32,7 @@ import {
   requeueableMessages,
   requeueWays,
 } from './requeue.sql.ts'
+import { pausedSenders } from './senders/senders.sql.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 

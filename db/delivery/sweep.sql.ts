@@ -4,10 +4,10 @@
  */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
+import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
-import { isSuspended, wasResumedSince } from '../teams/teams.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })

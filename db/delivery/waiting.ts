@@ -1,15 +1,15 @@
 /**
  * Why an unfinished message waits, for an operator's eyes: who has it, its next attempt, its last refusal, and any
- * pause in its way. How long it waits is decided in workers/verdict.ts. Must not tell of another message's recipient,
- * nor of another channel's senders.
+ * pause in its way. How long it waits is decided in workers/delivery/verdict.ts. Must not tell of another message's
+ * recipient, nor of another channel's senders.
  */
 
 import { type Channel, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
-import { pausedSenders, recipientPauses } from '../senders/senders.sql.ts'
 import { deliveryState } from './requeue.sql.ts'
+import { pausedSenders, recipientPauses } from './senders/senders.sql.ts'
 import { REFUSALS } from './waiting.sql.ts'
 
 /**

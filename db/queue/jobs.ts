@@ -41,9 +41,9 @@ export type QueueOptions = {
 }
 
 /**
- * How delivery is kept. Its pauses are its own (workers/verdict.ts): these are for jobs whose worker died, which go to
- * another one at once. The expiry is longer than the longest send: 50 MiB at 64 KiB/s, and 10 min for the server's
- * answer after the final dot.
+ * How delivery is kept. Its pauses are its own (workers/delivery/verdict.ts): these are for jobs whose worker died,
+ * which go to another one at once. The expiry is longer than the longest send: 50 MiB at 64 KiB/s, and 10 min for the
+ * server's answer after the final dot.
  */
 const delivery = {
   retryLimit: 64,

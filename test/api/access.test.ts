@@ -1,7 +1,7 @@
 /** Credentials while things change: suspension, revocation, and what is noted of their use. */
 import t from 'tap'
-import { keysOfTeam, revokeSessions } from '../../db/credentials/credentials.sql.ts'
-import { resumeTeam, suspendTeam } from '../../db/teams/suspend.ts'
+import { keysOfTeam, revokeSessions } from '../../db/accounts/credentials/credentials.sql.ts'
+import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
 
 let service: Service

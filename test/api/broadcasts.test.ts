@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { walk } from '../../db/broadcasts/walk.ts'
+import { walk } from '../../db/messages/broadcasts/walk.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { makeKey, makeTeam } from '../support/service.ts'

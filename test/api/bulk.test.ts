@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import t from 'tap'
-import { createTopic } from '../../db/contacts/topics.ts'
+import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeTeam, type Reply, startService, type TestTeam } from '../support/service.ts'
 import { startWorker } from '../support/worker.ts'

@@ -1,7 +1,7 @@
 /** One contact at a time over HTTP: create, read, change, delete, and the email in the path (contract §4.1). */
 import fc from 'fast-check'
 import t from 'tap'
-import { createTopic } from '../../db/contacts/topics.ts'
+import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
 

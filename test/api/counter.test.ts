@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { emailsFound } from '../../db/emails/find.sql.ts'
-import { removeEmail } from '../../db/emails/remove.ts'
-import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { usageIn } from '../../db/teams/usage.sql.ts'
-import { showTeam } from '../../db/teams/view.ts'
+import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { usageIn } from '../../db/accounts/teams/usage.sql.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
+import { emailsFound } from '../../db/messages/emails/find.sql.ts'
+import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { stopClock } from '../support/clock.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
 

@@ -1,8 +1,8 @@
 /** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The database's clock is the test's. */
 import t from 'tap'
-import { removeEmail } from '../../db/emails/remove.ts'
-import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { showTeam } from '../../db/teams/view.ts'
+import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
+import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { runClock, stopClock } from '../support/clock.ts'
 import { lockWaits, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'

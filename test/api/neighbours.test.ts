@@ -1,6 +1,6 @@
 /** What one team's trouble costs the others: nothing. */
 import t from 'tap'
-import { lockAccount } from '../../db/teams/limits.ts'
+import { lockAccount } from '../../db/accounts/teams/limits.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 
 // A team's calls wait for its lock one after the other.

@@ -1,9 +1,9 @@
 /** GET /v1/plans: contract §4.4. */
 import t from 'tap'
-import { loadCatalog } from '../../db/plans/catalog.ts'
-import defaultCatalog from '../../db/plans/default-catalog.json' with { type: 'json' }
-import { createTeam } from '../../db/teams/create.ts'
-import { showTeam } from '../../db/teams/view.ts'
+import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
+import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }
+import { createTeam } from '../../db/accounts/teams/create.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
 import { startService } from '../support/service.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')

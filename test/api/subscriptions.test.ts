@@ -1,8 +1,8 @@
 /** Every row of the contract's state table that the API can bring about, and the one-shot unsubscribe (§3.1, §4.1). */
 import fc from 'fast-check'
 import t from 'tap'
-import { changeContact } from '../../db/contacts/edit.ts'
-import { createTopic, removeTopic } from '../../db/contacts/topics.ts'
+import { changeContact } from '../../db/audience/contacts/edit.ts'
+import { createTopic, removeTopic } from '../../db/audience/contacts/topics.ts'
 import { report } from '../support/contacts.ts'
 import { lockWaits } from '../support/rows.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'

@@ -1,7 +1,7 @@
 /** Template sends: contract §4.2; decisions: slots, html of a template send, text. */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { saveTemplate, updateTemplate } from '../../db/templates/save.ts'
+import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'
 import { tableSize } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 

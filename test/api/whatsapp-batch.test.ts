@@ -1,8 +1,8 @@
 // POST /v1/whatsapp/messages/batch over a real listener and database: contract §2.4, §4.3, §7, §8.
 
 import t from 'tap'
-import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { showTeam } from '../../db/teams/view.ts'
+import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
 import { aMessage, aTemplate, type Json, makeTemplate, numbers, rowsOf } from '../support/whatsapp.ts'
 

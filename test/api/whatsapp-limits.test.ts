@@ -3,8 +3,8 @@
 
 import { sql } from 'slonik'
 import t from 'tap'
-import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { showTeam } from '../../db/teams/view.ts'
+import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
 import { startService } from '../support/service.ts'
 import {
   aMessage,

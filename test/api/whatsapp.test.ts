@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { messageById } from '../../db/whatsapp/messages.sql.ts'
+import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
 import { makeKey, makeSession, startService } from '../support/service.ts'
 import {
   aMessage,

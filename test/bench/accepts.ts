@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
-import { type EmailRow, insertEmails } from '../../db/emails/emails.sql.ts'
+import { type EmailRow, insertEmails } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { anEmailRow } from '../support/reports.ts'
 import type { TestTeam } from '../support/service.ts'

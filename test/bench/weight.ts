@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import { saveTemplate } from '../../db/templates/save.ts'
+import { saveTemplate } from '../../db/content/templates/save.ts'
 import { type Accepts, fill, measureAccepts } from './accepts.ts'
 import { fillContacts, measureUpserts } from './contacts.ts'
 import { measureThrough, type Through } from './deliveries.ts'

@@ -1,6 +1,6 @@
 /** A hard bounce, as a worker records it from a provider's report. */
-import { applyEmailEvents } from '../../db/emails/apply-events.ts'
-import type { EmailRef } from '../../db/emails/emails.sql.ts'
+import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import type { EmailRef } from '../../db/messages/emails/emails.sql.ts'
 import type { Service } from './service.ts'
 
 /** Has an email come back from a recipient for good. `detail`: the server's words. */

@@ -1,8 +1,8 @@
 /** What tests of broadcasts begin with: a service that recipients reach, a template, a topic, contacts, a draft. */
 import { randomUUID } from 'node:crypto'
 import type { Test } from 'tap'
-import { createTopic } from '../../db/contacts/topics.ts'
-import { saveTemplate } from '../../db/templates/save.ts'
+import { createTopic } from '../../db/audience/contacts/topics.ts'
+import { saveTemplate } from '../../db/content/templates/save.ts'
 import { makeTeam, type Service, startService, type TeamLimits, type TestTeam } from './service.ts'
 
 const PUBLIC_URL = 'https://mail.example.com'

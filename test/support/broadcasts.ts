@@ -2,8 +2,8 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { type Figure, figuresOf, insertMoves } from '../../db/broadcasts/skips.sql.ts'
-import { acceptEmails } from '../../db/emails/accept.ts'
+import { type Figure, figuresOf, insertMoves } from '../../db/messages/broadcasts/skips.sql.ts'
+import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
 

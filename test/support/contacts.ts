@@ -2,9 +2,9 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
-import { applyContactEffects, lockTouchedContacts } from '../../db/contacts/suppress.ts'
-import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { showTeam } from '../../db/teams/view.ts'
+import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
+import { applyContactEffects, lockTouchedContacts } from '../../db/audience/suppressions/suppress.ts'
 import { makeTeam, type Service, type TestTeam } from './service.ts'
 
 /** A team that may store `contacts` contacts. */

@@ -3,8 +3,8 @@
  * one takes a tenth of a second of processor time; each is sealed for its own team, as addDomain does it.
  */
 import { v7 as uuidv7 } from 'uuid'
-import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from '../../db/domains/dkim.ts'
-import { type DomainRow, insertDomain } from '../../db/domains/domains.sql.ts'
+import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from '../../db/accounts/domains/dkim.ts'
+import { type DomainRow, insertDomain } from '../../db/accounts/domains/domains.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
 import { canary } from './canary.ts'

@@ -4,8 +4,8 @@
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { record } from '../../db/audit/record.ts'
-import { saveTemplate } from '../../db/templates/save.ts'
+import { record } from '../../db/accounts/audit/record.ts'
+import { saveTemplate } from '../../db/content/templates/save.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
 import { pauseSender } from './senders.ts'

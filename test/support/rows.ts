@@ -1,9 +1,9 @@
 /** What tests look up behind the API's back: rows and jobs of a team. */
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
-import { credentialHash } from '../../db/credentials/token.ts'
+import { credentialHash } from '../../db/accounts/credentials/token.ts'
+import { showTeam } from '../../db/accounts/teams/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { showTeam } from '../../db/teams/view.ts'
 import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>

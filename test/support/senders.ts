@@ -1,7 +1,8 @@
 /** What sends may tell of a sender, told in tests: through the same door as the delivery engine. */
+
+import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import { type Reservation, reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
-import { applySignals, type Change, type Signal } from '../../db/senders/circuit-breaker.ts'
-import { type Reservation, reserveSends, type Sender } from '../../db/senders/pace.ts'
 
 const tell = (tx: Tx, sender: Sender, signal: Signal): Promise<Change[]> =>
   applySignals(tx, [{ sender, signals: [signal] }])

@@ -3,9 +3,12 @@
 import { sql } from 'slonik'
 import type { Test } from 'tap'
 import { number, object, string } from 'yup'
-import { subscribeTeam } from '../../db/teams/subscribe.ts'
-import { messagesOfTeam } from '../../db/whatsapp/messages.sql.ts'
-import { createWhatsappTemplate, setWhatsappTemplateStatus } from '../../db/whatsapp/save-template.ts'
+import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
+import { messagesOfTeam } from '../../db/messages/whatsapp/messages.sql.ts'
+import {
+  createWhatsappTemplate,
+  setWhatsappTemplateStatus,
+} from '../../db/messages/whatsapp/save-template.ts'
 import { usedBy } from './rows.ts'
 import { makeTeam, type Reply, type Service } from './service.ts'
 

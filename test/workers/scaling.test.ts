@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import t from 'tap'
-import type { Scale } from '../../db/fleet/scale.ts'
+import type { Scale } from '../../db/figures/fleet/scale.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'

@@ -1,11 +1,12 @@
 /**
  * Emails of broadcasts on their way out: read, sent and recorded as any email (deliver-email.ts), but from a queue and
  * through a sender of their own, so that single emails go first. Promises: at the last moment each is asked about once
- * more: whether its broadcast goes on, and whether its contact still wants it (db/broadcasts/consent.ts).
+ * more: whether its broadcast goes on, and whether its contact still wants it (db/messages/broadcasts/consent.ts).
  */
-import { emailsNotPaused } from '../../db/broadcasts/consent.sql.ts'
-import { lastWords } from '../../db/broadcasts/consent.ts'
+
 import { BROADCAST } from '../../db/channels/channels.sql.ts'
+import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
+import { lastWords } from '../../db/messages/broadcasts/consent.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
 import type { EmailProvider } from '../providers/provider.ts'
 import { type EmailAttempt, type EmailDeps, emailChannel } from './deliver-email.ts'

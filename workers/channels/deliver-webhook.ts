@@ -6,12 +6,7 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type DeliveryRef, WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/channels.sql.ts'
-import type { Database, Tx } from '../../db/postgres/pool.ts'
-import type { Log } from '../../db/process/log.ts'
-import type { Secrets } from '../../db/process/secrets.ts'
-import type { End } from '../../db/queue/jobs.ts'
-import { storableText } from '../../db/text/words.ts'
-import { stopTelling } from '../../db/webhooks/endpoints.ts'
+import { stopTelling } from '../../db/messages/webhooks/endpoints.ts'
 import {
   type EndpointNews,
   endWebhooks,
@@ -21,8 +16,13 @@ import {
   type OutgoingWebhook,
   type Attempt as StoredAttempt,
   webhooksToDeliver,
-} from '../../db/webhooks/messages.sql.ts'
-import { openSecret, signedHeaders } from '../../db/webhooks/secret.ts'
+} from '../../db/messages/webhooks/messages.sql.ts'
+import { openSecret, signedHeaders } from '../../db/messages/webhooks/secret.ts'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
+import type { Log } from '../../db/process/log.ts'
+import type { Secrets } from '../../db/process/secrets.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import { storableText } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import type { Circumstances, Judged, Tried } from '../delivery/verdict.ts'
 import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../providers/webhook/post.ts'

@@ -6,15 +6,19 @@
  */
 
 import { WHATSAPP } from '../../db/channels/channels.sql.ts'
+import {
+  pauseRecipients,
+  type RecipientPause,
+  recipientPauses,
+} from '../../db/delivery/senders/senders.sql.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'
+import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
+import { messagesToDeliver, type OutgoingRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
+import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
-import { pauseRecipients, type RecipientPause, recipientPauses } from '../../db/senders/senders.sql.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
-import { type AppliedEvent, applyWhatsappEvents } from '../../db/whatsapp/apply-events.ts'
-import { messagesToDeliver, type OutgoingRow } from '../../db/whatsapp/messages.sql.ts'
-import type { WhatsappEventKind } from '../../db/whatsapp/status.ts'
-import { recordFindings, type TemplateFinding } from '../../db/whatsapp/templates.sql.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import type {
   OutgoingWhatsapp,

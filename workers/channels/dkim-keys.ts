@@ -5,8 +5,8 @@
  * signs what has waited. An email without a verified domain, or whose key does not open, gets an Error: it waits.
  */
 import { createPrivateKey } from 'node:crypto'
-import { openKey } from '../../db/domains/dkim.ts'
-import { dkimKeysByName } from '../../db/domains/domains.sql.ts'
+import { openKey } from '../../db/accounts/domains/dkim.ts'
+import { dkimKeysByName } from '../../db/accounts/domains/domains.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import { parseMailbox } from '../../db/text/address.ts'

@@ -4,7 +4,7 @@
  * them stays within a budget, but for a single email that is larger than it; room is given in order of
  * arrival. What nobody holds stays only as long as its room is not needed.
  */
-import { encodedChunksOf, type FileRef, touchFiles } from '../../db/files/files.sql.ts'
+import { encodedChunksOf, type FileRef, touchFiles } from '../../db/content/files/files.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { encodedSize } from '../../db/text/files.ts'
 

@@ -2,10 +2,11 @@
  * Row and template version → the message on the wire. Pure: same row, same message at each attempt.
  * Owns what a delivered email looks like; knows no provider and sends nothing.
  */
-import { emailContent } from '../../db/emails/content.ts'
-import type { EmailRow } from '../../db/emails/emails.sql.ts'
-import { bareRecipients, distinctRecipients } from '../../db/emails/recipients.ts'
-import type { CompiledVersion } from '../../db/templates/versions.ts'
+
+import type { CompiledVersion } from '../../db/content/templates/versions.ts'
+import { emailContent } from '../../db/messages/emails/content.ts'
+import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
+import { bareRecipients, distinctRecipients } from '../../db/messages/emails/recipients.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { UNSUBSCRIBE_SLOT } from '../../db/text/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'

@@ -1,10 +1,10 @@
 /**
  * What this process sees of senders between two looks at their rows: what each took last, what it refused in a row.
  * Promises: when trouble shows, sends through that sender that were released but have not begun are stopped at once.
- * Local to this process: what other workers must know is in the sender's row (db/senders/circuit-breaker.ts).
+ * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
-import { pauseAfter, type Signal } from '../../db/senders/circuit-breaker.ts'
-import type { Sender, Standing } from '../../db/senders/pace.ts'
+import { pauseAfter, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import type { Sender, Standing } from '../../db/delivery/senders/pace.ts'
 import type { Judged } from './verdict.ts'
 
 export type Breaker = {

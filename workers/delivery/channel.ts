@@ -3,11 +3,11 @@
  * Owns the types that both sides share. Must not know a channel.
  */
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channels.sql.ts'
+import type { Sender } from '../../db/delivery/senders/pace.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Consumer } from '../../db/queue/boss.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import type { Sender } from '../../db/senders/pace.ts'
 import type { BatchDeps } from '../batches/batches.ts'
 import type { Circumstances, Evidence, Judged, Retries, Tried } from './verdict.ts'
 

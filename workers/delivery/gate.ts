@@ -5,9 +5,9 @@
  * seen of it; sends nothing.
  */
 import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import { standingOf, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
+import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
-import { standingOf, troubledSenders } from '../../db/senders/circuit-breaker.ts'
-import { reserveSends, type Sender } from '../../db/senders/pace.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { ServiceClock } from './service-clock.ts'

@@ -4,14 +4,14 @@
  * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
  */
 import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import { storeEvents } from '../../db/channels/happenings/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
-import { storeEvents } from '../../db/happenings/store-events.ts'
+import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import type { Sender } from '../../db/delivery/senders/pace.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { limitWaits } from '../../db/postgres/waits.sql.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import { applySignals, type Change, type Signal } from '../../db/senders/circuit-breaker.ts'
-import type { Sender } from '../../db/senders/pace.ts'
 import { storableWords } from '../../db/text/words.ts'
 import { retryWhileUnavailable } from '../batches/retry-while-unavailable.ts'
 import type { Breakers } from './breaker.ts'

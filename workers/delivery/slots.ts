@@ -5,7 +5,7 @@
  * to the queue that has least for its weight, in it to the message that has waited longest and may go. What gets no
  * slot within its patience, or after the queue was closed, never begins.
  */
-import type { Sender } from '../../db/senders/pace.ts'
+import type { Sender } from '../../db/delivery/senders/pace.ts'
 
 /** What is asked for a slot: its sender, and whether that answers well. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean }

@@ -1,4 +1,4 @@
-/** Answers db/senders/check.ts: whether email's provider can be reached. Must not know how it is asked. */
+/** Answers db/delivery/senders/check.ts: whether email's provider can be reached. Must not know how it is asked. */
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'

@@ -1,6 +1,7 @@
 /** Folds what moved: into the figures that charts are drawn from, and into one move for each figure of a broadcast. */
-import { foldMoves } from '../../db/broadcasts/skips.sql.ts'
-import { foldFigures } from '../../db/figures/fold.ts'
+
+import { foldFigures } from '../../db/figures/daily/fold.ts'
+import { foldMoves } from '../../db/messages/broadcasts/skips.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** What a broadcast may have before it is worth folding. */

@@ -4,7 +4,7 @@
  * transaction of the slice that it ends with, so that work is never without either.
  */
 import type { End } from '../../db/queue/jobs.ts'
-import { continueWork } from '../../db/work/work.ts'
+import { continueWork } from '../../db/upkeep/work/work.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 

@@ -1,9 +1,10 @@
 /**
- * Walks broadcasts through their audience (db/broadcasts/walk.ts), a few seconds at a time, so that many take turns.
+ * Walks broadcasts through their audience (db/messages/broadcasts/walk.ts), a few seconds at a time, so that many take
+ * turns.
  * Promises: a job ends in the transaction that found nothing left to do, so a resume that comes at once is not lost.
  * Must not send.
  */
-import { type Step, walk } from '../../db/broadcasts/walk.ts'
+import { type Step, walk } from '../../db/messages/broadcasts/walk.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'

@@ -2,8 +2,9 @@
  * Cleans up raw reports that came RETENTION_DAYS_REPORTS ago, parked ones too; what is pending stays. A worker's own
  * clock deletes nothing.
  */
+
+import { deleteOldReports } from '../../db/delivery/reports/reports.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
-import { deleteOldReports } from '../../db/reports/reports.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const LOT = 1_000

@@ -1,5 +1,5 @@
 /** Deletes session tokens that have expired: nobody can use them any more, revoked or not. */
-import { deleteExpiredSessions } from '../../db/credentials/credentials.sql.ts'
+import { deleteExpiredSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 

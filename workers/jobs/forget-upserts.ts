@@ -2,12 +2,13 @@
  * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
  * their jobs. Imports are kept for a week, long work for a month, half-stored attachments for half an hour.
  */
-import { deleteImports } from '../../db/contacts/imports.sql.ts'
-import { deleteUpserts } from '../../db/contacts/upserts.sql.ts'
-import { deleteLeftFiles } from '../../db/files/files.sql.ts'
+
+import { deleteUpserts } from '../../db/audience/contacts/upserts.sql.ts'
+import { deleteImports } from '../../db/audience/import/imports.sql.ts'
+import { deleteLeftFiles } from '../../db/content/files/files.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { RETENTION } from '../../db/queue/jobs.ts'
-import { deleteWorks } from '../../db/work/works.sql.ts'
+import { deleteWorks } from '../../db/upkeep/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const KEPT = 3_600_000

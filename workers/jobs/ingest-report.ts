@@ -4,19 +4,20 @@
  * reason and holds up no other. One whose message is not there yet is tried again for an hour, then parked. Nothing is
  * lost when the process dies. Must not know a provider's words. DECISIONS: Delivery reports.
  */
-import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
-import type { FetchedJob } from '../../db/queue/claims.ts'
-import type { End } from '../../db/queue/jobs.ts'
-import type { Fate } from '../../db/reports/fate.ts'
+
+import type { Fate } from '../../db/delivery/reports/fate.ts'
 import {
   type PendingReport,
   pendingReports,
   reportBodies,
   settleReports,
-} from '../../db/reports/reports.sql.ts'
+} from '../../db/delivery/reports/reports.sql.ts'
+import { requestSyncs } from '../../db/messages/whatsapp/sync-templates.ts'
+import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
+import type { FetchedJob } from '../../db/queue/claims.ts'
+import type { End } from '../../db/queue/jobs.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
-import { requestSyncs } from '../../db/whatsapp/sync-templates.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 import type { ReportedEvent } from '../providers/report.ts'

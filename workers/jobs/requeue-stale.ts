@@ -3,16 +3,17 @@
  * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
  * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
-import { lostWalks } from '../../db/broadcasts/waiting.sql.ts'
+
 import { DELIVERIES } from '../../db/channels/channels.sql.ts'
+import { lostReports } from '../../db/delivery/reports/reports.sql.ts'
 import { noteGivenUp } from '../../db/delivery/requeue.ts'
+import { forgetRecipientPauses } from '../../db/delivery/senders/senders.sql.ts'
 import { requeueLost } from '../../db/delivery/sweep.ts'
+import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/boss.ts'
-import { lostReports } from '../../db/reports/reports.sql.ts'
-import { forgetRecipientPauses } from '../../db/senders/senders.sql.ts'
-import { lostWorks } from '../../db/work/works.sql.ts'
+import { lostWorks } from '../../db/upkeep/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */

@@ -1,5 +1,5 @@
 /** Brings back contacts that only soft bounces suppress, once an email to them has stayed `sent` for a day. */
-import { reviewSoftSuppressions } from '../../db/contacts/suppress.ts'
+import { reviewSoftSuppressions } from '../../db/audience/suppressions/suppress.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** Judges them all once more (DECISIONS: Delivery reports, Suppression). */

@@ -1,10 +1,10 @@
 /**
  * Brings teams' WhatsApp templates up to what the provider lists.
  * Promises: one listing serves a whole batch and is dated from when it was asked for; the provider is asked outside any
- * transaction. Callers that wait (db/whatsapp/sync-templates.ts) learn of a failure, and the job is tried again a few
- * times. Must not know a provider's words.
+ * transaction. Callers that wait (db/messages/whatsapp/sync-templates.ts) learn of a failure, and the job is tried
+ * again a few times. Must not know a provider's words.
  */
-import { applyListing } from '../../db/whatsapp/sync-templates.ts'
+import { applyListing } from '../../db/messages/whatsapp/sync-templates.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 

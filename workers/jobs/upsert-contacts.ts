@@ -3,8 +3,8 @@
  * Promises: contacts, allowance, result and job are settled in one transaction, once, even if another worker has the
  * job; the caller that waits is notified after the commit. One call's fault fails that call alone.
  */
-import { readItems, upsertContacts } from '../../db/contacts/upsert.ts'
-import { finishUpsert, lockUpsert } from '../../db/contacts/upserts.sql.ts'
+import { readItems, upsertContacts } from '../../db/audience/contacts/upsert.ts'
+import { finishUpsert, lockUpsert } from '../../db/audience/contacts/upserts.sql.ts'
 import { announce } from '../../db/postgres/replies.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Batch } from '../batches/batches.ts'

@@ -5,10 +5,10 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
-import type { Role } from '../../db/fleet/fleet.ts'
+import type { Fate } from '../../db/delivery/reports/fate.ts'
+import type { Role } from '../../db/figures/fleet/fleet.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { End, JobName } from '../../db/queue/jobs.ts'
-import type { Fate } from '../../db/reports/fate.ts'
 import type { Outcome } from '../providers/provider.ts'
 import type { ReportedEvent } from '../providers/report.ts'
 

@@ -5,8 +5,8 @@
  * nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
 import type { KeyObject } from 'node:crypto'
-import type { ContactEffect } from '../../db/contacts/effect.ts'
-import type { Sender } from '../../db/senders/pace.ts'
+import type { ContactEffect } from '../../db/audience/contacts/effect.ts'
+import type { Sender } from '../../db/delivery/senders/pace.ts'
 
 /** An adapter's `storableWords`, which knows its secrets. */
 export type Describe = (words: string) => string

@@ -1,10 +1,14 @@
 /** What applies the reported events of each channel, as an explicit list. To add one: a line here. */
-import { applyReportedEmails } from '../../db/emails/apply-events.ts'
+
+import { type Fate, ignored } from '../../db/delivery/reports/fate.ts'
+import { applyReportedPauses } from '../../db/delivery/senders/reported-pauses.ts'
+import { applyReportedEmails } from '../../db/messages/emails/apply-events.ts'
+import { applyReportedWhatsapp } from '../../db/messages/whatsapp/apply-events.ts'
+import {
+  applyReportedTemplates,
+  applyTemplateChanges,
+} from '../../db/messages/whatsapp/apply-template-events.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { type Fate, ignored } from '../../db/reports/fate.ts'
-import { applyReportedPauses } from '../../db/senders/reported-pauses.ts'
-import { applyReportedWhatsapp } from '../../db/whatsapp/apply-events.ts'
-import { applyReportedTemplates, applyTemplateChanges } from '../../db/whatsapp/apply-template-events.ts'
 import type { ReportedEvent } from '../providers/report.ts'
 
 type Channel = ReportedEvent['channel']

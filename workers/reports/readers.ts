@@ -1,7 +1,7 @@
 /** The readers of raw reports, by the provider whose hook took them. To add one: its file, and a line here. */
 
+import type { Provider } from '../../db/delivery/reports/reports.sql.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
-import type { Provider } from '../../db/reports/reports.sql.ts'
 import type { ReportReader } from '../providers/report.ts'
 import { readSesReport } from '../providers/ses/reports.ts'
 import { createSmtpReportReader } from '../providers/smtp/reports.ts'

@@ -1,5 +1,5 @@
 /** Figures of days as a stacked chart, drawn on the server, and as the table that says the same. Pure. */
-import type { FigureRow } from '../../../db/figures/figures.sql.ts'
+import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
 import { number, type Tone, text } from './cell.ts'
 import type { Section } from './section.ts'
 

@@ -4,7 +4,7 @@
  * too.
  */
 import { object } from 'yup'
-import { contactProperties } from '../../../db/contacts/fields.ts'
+import { contactProperties } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
 import type { Field } from './section.ts'

@@ -7,11 +7,11 @@
 
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
-import type { ShownEmail } from '../../../db/emails/show.ts'
-import type { EmailEventKind } from '../../../db/emails/status.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
+import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
+import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import { addressIdentity } from '../../../db/text/address.ts'
-import { meaningOf } from '../../../db/whatsapp/meaning.ts'
-import type { ShownMessage } from '../../../db/whatsapp/show.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 

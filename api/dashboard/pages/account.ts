@@ -2,8 +2,8 @@
  * Where a person begins, and the browsers in which they are signed in. A person who came by a link to one team sees,
  * and ends, sessions that began by such links of that team alone.
  */
-import { deleteOtherSessions, sessionsOfPerson } from '../../../db/people/sessions.sql.ts'
-import { idleSince } from '../../../db/people/sign-in.ts'
+import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/people/sessions.sql.ts'
+import { idleSince } from '../../../db/accounts/people/sign-in.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
 import { type PersonPage, redirect, show, teamPath } from '../served/page.ts'
 

@@ -1,10 +1,11 @@
 /**
  * A broadcast's draft as a form: its fields filled with what is stored, and what the form sent as the API's body.
- * Promises: each rule is the API's own (db/broadcasts/fields.ts). Must not look anything up.
+ * Promises: each rule is the API's own (db/messages/broadcasts/fields.ts). Must not look anything up.
  */
-import type { BroadcastRow, Condition } from '../../../db/broadcasts/broadcasts.sql.ts'
-import { type GivenFields, OPERATORS, readNew } from '../../../db/broadcasts/fields.ts'
+
 import { Refusal } from '../../../db/errors.ts'
+import type { BroadcastRow, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import type { Field } from '../drawn/section.ts'
 
 type Choice = { id: string; name: string }

@@ -1,7 +1,13 @@
 /** The people behind a broadcast's figures, as lists and as CSV: who got it and how it ended, who got none and why. */
-import { broadcastOrRefusal } from '../../../db/broadcasts/draft.ts'
-import { type Reached, reachedBy, type Skipped, skippedBy } from '../../../db/broadcasts/people.sql.ts'
+
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
+import {
+  type Reached,
+  reachedBy,
+  type Skipped,
+  skippedBy,
+} from '../../../db/messages/broadcasts/people.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'

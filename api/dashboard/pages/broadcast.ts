@@ -1,20 +1,25 @@
 /** One broadcast: how it stands and why, its figures, what it lacks before it starts, and what can be done with it. */
-import { sendToRest } from '../../../db/broadcasts/again.ts'
-import type { BroadcastRow } from '../../../db/broadcasts/broadcasts.sql.ts'
-import { broadcastOrRefusal, changeBroadcast, removeBroadcast } from '../../../db/broadcasts/draft.ts'
-import { readinessOf } from '../../../db/broadcasts/readiness.ts'
-import { restSize } from '../../../db/broadcasts/rest.sql.ts'
-import { sendTest } from '../../../db/broadcasts/send-test.ts'
-import { FIGURES, type Figure } from '../../../db/broadcasts/skips.sql.ts'
+
+import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
+import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import {
+  broadcastOrRefusal,
+  changeBroadcast,
+  removeBroadcast,
+} from '../../../db/messages/broadcasts/draft.ts'
+import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
+import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
+import { FIGURES, type Figure } from '../../../db/messages/broadcasts/skips.sql.ts'
 import {
   cancelBroadcast,
   pauseBroadcast,
   resumeBroadcast,
   sendBroadcast,
-} from '../../../db/broadcasts/start.ts'
-import { type BroadcastView, broadcastView } from '../../../db/broadcasts/view.ts'
-import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { Refusal } from '../../../db/errors.ts'
+} from '../../../db/messages/broadcasts/start.ts'
+import { type BroadcastView, broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, number, plural, text, time } from '../drawn/cell.ts'

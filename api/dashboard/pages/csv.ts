@@ -1,7 +1,7 @@
 /**
  * Lists as CSV (RFC 4180), streamed row by row.
  * Promises: a cell that a spreadsheet would read as a formula gets a quote before it, and so does one that has such
- * quotes already: imports take one off (db/contacts/csv.ts). The file begins with a byte order
+ * quotes already: imports take one off (db/audience/import/csv.ts). The file begins with a byte order
  * mark: Excel reads UTF-8 as such only then. The first rows are read before anything is answered, so that what cannot
  * be listed is a page that says so, not a file that breaks off.
  */

@@ -1,8 +1,8 @@
 /** Sending domains: the DNS records to publish, what DNS has in their place, and whether mail may be sent from them. */
-import { addDomain, domainOrRefusal, domainView, removeDomain } from '../../../db/domains/add.ts'
-import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { rekeyDomain } from '../../../db/domains/rekey.ts'
-import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/domains/verify.ts'
+import { addDomain, domainOrRefusal, domainView, removeDomain } from '../../../db/accounts/domains/add.ts'
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
+import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'

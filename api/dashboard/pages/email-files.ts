@@ -5,10 +5,10 @@
  */
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
-import type { EmailFile } from '../../../db/emails/call.ts'
-import type { ShownEmail } from '../../../db/emails/show.ts'
+import { piecesOf } from '../../../db/content/files/read.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { piecesOf } from '../../../db/files/read.ts'
+import type { EmailFile } from '../../../db/messages/emails/call.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { byteWords, text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'

@@ -1,16 +1,21 @@
 /** A team's emails: the list with its filter, as CSV, and what is done with all that match. */
 
+import { teamOrRefusal } from '../../../db/accounts/teams/view.ts'
 import { EMAIL } from '../../../db/channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
-import type { EmailFilter } from '../../../db/emails/find.ts'
-import { type Between, type Counted, countEmails, storedFilter } from '../../../db/emails/matching.ts'
-import { searchEmails } from '../../../db/emails/search.ts'
-import type { ListedEmail } from '../../../db/emails/view.ts'
+import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import type { EmailFilter } from '../../../db/messages/emails/find.ts'
+import {
+  type Between,
+  type Counted,
+  countEmails,
+  storedFilter,
+} from '../../../db/messages/emails/matching.ts'
+import { searchEmails } from '../../../db/messages/emails/search.ts'
+import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
-import { teamOrRefusal } from '../../../db/teams/view.ts'
-import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
-import { beginWork } from '../../../db/work/work.ts'
+import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { type Cell, plural, status, text, time, utc } from '../drawn/cell.ts'
 import type { Field, Form, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'

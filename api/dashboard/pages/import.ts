@@ -1,8 +1,8 @@
 /** Contacts from a CSV file: the form, how far an import has come, and what it refused as a file. */
-import { importOf, refusedRecords, showImport, storeImport } from '../../../db/contacts/import.ts'
-import { importsOfTeam } from '../../../db/contacts/imports.sql.ts'
+import { importOf, refusedRecords, showImport, storeImport } from '../../../db/audience/import/import.ts'
+import { importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { beginWork } from '../../../db/work/work.ts'
+import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { number, plural, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'

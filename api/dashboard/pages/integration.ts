@@ -1,8 +1,8 @@
 /** How to call the API as this team, ready to paste with its own domain and template; and what was refused lately. */
-import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { type RefusedCall, refusedCalls } from '../../../db/refusals/refusals.sql.ts'
-import { templatesOfTeam } from '../../../db/templates/templates.sql.ts'
-import { templatesOfTeam as whatsappTemplates } from '../../../db/whatsapp/templates.sql.ts'
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
+import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
+import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { show, type TeamPage, type TeamRequest } from '../served/page.ts'

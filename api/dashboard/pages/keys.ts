@@ -1,8 +1,8 @@
 /** API keys: what each may do and when it was used last; made, shown once, revoked. */
-import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/credentials/credentials.sql.ts'
-import { issueKey } from '../../../db/credentials/issue.ts'
-import { endKey } from '../../../db/credentials/revoke.ts'
-import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
+import { issueKey } from '../../../db/accounts/credentials/issue.ts'
+import { endKey } from '../../../db/accounts/credentials/revoke.ts'
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'

@@ -4,14 +4,14 @@
  * a new session. A stranger gets the same words whether or not we know the address.
  */
 
-import { Refusal } from '../../../db/errors.ts'
 import {
   type Claims,
   ownerOfLink,
   signInByClaims,
   signInByLink,
   signOut,
-} from '../../../db/people/sign-in.ts'
+} from '../../../db/accounts/people/sign-in.ts'
+import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'

@@ -6,9 +6,9 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { teamOfDomain } from '../../../db/domains/domains.sql.ts'
-import type { EmailItem } from '../../../db/emails/call.ts'
-import { requestLink } from '../../../db/people/sign-in.ts'
+import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
+import { requestLink } from '../../../db/accounts/people/sign-in.ts'
+import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { escapeHtml } from '../../../db/text/slots.ts'
 import { SIGN_IN_TAG } from '../../../db/text/tags.ts'

@@ -1,12 +1,13 @@
 /** The first page of a team: what needs attention, what is used and left, and how the last 30 days went. */
+
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { CHANNEL_QUEUES, CHANNELS, type Channel, EMAIL, sendsFor } from '../../../db/channels/channels.sql.ts'
+import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
-import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { type FigureRow, figuresSince } from '../../../db/figures/figures.sql.ts'
-import { dayBefore } from '../../../db/figures/fold.ts'
+import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
+import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
-import { listSenders, type ShownSender } from '../../../db/senders/show.ts'
-import { showTeam } from '../../../db/teams/view.ts'
 import { byteWords, dayWords, duration, plural, type Tone, utc } from '../drawn/cell.ts'
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'

@@ -2,8 +2,8 @@
  * Mail that the dashboard sends by itself: sign-in links, tests of templates, copies of emails.
  * Promises: each is accepted as a client's send is, counts in the same figures, and wakes a worker once committed.
  */
-import { acceptEmails } from '../../../db/emails/accept.ts'
-import type { EmailItem } from '../../../db/emails/call.ts'
+import { acceptEmails } from '../../../db/messages/emails/accept.ts'
+import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../served/deps.ts'
 

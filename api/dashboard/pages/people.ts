@@ -3,10 +3,16 @@
  * Promises: an owner reads the same of everybody: nothing reveals their other teams.
  */
 
+import {
+  addMember,
+  invite,
+  memberLink,
+  removeMember,
+  signMemberOut,
+} from '../../../db/accounts/people/members.ts'
+import { type MemberRow, membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
+import { ROLES, type Role } from '../../../db/accounts/people/roles.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { addMember, invite, memberLink, removeMember, signMemberOut } from '../../../db/people/members.ts'
-import { type MemberRow, membersOfTeam } from '../../../db/people/people.sql.ts'
-import { ROLES, type Role } from '../../../db/people/roles.ts'
 import { BASE } from '../drawn/base.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Form } from '../drawn/section.ts'

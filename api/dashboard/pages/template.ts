@@ -1,15 +1,15 @@
 /** One template: its preview with sample values, a test send, a new version, and the versions that there were. */
-import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
-import { previewOf } from '../../../db/emails/content.ts'
-import { Refusal } from '../../../db/errors.ts'
-import { updateTemplate } from '../../../db/templates/save.ts'
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { updateTemplate } from '../../../db/content/templates/save.ts'
 import {
   type ListedVersion,
   type ShownTemplate,
   templateById,
   versionsOfTemplate,
-} from '../../../db/templates/templates.sql.ts'
-import { compileVersion } from '../../../db/templates/versions.ts'
+} from '../../../db/content/templates/templates.sql.ts'
+import { compileVersion } from '../../../db/content/templates/versions.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { previewOf } from '../../../db/messages/emails/content.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'

@@ -1,7 +1,8 @@
 /** Email templates: the list, a new one, and what changed between versions. */
+
+import { saveTemplate } from '../../../db/content/templates/save.ts'
+import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { saveTemplate } from '../../../db/templates/save.ts'
-import { templatesOfTeam, versionsByIds } from '../../../db/templates/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
 import type { Field } from '../drawn/section.ts'

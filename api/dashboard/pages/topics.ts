@@ -1,7 +1,7 @@
 /** What contacts can be subscribed to: topics with their subscribers, made, renamed and deleted. */
-import { subscribersOf } from '../../../db/contacts/search.sql.ts'
-import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
-import { createTopic, removeTopic, renameTopic } from '../../../db/contacts/topics.ts'
+import { subscribersOf } from '../../../db/audience/contacts/search.sql.ts'
+import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { text, time } from '../drawn/cell.ts'
 import { act, inTeam } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'

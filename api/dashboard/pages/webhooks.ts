@@ -1,8 +1,8 @@
 /** The team's own servers that get its events: made, changed, tested; their messages, each try, and replays. */
-import { domainsOfTeam } from '../../../db/domains/domains.sql.ts'
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { ALL_TYPES, WEBHOOK_TYPES } from '../../../db/channels/happenings/webhook-types.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { ALL_TYPES, WEBHOOK_TYPES } from '../../../db/happenings/webhook-types.ts'
-import type { EndpointRow } from '../../../db/webhooks/endpoints.sql.ts'
+import type { EndpointRow } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import {
   addEndpoint,
   changeEndpoint,
@@ -16,8 +16,8 @@ import {
   type ShownEndpoint,
   showEndpoint,
   testEndpoint,
-} from '../../../db/webhooks/endpoints.ts'
-import { webhookByEvent } from '../../../db/webhooks/messages.sql.ts'
+} from '../../../db/messages/webhooks/endpoints.ts'
+import { webhookByEvent } from '../../../db/messages/webhooks/messages.sql.ts'
 import { type Cell, number, status, text, time } from '../drawn/cell.ts'
 import type { Field, Form, Section } from '../drawn/section.ts'
 import { inPerson, noteLook } from '../served/act.ts'

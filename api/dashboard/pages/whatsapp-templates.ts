@@ -1,9 +1,9 @@
 /** WhatsApp templates as the provider keeps them: their states and slots, and bringing them up to date. */
 
 import { Refusal } from '../../../db/errors.ts'
-import { createWhatsappTemplate, readTemplate } from '../../../db/whatsapp/save-template.ts'
-import { requestSync } from '../../../db/whatsapp/sync-templates.ts'
-import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
+import { createWhatsappTemplate, readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
+import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
+import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { act, inTeam } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'

@@ -2,7 +2,7 @@
  * Long work in words, and where a press that has begun some leads: back with the result if it is done already, else to
  * the page that shows how far it has come.
  */
-import type { WorkRow } from '../../../db/work/works.sql.ts'
+import type { WorkRow } from '../../../db/upkeep/work/works.sql.ts'
 import { plural } from '../drawn/cell.ts'
 import { type PageAnswer, redirect, teamPath } from '../served/page.ts'
 

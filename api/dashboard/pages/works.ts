@@ -1,6 +1,6 @@
 /** Long work: what a team's people, or operators, have begun lately, and how far each has come. */
 import { Refusal } from '../../../db/errors.ts'
-import { latestWorks, type WorkRow, workById } from '../../../db/work/works.sql.ts'
+import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'
 import { number, status, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { type PersonPage, show, type TeamPage, teamPath } from '../served/page.ts'

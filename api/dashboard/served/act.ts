@@ -1,5 +1,5 @@
 /** What a person changes, in one transaction with its line in the audit trail; and what an operator looks into. */
-import { type By, type Deed, record } from '../../../db/audit/record.ts'
+import { type By, type Deed, record } from '../../../db/accounts/audit/record.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import type { PageDeps } from './deps.ts'
 import type { PersonRequest, TeamRequest } from './page.ts'

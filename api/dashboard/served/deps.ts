@@ -1,6 +1,7 @@
 /** What the dashboard works with. Types alone. */
-import type { TxtLookup } from '../../../db/domains/verify.ts'
-import type { UnsubscribeLinks } from '../../../db/emails/unsubscribe-token.ts'
+import type { TxtLookup } from '../../../db/accounts/domains/verify.ts'
+import type { Versions } from '../../../db/content/templates/versions.ts'
+import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
 import type { Metrics } from '../../../db/process/metrics.ts'
@@ -8,7 +9,6 @@ import type { Network } from '../../../db/process/public-address.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import type { Producer } from '../../../db/queue/boss.ts'
 import type { Waker } from '../../../db/queue/wake.ts'
-import type { Versions } from '../../../db/templates/versions.ts'
 import type { Bodies } from '../../http/bodies.ts'
 import type { OpenId } from './openid.ts'
 

@@ -6,10 +6,10 @@
  */
 
 import type { Context, Middleware } from 'koa'
+import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
+import { noteUse, type Person, personOfSession } from '../../../db/accounts/people/sign-in.ts'
+import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { type Role, reaches } from '../../../db/people/roles.ts'
-import { noteUse, type Person, personOfSession } from '../../../db/people/sign-in.ts'
-import { teamById } from '../../../db/teams/teams.sql.ts'
 import { textOfFile } from '../../../db/text/decode.ts'
 import type { Body } from '../../http/bodies.ts'
 import { type Assets, readAssets } from '../drawn/assets.ts'

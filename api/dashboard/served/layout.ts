@@ -2,7 +2,7 @@
  * A view as a whole HTML page: layout, navigation, notice, and the sections made ready for their partials.
  * Must not know any page's content.
  */
-import type { Person } from '../../../db/people/sign-in.ts'
+import type { Person } from '../../../db/accounts/people/sign-in.ts'
 import type { Assets } from '../drawn/assets.ts'
 import { ICONS } from '../drawn/icons.ts'
 import type { Section, View } from '../drawn/section.ts'

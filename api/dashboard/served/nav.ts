@@ -1,7 +1,7 @@
 /** Where one can go: the pages of a team, those of the operator, and from team to team. */
 
-import { type Role, reaches } from '../../../db/people/roles.ts'
-import type { Person } from '../../../db/people/sign-in.ts'
+import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
+import type { Person } from '../../../db/accounts/people/sign-in.ts'
 import { ICONS, type Icon } from '../drawn/icons.ts'
 import { type Seat, teamPath } from './page.ts'
 

@@ -16,7 +16,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
-import type { Claims } from '../../../db/people/sign-in.ts'
+import type { Claims } from '../../../db/accounts/people/sign-in.ts'
 import { boundedFetch } from '../../../db/process/bounded-answer.ts'
 import { BASE } from '../drawn/base.ts'
 

@@ -15,15 +15,15 @@
  * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. Record what a
- *    person changed with db/audit/record.ts, in the same transaction.
+ *    person changed with db/accounts/audit/record.ts, in the same transaction.
  * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Tests
  *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and chromium.test.ts.
  */
 import type { Readable } from 'node:stream'
-import type { Role } from '../../../db/people/roles.ts'
-import type { Person } from '../../../db/people/sign-in.ts'
+import type { Role } from '../../../db/accounts/people/roles.ts'
+import type { Person } from '../../../db/accounts/people/sign-in.ts'
 import type { View } from '../drawn/section.ts'
 import type { PageDeps } from './deps.ts'
 

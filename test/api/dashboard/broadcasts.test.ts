@@ -1,7 +1,7 @@
 /** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
 import t from 'tap'
-import { auditEntries } from '../../../db/audit/audit.sql.ts'
-import { topicsOfTeam } from '../../../db/contacts/topics.sql.ts'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'

@@ -1,8 +1,8 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
 import t, { type Test } from 'tap'
-import { auditEntries } from '../../../db/audit/audit.sql.ts'
-import { contactByIdentity } from '../../../db/contacts/contacts.sql.ts'
-import { continueWork } from '../../../db/work/work.ts'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
+import { continueWork } from '../../../db/upkeep/work/work.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startWorker, until } from '../../support/worker.ts'

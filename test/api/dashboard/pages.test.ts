@@ -1,7 +1,7 @@
 /** What a team keeps on the dashboard: contacts, topics, templates, domains, keys, people. */
 import { sql } from 'slonik'
 import t from 'tap'
-import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { object, string } from 'yup'
-import { auditEntries } from '../../../db/audit/audit.sql.ts'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { pauseSender } from '../../support/senders.ts'

@@ -1,6 +1,6 @@
 /** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
 import t, { type Test } from 'tap'
-import { returnPath } from '../../../db/emails/return-path.ts'
+import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'

@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { jsonFault } from '../../../api/http/json-fault.ts'
-import { addDomain } from '../../../db/domains/add.ts'
+import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { createApp } from '../../../api/app.ts'
-import { createScale } from '../../../db/fleet/scale.ts'
+import { createScale } from '../../../db/figures/fleet/scale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startApi } from '../../support/api-process.ts'
 import {

@@ -1,8 +1,8 @@
 /** The unsubscribe link of templates, in the text and in the headers: decisions: unsubscribe link. */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { unsubscribeUrl } from '../../../db/emails/unsubscribe-token.ts'
-import { saveTemplate, updateTemplate } from '../../../db/templates/save.ts'
+import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
+import { unsubscribeUrl } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startWorker, until } from '../../support/worker.ts'

@@ -1,6 +1,6 @@
 /** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (contract §2.2, issue 4). */
 import t from 'tap'
-import { unsubscribeToken } from '../../../db/emails/unsubscribe-token.ts'
+import { unsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { report } from '../../support/contacts.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 

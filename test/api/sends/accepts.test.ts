@@ -2,8 +2,8 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object } from 'yup'
-import { returnPath } from '../../../db/emails/return-path.ts'
-import { lockAccount } from '../../../db/teams/limits.ts'
+import { lockAccount } from '../../../db/accounts/teams/limits.ts'
+import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { rowCounts, usedBy } from '../../support/rows.ts'
 import {

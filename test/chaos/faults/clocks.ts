@@ -1,7 +1,7 @@
 /** Processes whose clocks are wrong while the database's is right: reliability B6, F. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { subscribeTeam } from '../../../db/teams/subscribe.ts'
+import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { anEmail } from '../../support/service.ts'
 import { counted, emailsOf, settle } from '../account.ts'
 import type { Fault } from '../fault.ts'

@@ -1,7 +1,7 @@
 /** Races for one key, one quota, one bucket, one contact: reliability B1 to B5, B7. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deleteLot } from '../../../db/emails/matching.ts'
+import { deleteLot } from '../../../db/messages/emails/matching.ts'
 import { firstIdAt } from '../../../db/text/ids.ts'
 import { anEmail } from '../../support/service.ts'
 import { contradictions, counted, emailsOf, settle } from '../account.ts'

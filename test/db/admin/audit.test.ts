@@ -1,8 +1,8 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
 import t from 'tap'
-import { auditEntries } from '../../../db/audit/audit.sql.ts'
-import { settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReports } from '../../../db/reports/store.ts'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { report } from '../../support/contacts.ts'

@@ -1,8 +1,8 @@
 /** The CLI's verbs about sending domains, against a DNS server of the test's own. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import t, { type Test } from 'tap'
-import { openKey } from '../../../db/domains/dkim.ts'
-import { dkimKeysByName } from '../../../db/domains/domains.sql.ts'
+import { openKey } from '../../../db/accounts/domains/dkim.ts'
+import { dkimKeysByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { adminCli } from '../../support/admin.ts'

@@ -4,8 +4,8 @@ import {
   noteKeyUse,
   principalByKeyHash,
   principalBySessionHash,
-} from '../../../db/credentials/credentials.sql.ts'
-import { credentialHash, credentialKind } from '../../../db/credentials/token.ts'
+} from '../../../db/accounts/credentials/credentials.sql.ts'
+import { credentialHash, credentialKind } from '../../../db/accounts/credentials/token.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import defaultCatalog from '../../../db/plans/default-catalog.json' with { type: 'json' }
+import defaultCatalog from '../../../db/accounts/plans/default-catalog.json' with { type: 'json' }
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 

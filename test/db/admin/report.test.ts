@@ -1,7 +1,7 @@
 /** The CLI's verbs about reports. */
 import t from 'tap'
-import { settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReports } from '../../../db/reports/store.ts'
+import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { openStore } from '../../support/stored-emails.ts'

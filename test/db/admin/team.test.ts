@@ -1,4 +1,4 @@
-/** The CLI's verbs about teams. What a plan change does to the account is in test/db/teams/subscribe.test.ts. */
+/** The CLI's verbs about teams. What a plan change does to the account is in test/db/accounts/teams/subscribe.test.ts. */
 import t from 'tap'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'

@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { versionsByIds } from '../../../db/templates/templates.sql.ts'
+import { versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore } from '../../support/stored-emails.ts'
 

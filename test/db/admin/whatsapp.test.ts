@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { showMessage } from '../../../db/whatsapp/show.ts'
+import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'

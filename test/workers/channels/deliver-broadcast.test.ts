@@ -1,7 +1,7 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { brakeFor } from '../../../db/broadcasts/brakes.ts'
+import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { sendersOf, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'

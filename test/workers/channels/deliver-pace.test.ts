@@ -1,9 +1,9 @@
 /** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
 import t, { type Test } from 'tap'
-import { emailById } from '../../../db/emails/emails.sql.ts'
-import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
+import { emailById } from '../../../db/messages/emails/emails.sql.ts'
+import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { createQueuePauses } from '../../../db/queue/pauses.ts'
-import { listSenders, resumeSender } from '../../../db/senders/show.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'

@@ -2,10 +2,10 @@
 // stand-in Cloud API.
 
 import t, { type Test } from 'tap'
+import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
+import { messageById } from '../../../db/messages/whatsapp/messages.sql.ts'
+import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
-import { eventsOfMessage } from '../../../db/whatsapp/events.sql.ts'
-import { messageById } from '../../../db/whatsapp/messages.sql.ts'
-import { showMessage } from '../../../db/whatsapp/show.ts'
 import {
   type CloudAnswer,
   type CloudMessage,

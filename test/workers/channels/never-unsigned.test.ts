@@ -1,8 +1,8 @@
 /** Mail whose domain is removed while it waits: decisions: domain removed while mail waits. */
 import t from 'tap'
-import { addDomain } from '../../../db/domains/add.ts'
-import { deleteDomain, domainByName } from '../../../db/domains/domains.sql.ts'
-import { eventsOfEmail } from '../../../db/emails/events.sql.ts'
+import { addDomain } from '../../../db/accounts/domains/add.ts'
+import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'
+import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { emailStatus, setDue } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'

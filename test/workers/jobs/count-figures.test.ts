@@ -1,9 +1,9 @@
 /** The figures that the dashboard's charts are drawn from. */
 import t from 'tap'
 import { EMAIL } from '../../../db/channels/channels.sql.ts'
-import { removeEmail } from '../../../db/emails/remove.ts'
-import { figuresSince } from '../../../db/figures/figures.sql.ts'
-import { dayBefore } from '../../../db/figures/fold.ts'
+import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
+import { dayBefore } from '../../../db/figures/daily/fold.ts'
+import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { countFiguresJob } from '../../../workers/jobs/count-figures.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'

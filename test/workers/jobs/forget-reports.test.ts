@@ -1,7 +1,7 @@
 /** Cleaning up raw reports. */
 import t from 'tap'
-import { pendingReports, reportsByState, settleReports } from '../../../db/reports/reports.sql.ts'
-import { storeReports } from '../../../db/reports/store.ts'
+import { pendingReports, reportsByState, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { storeReports } from '../../../db/delivery/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
 import { stopClock } from '../../support/clock.ts'

@@ -1,7 +1,7 @@
 /** Cleaning up session tokens. */
 import t from 'tap'
-import { sessionsOfTeam } from '../../../db/credentials/credentials.sql.ts'
-import { issueSession } from '../../../db/credentials/issue.ts'
+import { sessionsOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
+import { issueSession } from '../../../db/accounts/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetSessions } from '../../../workers/jobs/forget-sessions.ts'
 import { stopClock } from '../../support/clock.ts'

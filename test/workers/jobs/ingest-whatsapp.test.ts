@@ -1,8 +1,8 @@
 /** Faults that the provider tells by webhook only: providers.md §1.2. Real hook, real queue, real workers. */
 import t from 'tap'
-import { pausedSenders } from '../../../db/senders/senders.sql.ts'
-import { applyWhatsappEvents } from '../../../db/whatsapp/apply-events.ts'
-import { templatesOfTeam } from '../../../db/whatsapp/templates.sql.ts'
+import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
+import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
+import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'

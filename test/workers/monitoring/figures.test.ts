@@ -1,9 +1,9 @@
 /** What workers count, as whoever asks a web process for the fleet's figures sees it. */
 import t, { type Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
-import { emailById } from '../../../db/emails/emails.sql.ts'
-import { returnPath } from '../../../db/emails/return-path.ts'
-import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/fleet/fleet.sql.ts'
+import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
+import { emailById } from '../../../db/messages/emails/emails.sql.ts'
+import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createFigures } from '../../../workers/monitoring/figures.ts'
 import { pauseSender } from '../../support/senders.ts'
 import {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { GAUGES } from '../../../db/fleet/exposition.ts'
+import { GAUGES } from '../../../db/figures/fleet/exposition.ts'
 import { FIGURES } from '../../../db/process/metrics.ts'
 import { programMissing } from '../../support/programs.ts'
 

@@ -7,9 +7,9 @@
  */
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
-import type { ContactEffect } from '../../../db/contacts/effect.ts'
-import type { EmailEventKind } from '../../../db/emails/status.ts'
-import type { MessageRef } from '../../../db/reports/ref.ts'
+import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
+import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { storableWords } from '../../../db/text/words.ts'

@@ -3,7 +3,7 @@
  * One page for both ways in which a server reports: its reply in the dialogue, and a status notification later.
  * Promises: pure; by enhanced status code (RFC 3463) alone. DECISIONS: Delivery reports, DSN classes.
  */
-import type { ContactEffect } from '../../../db/contacts/effect.ts'
+import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 
 /** What a refusal may mean; complaints and deliveries are reported otherwise. */
 type RefusalEffect = Extract<ContactEffect, 'hard' | 'soft' | 'none'>

@@ -5,12 +5,12 @@
  * and memory. Must not look anything up. DECISIONS: DSN classes.
  */
 import PostalMime, { type Attachment, type Email } from 'postal-mime'
-import type { ContactEffect } from '../../../db/contacts/effect.ts'
-import type { ReportedEmail } from '../../../db/emails/apply-events.ts'
-import { findReturnPath, MOST_BYTES } from '../../../db/emails/return-path.ts'
-import type { EmailEventKind } from '../../../db/emails/status.ts'
+import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
+import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
+import { findReturnPath, MOST_BYTES } from '../../../db/messages/emails/return-path.ts'
+import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
-import type { MessageRef } from '../../../db/reports/ref.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
 import type { RawReport, ReportReader } from '../report.ts'

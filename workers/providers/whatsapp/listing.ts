@@ -4,10 +4,10 @@
  * other; the whole list comes within its time limit, or not at all.
  */
 import { Refusal } from '../../../db/errors.ts'
+import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
+import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { type Answer, ask, faultWords } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
-import { readTemplate } from '../../../db/whatsapp/save-template.ts'
-import type { TemplateContent } from '../../../db/whatsapp/templates.sql.ts'
 import { templateStateOf } from './reports.ts'
 
 const PAGE = 100

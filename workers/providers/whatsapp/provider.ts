@@ -2,9 +2,9 @@
  * What a WhatsApp adapter takes and gives back: the neutral words for a template message on its way out, and for
  * what became of it. Promises: nothing outside workers/providers knows a provider's words. Must not import an adapter.
  */
-import type { Sender } from '../../../db/senders/pace.ts'
-import type { TemplateState } from '../../../db/whatsapp/status.ts'
-import type { TemplateContent } from '../../../db/whatsapp/templates.sql.ts'
+import type { Sender } from '../../../db/delivery/senders/pace.ts'
+import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
+import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Outcome } from '../provider.ts'
 
 /** One template message ready for the wire; parameters in the order of their slots. */

@@ -4,11 +4,11 @@
  * our templates are left out. A fault code means the same as in the answer to a send.
  */
 
-import type { MessageRef } from '../../../db/reports/ref.ts'
+import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
+import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
-import type { ReportedStatus } from '../../../db/whatsapp/apply-events.ts'
-import type { TemplateState } from '../../../db/whatsapp/status.ts'
 import type { RawReport, ReportedEvent, ReportReader } from '../report.ts'
 import { type CloudError, judgeError } from './faults.ts'
 import { senderKey } from './provider.ts'

@@ -1,5 +1,5 @@
 /** Who did what, and when: people on the dashboard and operators at the command line. */
-import { auditEntries } from '../../../../db/audit/audit.sql.ts'
+import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { text, time } from '../../drawn/cell.ts'
 import { filled, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
 import { type PersonPage, show } from '../../served/page.ts'

@@ -1,12 +1,13 @@
 /** Whether the service can work: database, processes, providers' reports, settings. Looked at afresh each time. */
-import { liveProcesses, type ProcessRow } from '../../../../db/fleet/fleet.sql.ts'
-import { FORGOTTEN, SILENCE } from '../../../../db/fleet/fleet.ts'
+
+import { lastHeard } from '../../../../db/delivery/reports/reports.sql.ts'
+import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
+import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
+import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fleet.sql.ts'
+import { FORGOTTEN, SILENCE } from '../../../../db/figures/fleet/fleet.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { pausedQueues } from '../../../../db/queue/pauses.sql.ts'
-import { lastHeard } from '../../../../db/reports/reports.sql.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
-import { checkFound, requestCheck } from '../../../../db/senders/check.ts'
-import { listSenders, type ShownSender } from '../../../../db/senders/show.ts'
 import { databaseFault } from '../../../../db/start.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'

@@ -1,8 +1,8 @@
 /** The plan catalog: a table to read, and the whole of it as JSON to change. */
-import { record } from '../../../../db/audit/record.ts'
+import { record } from '../../../../db/accounts/audit/record.ts'
+import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
+import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { Refusal } from '../../../../db/errors.ts'
-import { loadCatalog, printCatalog } from '../../../../db/plans/catalog.ts'
-import { allPlans } from '../../../../db/plans/plans.sql.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 

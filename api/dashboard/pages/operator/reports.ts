@@ -1,13 +1,13 @@
 /** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
-import { record } from '../../../../db/audit/record.ts'
-import { Refusal } from '../../../../db/errors.ts'
-import { dropParked, replayParked, showReport } from '../../../../db/reports/replay.ts'
+import { record } from '../../../../db/accounts/audit/record.ts'
+import { dropParked, replayParked, showReport } from '../../../../db/delivery/reports/replay.ts'
 import {
   type ParkedFilter,
   PROVIDERS,
   parkedByReason,
   parkedReports,
-} from '../../../../db/reports/reports.sql.ts'
+} from '../../../../db/delivery/reports/reports.sql.ts'
+import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form } from '../../drawn/section.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'

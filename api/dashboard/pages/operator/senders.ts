@@ -1,6 +1,6 @@
 /** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
-import { listSenders, resumeSender, type ShownSender } from '../../../../db/senders/show.ts'
+import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
 import { act } from '../../served/act.ts'

@@ -1,6 +1,6 @@
 /** SES's reports become neutral events: providers.md §2.3; decisions: delivery reports, suppression. */
 import t from 'tap'
-import type { ReportedEmail } from '../../../../db/emails/apply-events.ts'
+import type { ReportedEmail } from '../../../../db/messages/emails/apply-events.ts'
 import { readSesReport } from '../../../../workers/providers/ses/reports.ts'
 import {
   bounce,

@@ -1,7 +1,7 @@
 /** What mail servers' reports mean, byte by byte: notifications, complaints, forgeries, and whatever else may come. */
 import fc from 'fast-check'
 import t from 'tap'
-import { findReturnPath, returnPath } from '../../../../db/emails/return-path.ts'
+import { findReturnPath, returnPath } from '../../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { parseAddress } from '../../../../db/text/address.ts'
 import { createSmtpReportReader } from '../../../../workers/providers/smtp/reports.ts'

@@ -1,0 +1,41 @@
+/** Rows of the audit trail, and the queries over them. They are only ever added. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const entryRow = object({
+  id: string().defined(),
+  team_id: string().defined().nullable(),
+  actor: string().defined(),
+  action: string().defined(),
+  subject: string().defined(),
+  detail: string().defined(),
+  created_at: string().defined(),
+})
+export type AuditRow = InferType<typeof entryRow>
+
+/** Stores an entry. */
+export async function insertAuditEntry(
+  tx: Tx,
+  entry: Omit<AuditRow, 'created_at'>,
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
+    values (${entry.id}, ${entry.team_id}, ${entry.actor}, ${entry.action}, ${entry.subject}, ${entry.detail},
+      ${sql.timestamp(now)})`)
+}
+
+export type AuditFilter = { team?: string | undefined; before?: string | undefined; limit: number }
+
+/** What was done, newest first; with `before`, what comes after that entry. */
+export async function auditEntries(
+  tx: Tx,
+  { team, before, limit }: AuditFilter,
+): Promise<readonly AuditRow[]> {
+  const ofTeam = team === undefined ? sql.fragment`true` : sql.fragment`team_id = ${team}`
+  const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
+  return tx.any(sql.type(entryRow)`
+    select id, team_id, actor, action, subject, detail, created_at from audit_entries
+    where ${ofTeam} and ${older} order by id desc limit ${limit}`)
+}

@@ -1,0 +1,195 @@
+/** Rows of api_keys, sessions and users, and the queries over them. Read before the team is known. */
+import { sql } from 'slonik'
+import { array, type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** The scopes an API key may carry. */
+export const SCOPES = [
+  'contacts:read',
+  'contacts:write',
+  'emails:send',
+  'whatsapp:send',
+  'broadcasts:read',
+  'broadcasts:write',
+  'broadcasts:send',
+] as const
+export type Scope = (typeof SCOPES)[number]
+
+const principalRow = object({
+  hash: string().defined(),
+  id: string().defined(),
+  team_id: string().defined(),
+  scopes: array(string().defined()).defined(),
+  domain: string().defined().nullable(),
+  /** The hour of its last use; null for a session, whose use nobody asks for. */
+  last_used_at: string().defined().nullable(),
+})
+
+export type PrincipalRow = InferType<typeof principalRow>
+
+const wanted = (hashes: readonly string[]) => sql.fragment`
+  (select decode(hash, 'hex') from unnest(${sql.array(hashes, 'text')}) as w (hash))`
+
+/**
+ * Whom API keys speak for, by their hashes in hex, in one statement. Revoked and expired keys are not found, nor those
+ * of a suspended team.
+ */
+export async function principalsByKeys(tx: Tx, hashes: readonly string[], now: Date) {
+  return tx.any(sql.prepared('principals_by_keys', principalRow)`
+    select encode(k.hash, 'hex') as hash, k.id, k.team_id, k.scopes, k.domain, k.last_used_at
+    from api_keys k join teams t on t.id = k.team_id and t.suspended_at is null
+    where k.hash in ${wanted(hashes)} and k.revoked_at is null
+      and (k.expires_at is null or k.expires_at > ${sql.timestamp(now)})`)
+}
+
+/** Whom session tokens speak for, likewise: every scope of their team (DECISIONS: Session scope). */
+export async function principalsBySessions(tx: Tx, hashes: readonly string[], now: Date) {
+  return tx.any(sql.prepared('principals_by_sessions', principalRow)`
+    select encode(s.hash, 'hex') as hash, s.id, s.team_id, '{}'::text[] as scopes, null::text as domain,
+      null::timestamptz as last_used_at
+    from sessions s join teams t on t.id = s.team_id and t.suspended_at is null
+    where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}`)
+}
+
+/** Whom one API key speaks for, or null. */
+export const principalByKeyHash = async (tx: Tx, hash: Buffer, now: Date): Promise<PrincipalRow | null> =>
+  (await principalsByKeys(tx, [hash.toString('hex')], now))[0] ?? null
+
+/** Whom one session token speaks for, or null. */
+export const principalBySessionHash = async (tx: Tx, hash: Buffer, now: Date): Promise<PrincipalRow | null> =>
+  (await principalsBySessions(tx, [hash.toString('hex')], now))[0] ?? null
+
+/** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
+export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> {
+  await tx.query(sql.prepared('note_key_use', object())`
+    update api_keys set last_used_at = ${sql.timestamp(hour)}
+    where id in (
+      select id from api_keys
+      where id = ${id} and (last_used_at is null or last_used_at < ${sql.timestamp(hour)})
+      for no key update skip locked)`)
+}
+
+export type NewKey = {
+  id: string
+  name: string
+  prefix: string
+  hash: Buffer
+  scopes: readonly string[]
+  domain: string | null
+  expires_at: Date | null
+}
+
+/** Stores an API key, by its digest alone. */
+export async function insertKey(tx: Tx, teamId: string, key: NewKey, now: Date): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into api_keys (id, team_id, name, prefix, hash, scopes, domain, created_at, expires_at)
+    values (${key.id}, ${teamId}, ${key.name}, ${key.prefix}, ${sql.binary(key.hash)}, ${sql.array(key.scopes, 'text')},
+      ${key.domain}, ${sql.timestamp(now)}, ${key.expires_at && sql.timestamp(key.expires_at)})`)
+}
+
+const keyRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  prefix: string().defined(),
+  scopes: array(string().defined()).defined(),
+  domain: string().defined().nullable(),
+  created_at: string().defined(),
+  expires_at: string().defined().nullable(),
+  revoked_at: string().defined().nullable(),
+  last_used_at: string().defined().nullable(),
+})
+export type KeyRow = InferType<typeof keyRow>
+
+/** A team's API keys, revoked ones too, oldest first. */
+export async function keysOfTeam(tx: Tx, teamId: string): Promise<readonly KeyRow[]> {
+  return tx.any(sql.type(keyRow)`
+    select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at
+    from api_keys where team_id = ${teamId} order by id`)
+}
+
+/** Revokes a key, once. @returns the key, or null when the team has none of this id. */
+export async function revokeKey(tx: Tx, teamId: string, id: string, now: Date): Promise<KeyRow | null> {
+  return tx.maybeOne(sql.type(keyRow)`
+    update api_keys set revoked_at = coalesce(revoked_at, ${sql.timestamp(now)})
+    where team_id = ${teamId} and id = ${id}
+    returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
+}
+
+const userRow = object({ id: string().defined() })
+
+/** The user with this email, made if there is none, as a member of the team. @returns the user's id. */
+export async function upsertMember(
+  tx: Tx,
+  teamId: string,
+  user: { id: string; email: string; identity: string },
+  now: Date,
+): Promise<string> {
+  const { id } = await tx.one(sql.type(userRow)`
+    insert into users (id, email, identity, created_at)
+    values (${user.id}, ${user.email}, ${user.identity}, ${sql.timestamp(now)})
+    on conflict (identity) do update set email = users.email returning id`)
+  await tx.query(sql.unsafe`
+    insert into memberships (team_id, user_id) values (${teamId}, ${id}) on conflict do nothing`)
+  return id
+}
+
+/** Stores a session token, by its digest alone. */
+export async function insertSession(
+  tx: Tx,
+  teamId: string,
+  session: { id: string; user_id: string | null; hash: Buffer; expires_at: Date },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into sessions (id, team_id, user_id, hash, created_at, expires_at)
+    values (${session.id}, ${teamId}, ${session.user_id}, ${sql.binary(session.hash)}, ${sql.timestamp(now)},
+      ${sql.timestamp(session.expires_at)})`)
+}
+
+const sessionRow = object({
+  id: string().defined(),
+  /** Whose it is; null for a session of the team itself. */
+  user: string().defined().nullable(),
+  created_at: string().defined(),
+  expires_at: string().defined(),
+  revoked_at: string().defined().nullable(),
+})
+export type SessionRow = InferType<typeof sessionRow>
+
+/** A team's session tokens that have not expired, revoked ones too, oldest first. */
+export async function sessionsOfTeam(tx: Tx, teamId: string, now: Date): Promise<readonly SessionRow[]> {
+  return tx.any(sql.type(sessionRow)`
+    select s.id, u.email as user, s.created_at, s.expires_at, s.revoked_at
+    from sessions s left join users u on u.id = s.user_id
+    where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)} order by s.id`)
+}
+
+/** Which of a team's sessions: one, those of a person, or all. */
+export type SessionChoice = { id: string } | { identity: string } | 'all'
+
+const chosen = (choice: SessionChoice) => {
+  if (choice === 'all') return sql.fragment`true`
+  if ('id' in choice) return sql.fragment`s.id = ${choice.id}`
+  return sql.fragment`s.user_id = (select id from users where identity = ${choice.identity})`
+}
+
+/** Ends sessions of a team. @returns those that were still good. */
+export async function revokeSessions(
+  tx: Tx,
+  teamId: string,
+  choice: SessionChoice,
+  now: Date,
+): Promise<readonly SessionRow[]> {
+  return tx.any(sql.type(sessionRow)`
+    update sessions s set revoked_at = ${sql.timestamp(now)}
+    where s.team_id = ${teamId} and ${chosen(choice)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
+    returning s.id, (select email from users u where u.id = s.user_id) as user, s.created_at, s.expires_at, s.revoked_at`)
+}
+
+/** Deletes sessions that expired before `before`, at most `limit`. @returns how many. */
+export async function deleteExpiredSessions(tx: Tx, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.unsafe`
+    delete from sessions where id in (
+      select id from sessions where expires_at < ${sql.timestamp(before)} order by expires_at limit ${limit})`)
+  return rowCount
+}

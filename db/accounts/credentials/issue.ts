@@ -1,0 +1,108 @@
+/**
+ * Issues API keys and session tokens.
+ * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format).
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../../errors.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import { domainToAscii, parseAddress } from '../../text/address.ts'
+import { nameProblem } from '../../text/name.ts'
+import { type By, record } from '../audit/record.ts'
+import { domainByName } from '../domains/domains.sql.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './credentials.sql.ts'
+import { credentialHash, displayPrefix, makeCredential } from './token.ts'
+
+const SESSION_LENGTH = 30 * 86_400_000
+
+export type KeyRequest = {
+  name: string
+  scopes: readonly string[]
+  /** The only domain it may send from; null: any of the team's. */
+  domain: string | null
+  expires_at: Date | null
+}
+
+export type IssuedKey = {
+  id: string
+  key: string
+  name: string
+  scopes: Scope[]
+  domain: string | null
+  expires_at: string | null
+}
+
+const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text)
+
+function checkScopes(given: readonly string[]): Scope[] {
+  const known = SCOPES.join(', ')
+  const unknown = given.find((scope) => !isScope(scope))
+  if (unknown !== undefined)
+    throw new Refusal('bad_request', `there is no scope ${unknown || '""'}; there are: ${known}`)
+  const scopes = [...new Set(given.filter(isScope))]
+  if (scopes.length === 0) throw new Refusal('bad_request', `a key needs at least one of: ${known}`)
+  return scopes
+}
+
+/**
+ * The ASCII form of the domain that a key is bound to: one of the team's, since a key for a mistyped one could never
+ * send. @throws Refusal bad_request.
+ */
+async function boundDomain(tx: Tx, teamId: string, given: string): Promise<string> {
+  const name = domainToAscii(given)
+  if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  if (await domainByName(tx, teamId, name)) return name
+  throw new Refusal('bad_request', `the team has no domain ${name}: add it first`)
+}
+
+/** @throws Refusal not_found, or bad_request for a field that cannot be. */
+export async function issueKey(by: By, teamId: string, request: KeyRequest): Promise<IssuedKey> {
+  const { tx, now } = by
+  const problem = nameProblem(request.name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  const scopes = checkScopes(request.scopes)
+  const { name, expires_at } = request
+  if (expires_at !== null && expires_at <= now) {
+    throw new Refusal('bad_request', `the key would have expired already, at ${expires_at.toISOString()}`)
+  }
+  await teamOrRefusal(tx, teamId)
+  const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
+  const id = uuidv7()
+  const key = makeCredential('key')
+  const stored = {
+    id,
+    name,
+    prefix: displayPrefix(key),
+    hash: credentialHash(key),
+    scopes,
+    domain,
+    expires_at,
+  }
+  await insertKey(tx, teamId, stored, now)
+  const detail = `${stored.prefix}: ${scopes.join(', ')}`
+  await record(by, { team_id: teamId, action: 'key.create', subject: name, detail })
+  return { id, key, name, scopes, domain, expires_at: expires_at?.toISOString() ?? null }
+}
+
+/**
+ * A session token for the team, of 30 days; with `user`, of that member, who is made one if need be.
+ * @throws Refusal not_found, or bad_request when `user` is no email address.
+ */
+export async function issueSession(
+  { tx, now }: At,
+  teamId: string,
+  user: string | null,
+): Promise<{ id: string; token: string; expires_at: string }> {
+  const parsed = user === null ? null : parseAddress(user)
+  if (parsed === null && user !== null) {
+    throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
+  }
+  await teamOrRefusal(tx, teamId)
+  const member = parsed && { id: uuidv7(), email: parsed.address, identity: parsed.identity }
+  const userId = member && (await upsertMember(tx, teamId, member, now))
+  const token = makeCredential('session')
+  const expires = new Date(now.getTime() + SESSION_LENGTH)
+  const session = { id: uuidv7(), user_id: userId, hash: credentialHash(token), expires_at: expires }
+  await insertSession(tx, teamId, session, now)
+  return { id: session.id, token, expires_at: expires.toISOString() }
+}

@@ -1,0 +1,85 @@
+/**
+ * Adds, shows and removes a team's sending domains.
+ * Promises: names are stored in ASCII form, once per team, each with a DKIM key of its own, never one more than the
+ * plan's domains_limit, under any concurrency; emails of a removed domain stay. Must not look anything up in DNS
+ * (verify.ts does).
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { domainToAscii } from '../../text/address.ts'
+import { lockAccountRow } from '../teams/teams.sql.ts'
+import { teamOrRefusal } from '../teams/view.ts'
+import { type DnsRecord, dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
+import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
+
+export type DomainView = Pick<DomainRow, 'id' | 'name' | 'status' | 'created_at' | 'verified_at'> & {
+  dns_records: DnsRecord[]
+}
+
+/** A domain with the records to publish. Pure. */
+export const domainView = (row: DomainRow): DomainView => ({
+  id: row.id,
+  name: row.name,
+  status: row.status,
+  created_at: row.created_at,
+  verified_at: row.verified_at,
+  dns_records: dnsRecords(row),
+})
+
+/** The name in the form that is stored and compared. @throws Refusal bad_request. */
+function domainName(given: string): string {
+  const name = domainToAscii(given)
+  if (name === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  return name
+}
+
+/** The team's domain of this name. @throws Refusal not_found. */
+export async function domainOrRefusal(tx: Tx, teamId: string, given: string): Promise<DomainRow> {
+  const name = domainName(given)
+  await teamOrRefusal(tx, teamId)
+  const row = await domainByName(tx, teamId, name)
+  if (!row) throw new Refusal('not_found', `the team has no domain ${name}`)
+  return row
+}
+
+/** @throws Refusal quota_exceeded when the plan allows no more domains. */
+async function checkRoom(tx: Tx, teamId: string): Promise<void> {
+  const { plan, domains_limit: limit, domains } = await domainRoom(tx, teamId)
+  if (limit === null || domains < limit) return
+  const reason = `the plan ${plan} allows ${limit} domains, and the team has ${domains}`
+  throw new Refusal('quota_exceeded', `${reason}: remove one, or move the team to a plan that allows more`)
+}
+
+/**
+ * Adds a domain, waiting for its records, or taken as verified at the operator's word.
+ * @throws Refusal bad_request for what is no domain name, or one that the team has; quota_exceeded for one more than
+ * the team's plan allows.
+ */
+export async function addDomain(
+  { tx, secrets, now }: { tx: Tx; secrets: Secrets; now: Date },
+  teamId: string,
+  { name: given, verified }: { name: string; verified: boolean },
+): Promise<DomainRow> {
+  const name = domainName(given)
+  await teamOrRefusal(tx, teamId)
+  const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
+  const status = verified ? ('verified' as const) : ('pending' as const)
+  return tx.transaction(async (tx) => {
+    // Other additions and changes of plan queue up here; the count is read after that.
+    await lockAccountRow(tx, teamId)
+    if (await domainByName(tx, teamId, name))
+      throw new Refusal('bad_request', `the team has the domain ${name} already`)
+    await checkRoom(tx, teamId)
+    return insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, now)
+  })
+}
+
+/** Removes a domain with its key. @throws Refusal not_found. */
+export async function removeDomain(tx: Tx, teamId: string, given: string): Promise<DomainRow> {
+  const { name } = await domainOrRefusal(tx, teamId, given)
+  const row = await deleteDomain(tx, teamId, name)
+  if (!row) throw new Refusal('not_found', `the team has no domain ${name}`)
+  return row
+}

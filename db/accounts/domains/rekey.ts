@@ -1,0 +1,66 @@
+/**
+ * Gives a domain a new DKIM key, and seals stored keys afresh when SECRET_KEY was replaced.
+ * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so recipients can always
+ * check it; a selector is never used for two keys in a row.
+ */
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { resealCanary } from '../../process/canary.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { domainOrRefusal } from './add.ts'
+import { makeDkimKey, openKey, sealKey } from './dkim.ts'
+import {
+  type DomainRow,
+  lockSealedKeys,
+  putNextKey,
+  type SealedKeysRow,
+  updateSealedKeys,
+} from './domains.sql.ts'
+
+/** `hg4` after `hg3`. */
+const selectorAfter = (selector: string): string => {
+  const [, name = selector, number = ''] = /^(\D*)(\d*)$/.exec(selector) ?? []
+  return `${name}${Number(number || '1') + 1}`
+}
+
+/** Makes a key that will follow the domain's; its record has to be published beside the old one. @throws Refusal. */
+export async function rekeyDomain(
+  { tx, secrets }: { tx: Tx; secrets: Secrets },
+  teamId: string,
+  given: string,
+): Promise<DomainRow> {
+  const { id, name, dkim_selector, next_dkim_selector } = await domainOrRefusal(tx, teamId, given)
+  const selector = selectorAfter(next_dkim_selector ?? dkim_selector)
+  const key = await makeDkimKey(secrets, { team_id: teamId, name }, selector)
+  const row = await putNextKey(tx, teamId, id, key)
+  if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+  return row
+}
+
+/** A domain's keys sealed with SECRET_KEY. @throws Error when they were sealed with a key that we do not know. */
+function resealed(secrets: Secrets, row: SealedKeysRow): SealedKeysRow {
+  const afresh = (sealed: Buffer): Buffer => sealKey(secrets, row, openKey(secrets, row, sealed))
+  const { dkim_private_key: current, next_dkim_private_key: next } = row
+  return { ...row, dkim_private_key: afresh(current), next_dkim_private_key: next && afresh(next) }
+}
+
+/**
+ * Seals everything that is stored with SECRET_KEY, in one transaction, so that nothing stored needs the key before it
+ * any more. @returns how many domains there were. @throws Refusal bad_request naming a domain that cannot be opened.
+ */
+export async function resealAll({ tx, secrets }: { tx: Tx; secrets: Secrets }): Promise<number> {
+  const rows = await lockSealedKeys(tx)
+  const fresh = rows.map((row) => {
+    try {
+      return resealed(secrets, row)
+    } catch {
+      throw new Refusal(
+        'bad_request',
+        `the DKIM key of ${row.name} (team ${row.team_id}) opens with neither key`,
+      )
+    }
+  })
+  await updateSealedKeys(tx, fresh)
+  await resealCanary(tx, secrets)
+  return fresh.length
+}

@@ -1,0 +1,160 @@
+/**
+ * Verifies a domain by the records its owner has published.
+ * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
+ * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
+ * for a while. The audit trail notes when that changes something. DECISIONS: From domain.
+ */
+import { lookup, Resolver } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from '../../errors.ts'
+import type { Database } from '../../postgres/pool.ts'
+import { type Actor, record } from '../audit/record.ts'
+import { domainOrRefusal } from './add.ts'
+import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
+import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sql.ts'
+
+/** The TXT records of a name, each joined to one string; none when the name has none. */
+export type TxtLookup = (name: string) => Promise<string[]>
+
+/** A record and what DNS has in its place. `required`: without it the domain is not verified. */
+export type RecordCheck = DnsRecord & {
+  required: boolean
+  state: 'found' | 'missing' | 'different'
+  published: string[]
+}
+
+export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_at'> & {
+  /** The selector whose key was replaced just now: its record may go once the mail that it signed has arrived. */
+  replaced_selector: string | null
+  records: RecordCheck[]
+}
+
+const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
+
+/** More records than any name that we ask for has; what a server sends beyond that is not looked at. */
+const MOST_RECORDS = 200
+/** For one name, however many servers the resolver asks in turn, in milliseconds. */
+const PATIENCE = 10_000
+
+/**
+ * Asks the system's resolver, or the server named `host` or `host:port`. An answer is 64 KiB at most, by DNS itself.
+ * @throws Refusal unavailable (when looking up) if no server gives an answer in time.
+ */
+export async function createTxtLookup(server?: string, patience = PATIENCE): Promise<TxtLookup> {
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+  if (server !== undefined) resolver.setServers([await serverAddress(server)])
+  return async (name) => {
+    const late = sleep(patience, null, { ref: false })
+    try {
+      const records = await Promise.race([resolver.resolveTxt(name), late])
+      if (records === null) throw new Error(`no answer within ${patience / 1_000} s`)
+      return records.slice(0, MOST_RECORDS).map((strings) => strings.join(''))
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== undefined && ABSENT.has(code)) return []
+      throw new Refusal('unavailable', `cannot look up ${name}: ${message}`)
+    }
+  }
+}
+
+/** The server with its address in place of its name, as c-ares takes it. */
+async function serverAddress(server: string): Promise<string> {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? []
+  const host = bracketed ?? plain ?? server
+  const fault = () => new Refusal('bad_request', `DNS_SERVER must be host or host:port, not ${server}`)
+  const address = isIP(host) ? host : (await lookup(host).catch(() => Promise.reject(fault()))).address
+  if (Number(port ?? 53) > 65_535) throw fault()
+  return `[${address}]:${port ?? 53}`
+}
+
+/** A record's tags by name, without whitespace (RFC 6376 §3.2 allows it around and inside values). */
+const tagsOf = (record: string): Map<string, string> =>
+  new Map(
+    record.split(';').map((tag) => {
+      const [name = '', ...value] = tag.replace(/\s+/g, '').split('=')
+      return [name, value.join('=')]
+    }),
+  )
+
+/** Whether a published record holds this key: RSA for every use, not revoked, not restricted. */
+function publishesKey(record: string, publicKey: string): boolean {
+  const tags = tagsOf(record)
+  return (
+    (tags.get('v') ?? 'DKIM1') === 'DKIM1' &&
+    (tags.get('k') ?? 'rsa') === 'rsa' &&
+    tags.get('p') === publicKey
+  )
+}
+
+const startsWithVersion = (version: string) => (record: string) =>
+  new RegExp(`^\\s*v\\s*=\\s*${version}(\\s|;|$)`, 'i').test(record)
+
+type Checks = { current: RecordCheck; next: RecordCheck | null; hints: RecordCheck[] }
+
+/** Compares what is published with what should be: any policy of the owner's own counts as found. */
+async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<Checks> {
+  const check = async (record: DnsRecord, published: string[], fits: (text: string) => boolean) => {
+    const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
+    return { ...record, state, published } as const
+  }
+  const key = async (record: DnsRecord, publicKey: string | null): Promise<RecordCheck> => {
+    const published = await lookupTxt(record.name)
+    return {
+      ...(await check(record, published, (text) => publishesKey(text, publicKey ?? ''))),
+      required: true,
+    }
+  }
+  const hint = async (record: DnsRecord, version: string): Promise<RecordCheck> => {
+    const published = (await lookupTxt(record.name)).filter(startsWithVersion(version))
+    return { ...(await check(record, published, () => true)), required: false }
+  }
+  const nextRecord = nextDkimRecord(domain)
+  const [current, next, ...hints] = await Promise.all([
+    key(dkimRecord(domain), domain.dkim_public_key),
+    nextRecord && key(nextRecord, domain.next_dkim_public_key),
+    hint(spfRecord(domain), 'spf1'),
+    hint(dmarcRecord(domain), 'DMARC1'),
+  ])
+  return { current, next, hints }
+}
+
+/** What DNS has of a domain's records; changes nothing. @throws as `verifyDomain`. */
+export async function checkDomain(
+  { database, lookupTxt }: { database: Database; lookupTxt: TxtLookup },
+  teamId: string,
+  name: string,
+): Promise<{ records: RecordCheck[] }> {
+  const domain = await domainOrRefusal(database, teamId, name)
+  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  return { records: [current, ...(next ? [next] : []), ...hints] }
+}
+
+/**
+ * Looks the domain's records up: marks it verified when our key is published, and lets a key that is to follow take
+ * over when that one is. @throws Refusal not_found; unavailable when DNS gives no answer.
+ */
+export async function verifyDomain(
+  { database, lookupTxt, now, actor }: { database: Database; lookupTxt: TxtLookup; now: Date; actor: Actor },
+  teamId: string,
+  name: string,
+): Promise<Verification> {
+  const domain = await domainOrRefusal(database, teamId, name)
+  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  const selector = next?.state === 'found' ? domain.next_dkim_selector : null
+  const isProved = current.state === 'found'
+  const { promoted, row } = await database.transaction(async (tx) => {
+    const promoted = selector && (await promoteNextKey(tx, teamId, { id: domain.id, selector }, now))
+    const row = promoted || (isProved ? await markDomainVerified(tx, teamId, domain.id, now) : domain)
+    if (promoted || (row && row.status !== domain.status)) {
+      const deed = { team_id: teamId, action: 'domain.verify', subject: domain.name }
+      await record({ tx, now, actor }, { ...deed, detail: promoted ? `with the key ${selector}` : '' })
+    }
+    return { promoted, row }
+  })
+  if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+  const { id, status, verified_at } = row
+  const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
+  const replaced_selector = promoted ? domain.dkim_selector : null
+  return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...hints] }
+}

@@ -1,0 +1,133 @@
+/** Rows of users and their memberships, and the queries over them. Read before the team is known. */
+import { sql } from 'slonik'
+import { boolean, type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { ROLES, type Role } from './roles.ts'
+
+const personRow = object({
+  id: string().defined(),
+  email: string().defined(),
+  operator: boolean().defined(),
+})
+export type PersonRow = InferType<typeof personRow>
+
+/** The person with this address, whatever its case, or null without one. */
+export async function personByIdentity(tx: Tx, identity: string): Promise<PersonRow | null> {
+  return tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
+}
+
+/** The person with this address, stored if there is none; `operator` makes one, and never ends it. */
+export async function upsertPerson(
+  tx: Tx,
+  person: { id: string; email: string; identity: string; operator: boolean },
+  now: Date,
+): Promise<PersonRow> {
+  return tx.one(sql.type(personRow)`
+    insert into users (id, email, identity, operator, created_at)
+    values (${person.id}, ${person.email}, ${person.identity}, ${person.operator}, ${sql.timestamp(now)})
+    on conflict (identity) do update set operator = users.operator or excluded.operator
+    returning id, email, operator`)
+}
+
+const addedRow = object({ user_id: string().defined() })
+
+/** Makes a person a member, known to the team by this address. @returns whether it was none before. */
+export async function insertMembership(
+  tx: Tx,
+  teamId: string,
+  { user_id, email, role }: { user_id: string; email: string; role: Role },
+): Promise<boolean> {
+  const added = await tx.maybeOne(sql.type(addedRow)`
+    insert into memberships (team_id, user_id, email, role) values (${teamId}, ${user_id}, ${email}, ${role})
+    on conflict (team_id, user_id) do nothing returning user_id`)
+  return added !== null
+}
+
+/** Gives a member another role. */
+export async function updateRole(tx: Tx, teamId: string, userId: string, role: Role): Promise<void> {
+  await tx.query(sql.unsafe`
+    update memberships set role = ${role} where team_id = ${teamId} and user_id = ${userId}`)
+}
+
+const memberRow = object({
+  user_id: string().defined(),
+  email: string().defined(),
+  role: string().oneOf(ROLES).defined(),
+  last_seen_at: string().defined().nullable(),
+})
+export type MemberRow = InferType<typeof memberRow>
+
+const memberColumns = sql.fragment`
+  m.user_id, coalesce(m.email, u.email) as email, m.role,
+  (select max(s.seen_at) from dashboard_seats s
+    where s.team_id = m.team_id and s.user_id = m.user_id) as last_seen_at`
+
+/** The members of a team with their roles, and when each was last on this team's pages, by address. */
+export async function membersOfTeam(tx: Tx, teamId: string): Promise<readonly MemberRow[]> {
+  return tx.any(sql.type(memberRow)`
+    select ${memberColumns} from memberships m join users u on u.id = m.user_id
+    where m.team_id = ${teamId} order by u.identity`)
+}
+
+/** The member with this address; locked together with all owners, so that the last one cannot be lost. */
+export async function lockMember(tx: Tx, teamId: string, identity: string): Promise<MemberRow | null> {
+  await tx.query(sql.unsafe`
+    select from memberships where team_id = ${teamId} and role = 'owner' order by user_id for update`)
+  return tx.maybeOne(sql.type(memberRow)`
+    select ${memberColumns} from memberships m join users u on u.id = m.user_id
+    where m.team_id = ${teamId} and u.identity = ${identity}`)
+}
+
+/**
+ * Ends a membership with all of it: the seats in the person's sessions (by their foreign key) and the tokens that act
+ * for this team. Who the person is at an OpenID provider is forgotten once there is nothing left to sign in to.
+ */
+export async function deleteMembership(tx: Tx, teamId: string, userId: string, now: Date): Promise<void> {
+  await tx.query(sql.unsafe`delete from memberships where team_id = ${teamId} and user_id = ${userId}`)
+  await tx.query(sql.unsafe`
+    update sessions set revoked_at = ${sql.timestamp(now)}
+    where team_id = ${teamId} and user_id = ${userId} and revoked_at is null`)
+  await tx.query(sql.unsafe`
+    delete from openid_identities o using users u
+    where o.user_id = ${userId} and u.id = o.user_id and not u.operator
+      and not exists (select from memberships m where m.user_id = u.id)`)
+}
+
+const anyRow = object({ any: boolean().defined() })
+
+/** Whether there is anything here for a person: a team, or the whole service. */
+export async function belongs(tx: Tx, { id, operator }: PersonRow): Promise<boolean> {
+  if (operator) return true
+  const { any } = await tx.one(sql.type(anyRow)`
+    select exists (select from memberships where user_id = ${id}) as any`)
+  return any
+}
+
+const identityRow = object({ user_id: string().defined(), subject: string().defined() })
+
+/** Who somebody of an OpenID provider is here: by the provider's own id, or by the person it was bound to. */
+export async function openidIdentities(
+  tx: Tx,
+  issuer: string,
+  { subject, user_id }: { subject: string; user_id: string | null },
+) {
+  return tx.any(sql.type(identityRow)`
+    select user_id, subject from openid_identities
+    where issuer = ${issuer} and (subject = ${subject} or user_id = ${user_id})`)
+}
+
+/** Binds a person to who it is at an OpenID provider. */
+export async function bindOpenidIdentity(
+  tx: Tx,
+  { issuer, subject, user_id }: { issuer: string; subject: string; user_id: string },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into openid_identities (issuer, subject, user_id, created_at)
+    values (${issuer}, ${subject}, ${user_id}, ${sql.timestamp(now)}) on conflict do nothing`)
+}
+
+/** The person of this id, or null without one. */
+export async function personById(tx: Tx, id: string): Promise<PersonRow | null> {
+  return tx.maybeOne(sql.type(personRow)`select id, email, operator from users where id = ${id}`)
+}

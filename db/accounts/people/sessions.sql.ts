@@ -1,0 +1,212 @@
+/**
+ * Rows of dashboard sessions with their seats, one-time links and the requests for them. Secrets are stored as digests
+ * alone. A link or session with a `team_id` is for that team alone; the team's own spelling of the address goes along.
+ */
+import { sql } from 'slonik'
+import { boolean, type InferType, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { ROLES } from './roles.ts'
+
+/** Stores a one-time link. */
+export async function insertLink(
+  tx: Tx,
+  link: { hash: Buffer; user_id: string; team_id: string | null; expires_at: Date },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into login_links (hash, user_id, team_id, created_at, expires_at)
+    values (${sql.binary(link.hash)}, ${link.user_id}, ${link.team_id}, ${sql.timestamp(now)},
+      ${sql.timestamp(link.expires_at)})`)
+}
+
+const ownerRow = object({
+  user_id: string().defined(),
+  team_id: string().defined().nullable(),
+  email: string().defined(),
+})
+
+const ofLink = sql.fragment`
+  l.user_id, l.team_id, coalesce(
+    (select m.email from memberships m where m.team_id = l.team_id and m.user_id = l.user_id), u.email) as email`
+
+/** Whose link this is, as long as it is good. */
+export async function personOfLink(tx: Tx, hash: Buffer, now: Date) {
+  return tx.maybeOne(sql.type(ownerRow)`
+    select ${ofLink} from login_links l join users u on u.id = l.user_id
+    where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)}`)
+}
+
+/** Uses a link up. @returns whose it was, or null when it was used, is too old, or never was. */
+export async function takeLink(tx: Tx, hash: Buffer, now: Date) {
+  return tx.maybeOne(sql.type(ownerRow)`
+    delete from login_links l using users u
+    where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)} and u.id = l.user_id
+    returning ${ofLink}`)
+}
+
+const requestsRow = object({ by_identity: number().defined(), by_origin: number().defined() })
+
+/** Notes that somebody asked for a link. @returns how many asked since `since`, this one too. Needs a transaction. */
+export async function noteLinkRequest(
+  tx: Tx,
+  request: { id: string; identity: string; origin: string },
+  { now, since }: { now: Date; since: Date },
+) {
+  // One after the other, so that each of several at once counts those before it.
+  await tx.query(sql.unsafe`lock table login_requests in share row exclusive mode`)
+  await tx.query(sql.unsafe`
+    insert into login_requests (id, identity, origin, created_at)
+    values (${request.id}, ${request.identity}, ${request.origin}, ${sql.timestamp(now)})`)
+  return tx.one(sql.type(requestsRow)`
+    select
+      (select count(*) from login_requests
+        where identity = ${request.identity} and created_at > ${sql.timestamp(since)}) as by_identity,
+      (select count(*) from login_requests
+        where origin = ${request.origin} and created_at > ${sql.timestamp(since)}) as by_origin`)
+}
+
+const begunRow = object({ holds: boolean().defined() })
+
+/**
+ * Stores a browser's session with what its person has just now, in `team_id` alone if that is given.
+ * @returns whether that is anything at all. Needs a transaction.
+ */
+export async function insertDashboardSession(
+  tx: Tx,
+  session: {
+    id: string
+    hash: Buffer
+    user_id: string
+    team_id: string | null
+    user_agent: string
+    expires_at: Date
+  },
+  now: Date,
+): Promise<boolean> {
+  const { id, hash, user_id, team_id, user_agent, expires_at } = session
+  await tx.query(sql.unsafe`
+    insert into dashboard_sessions (id, hash, user_id, team_id, operator, user_agent, created_at, seen_at, expires_at)
+    select ${id}, ${sql.binary(hash)}, u.id, ${team_id}, u.operator and ${team_id}::uuid is null, ${user_agent},
+      ${sql.timestamp(now)}, ${sql.timestamp(now)}, ${sql.timestamp(expires_at)}
+    from users u where u.id = ${user_id}`)
+  await tx.query(sql.unsafe`
+    insert into dashboard_seats (team_id, user_id, session_id, role)
+    select m.team_id, m.user_id, ${id}, m.role from memberships m
+    where m.user_id = ${user_id} and (${team_id}::uuid is null or m.team_id = ${team_id})
+    for key share`)
+  const { holds } = await tx.one(sql.type(begunRow)`
+    select s.operator or exists (select from dashboard_seats d where d.session_id = s.id) as holds
+    from dashboard_sessions s where s.id = ${id}`)
+  return holds
+}
+
+const sessionRow = object({
+  id: string().defined(),
+  user_id: string().defined(),
+  team_id: string().defined().nullable(),
+  email: string().defined(),
+  operator: boolean().defined(),
+  seen_at: string().defined(),
+})
+export type SessionRow = InferType<typeof sessionRow>
+
+/** The session with this digest, unless it is over or was idle since `idle`. An operator is one who is one still. */
+export async function sessionByHash(
+  tx: Tx,
+  hash: Buffer,
+  { now, idle }: { now: Date; idle: Date },
+): Promise<SessionRow | null> {
+  return tx.maybeOne(sql.type(sessionRow)`
+    select s.id, s.user_id, s.team_id, coalesce(m.email, u.email) as email, s.operator and u.operator as operator,
+      s.seen_at
+    from dashboard_sessions s join users u on u.id = s.user_id
+    left join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
+    where s.hash = ${sql.binary(hash)} and s.expires_at > ${sql.timestamp(now)}
+      and s.seen_at > ${sql.timestamp(idle)}`)
+}
+
+const seatRow = object({
+  team_id: string().defined(),
+  name: string().defined(),
+  /** What the person may do now, and what when the session began: the less of the two counts. */
+  role: string().oneOf(ROLES).defined(),
+  held: string().oneOf(ROLES).defined(),
+  suspended: boolean().defined(),
+  seen_at: string().defined().nullable(),
+})
+
+/** The teams that a session opens, by name. */
+export async function seatsOfSession(tx: Tx, sessionId: string) {
+  return tx.any(sql.type(seatRow)`
+    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, s.seen_at
+    from dashboard_seats s join teams t on t.id = s.team_id
+    join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
+    where s.session_id = ${sessionId} order by lower(t.name), t.id`)
+}
+
+/** Notes that a session was used on a team's pages. */
+export async function touchSeat(
+  tx: Tx,
+  teamId: string,
+  { session_id, user_id }: { session_id: string; user_id: string },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    update dashboard_seats set seen_at = ${sql.timestamp(now)}
+    where team_id = ${teamId} and user_id = ${user_id} and session_id = ${session_id}`)
+}
+
+/** Takes a person's sessions and open links of one team away; what they opened elsewhere stays. */
+export async function deleteSeats(tx: Tx, teamId: string, userId: string): Promise<void> {
+  await tx.query(sql.unsafe`delete from login_links where user_id = ${userId} and team_id = ${teamId}`)
+  await tx.query(sql.unsafe`delete from dashboard_seats where team_id = ${teamId} and user_id = ${userId}`)
+  await tx.query(sql.unsafe`delete from dashboard_sessions where user_id = ${userId} and team_id = ${teamId}`)
+}
+
+/** Notes that a session was used. */
+export async function touchSession(tx: Tx, id: string, now: Date): Promise<void> {
+  await tx.query(sql.unsafe`update dashboard_sessions set seen_at = ${sql.timestamp(now)} where id = ${id}`)
+}
+
+/** Ends one session. */
+export async function deleteSession(tx: Tx, id: string): Promise<void> {
+  await tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
+}
+
+/** Whose sessions are meant: a session of one team knows of its like alone. */
+type Kin = { user_id: string; team_id: string | null }
+
+const isKin = ({ user_id, team_id }: Kin) =>
+  sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
+
+const endedRow = object({ id: string().defined() })
+
+/** Ends every session of these but for the one to keep. @returns how many ended. */
+export async function deleteOtherSessions(tx: Tx, kin: Kin, keep: string): Promise<number> {
+  const ended = await tx.any(sql.type(endedRow)`
+    delete from dashboard_sessions where ${isKin(kin)} and id <> ${keep} returning id`)
+  return ended.length
+}
+
+const listedRow = object({
+  id: string().defined(),
+  user_agent: string().defined(),
+  created_at: string().defined(),
+  seen_at: string().defined(),
+})
+
+/** These sessions, the one used last first. */
+export async function sessionsOfPerson(tx: Tx, kin: Kin, { now, idle }: { now: Date; idle: Date }) {
+  return tx.any(sql.type(listedRow)`
+    select id, user_agent, created_at, seen_at from dashboard_sessions
+    where ${isKin(kin)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
+    order by seen_at desc`)
+}
+
+/** Forgets what is over: sessions, links, and requests older than the limits look back. */
+export async function deleteOver(tx: Tx, { now, idle, since }: { now: Date; idle: Date; since: Date }) {
+  await tx.query(sql.unsafe`
+    delete from dashboard_sessions where expires_at <= ${sql.timestamp(now)} or seen_at <= ${sql.timestamp(idle)}`)
+  await tx.query(sql.unsafe`delete from login_links where expires_at <= ${sql.timestamp(now)}`)
+  await tx.query(sql.unsafe`delete from login_requests where created_at <= ${sql.timestamp(since)}`)
+}

@@ -1,0 +1,155 @@
+/**
+ * The plan catalog as a file: validated whole, loaded in one transaction, printed as it was loaded.
+ * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan list); a catalog with a fault changes nothing.
+ */
+import {
+  type AnyObject,
+  array,
+  boolean,
+  mixed,
+  number,
+  type ObjectSchema,
+  object,
+  string,
+  ValidationError,
+} from 'yup'
+import { Refusal } from '../../errors.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import { isObject } from '../../text/fields.ts'
+import { textFault } from '../../text/strings.ts'
+import defaultCatalog from './default-catalog.json' with { type: 'json' }
+import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
+import { allPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
+
+// Messages name the field and never quote its value: that may be the whole file.
+
+const wholeNumber = (from: number, to: number) => {
+  const message = `\${path} must be a whole number from ${from} to ${to}`
+  const holds = (value: number | undefined) =>
+    value === undefined || (Number.isInteger(value) && value >= from && value <= to)
+  return number().typeError(message).test('whole number', message, holds)
+}
+const figure = () => wholeNumber(0, LARGEST_FIGURE)
+const words = () => {
+  const message = '${path} must have words in en and fr'
+  const text = string().typeError('${path} must be a string').required()
+  return object({ en: text, fr: text }).typeError(message).required(message)
+}
+const lines = () => {
+  const line = string().typeError('${path} must be a string').defined()
+  return array(line).typeError('${path} must be an array of strings').required()
+}
+const tiersOf = <T extends AnyObject>(tier: ObjectSchema<T>) => {
+  const strict = tier
+    .typeError('${path} must be an object')
+    .noUnknown('${path} has a field that tiers do not know: ${unknown}')
+  return array(strict.required()).typeError('${path} must be an array')
+}
+
+const planSchema = object({
+  key: string()
+    .typeError('${path} must be a string')
+    .matches(/^[a-z0-9][a-z0-9_-]{0,62}$/, '${path} must be lower-case letters, digits, - and _')
+    .required(),
+  product: mixed<PlanRow['product']>()
+    .oneOf(['transactional', 'marketing'], '${path} must be transactional or marketing')
+    .optional(),
+  kind: mixed<PlanRow['kind']>()
+    .oneOf(['free', 'paid', 'custom'], '${path} must be free, paid or custom')
+    .required(),
+  name: words(),
+  blurb: words(),
+  cta: words(),
+  benefits: object({ en: lines(), fr: lines() })
+    .typeError('${path} must have arrays in en and fr')
+    .required(),
+  featured: boolean().typeError('${path} must be true or false').optional(),
+  email_limit: figure().optional(),
+  contact_limit: figure().optional(),
+  whatsapp_limit: figure().optional(),
+  domains_limit: figure().optional(),
+  storage_gb: figure().optional(),
+  send_rate_per_second: wholeNumber(1, LARGEST_RATE).optional(),
+  overage_per_1000_cents: figure().optional(),
+  tiers: tiersOf(
+    object({
+      emails: figure().required(),
+      monthly_cents: figure().required(),
+      annual_cents: figure().optional(),
+    }),
+  ).optional(),
+  contacts_tiers: tiersOf(
+    object({ contacts: figure().required(), monthly_cents: figure().required() }),
+  ).optional(),
+})
+  .typeError('${path} must be an object')
+  .noUnknown('${path} has a field that plans do not know: ${unknown}')
+
+const catalogSchema = object({
+  plans: array(planSchema.required()).typeError('${path} must be an array').required(),
+}).noUnknown('the catalog has a field that it does not know: ${unknown}')
+
+/** Checks a catalog file's content. @throws Refusal bad_request naming every fault. */
+function parseCatalog(content: unknown): PlanRow[] {
+  if (!isObject(content)) throw new Refusal('bad_request', 'the catalog must be an object with plans')
+  const fault = textFault(content)
+  if (fault) throw new Refusal('bad_request', `${fault.path || 'the catalog'} ${fault.problem}`)
+  try {
+    // Strict, since nothing is to be coerced, and yup trips over a field named __proto__ when it casts.
+    const { plans } = catalogSchema.validateSync(content, { abortEarly: false, strict: true })
+    const keys = plans.map((plan) => plan.key)
+    const repeated = keys.find((key, index) => keys.indexOf(key) !== index)
+    if (repeated !== undefined)
+      throw new Refusal('bad_request', `the catalog has two plans with the key ${repeated}`)
+    return plans.map((plan) => ({
+      ...plan,
+      product: plan.product ?? 'transactional',
+      featured: plan.featured ?? false,
+      email_limit: plan.email_limit ?? null,
+      contact_limit: plan.contact_limit ?? null,
+      whatsapp_limit: plan.whatsapp_limit ?? null,
+      domains_limit: plan.domains_limit ?? null,
+      storage_gb: plan.storage_gb ?? null,
+      send_rate_per_second: plan.send_rate_per_second ?? null,
+      overage_per_1000_cents: plan.overage_per_1000_cents ?? null,
+      tiers: (plan.tiers as PlanRow['tiers']) ?? null,
+      contacts_tiers: (plan.contacts_tiers as PlanRow['contacts_tiers']) ?? null,
+    }))
+  } catch (error) {
+    if (error instanceof ValidationError) throw new Refusal('bad_request', error.errors.join('; '))
+    throw error
+  }
+}
+
+/**
+ * Replaces the catalog in the caller's transaction.
+ * @throws Refusal bad_request when it is malformed, or lacks a plan that teams are subscribed to.
+ */
+export async function loadCatalog(tx: Tx, content: unknown): Promise<void> {
+  const plans = parseCatalog(content)
+  const keys = new Set(plans.map((plan) => plan.key))
+  for (const [key, teams] of await plansInUse(tx)) {
+    if (!keys.has(key))
+      throw new Refusal('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
+  }
+  await replacePlans(tx, plans)
+}
+
+/** The catalog as `plan load` takes it: figures that are not set are left out. */
+export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unknown>[] }> {
+  const plans = await allPlans(tx)
+  return {
+    plans: plans.map((plan) =>
+      Object.fromEntries(Object.entries(plan).filter(([, value]) => value !== null)),
+    ),
+  }
+}
+
+/** Loads the default catalog into a database that has none. @returns whether it did. */
+export async function loadDefaultCatalog(database: Database): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    if ((await allPlans(tx)).length > 0) return false
+    await loadCatalog(tx, defaultCatalog)
+    return true
+  })
+}

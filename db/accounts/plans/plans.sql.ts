@@ -1,0 +1,71 @@
+/** Rows of the plan catalog, and the queries over them. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** Languages of the catalog; the first is the fallback. */
+export const LOCALES = ['en', 'fr'] as const
+export type Locale = (typeof LOCALES)[number]
+
+const words = mixed<Record<Locale, string>>().defined()
+const count = number().defined().nullable()
+
+const planRow = object({
+  key: string().defined(),
+  product: string().oneOf(['transactional', 'marketing']).defined(),
+  kind: string().oneOf(['free', 'paid', 'custom']).defined(),
+  name: words,
+  blurb: words,
+  cta: words,
+  benefits: mixed<Record<Locale, string[]>>().defined(),
+  featured: boolean().defined(),
+  email_limit: count,
+  contact_limit: count,
+  whatsapp_limit: count,
+  domains_limit: count,
+  storage_gb: count,
+  send_rate_per_second: count,
+  overage_per_1000_cents: count,
+  tiers: array(mixed<{ emails: number; monthly_cents: number; annual_cents?: number }>().defined())
+    .defined()
+    .nullable(),
+  contacts_tiers: array(mixed<{ contacts: number; monthly_cents: number }>().defined()).defined().nullable(),
+})
+export type PlanRow = InferType<typeof planRow>
+
+/** The whole catalog by position. */
+export async function allPlans(tx: Tx): Promise<readonly PlanRow[]> {
+  return tx.any(sql.type(planRow)`
+    select key, product, kind, name, blurb, cta, benefits, featured, email_limit, contact_limit, whatsapp_limit,
+      domains_limit, storage_gb, send_rate_per_second, overage_per_1000_cents, tiers, contacts_tiers
+    from plans order by position`)
+}
+
+/** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
+export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
+  await tx.query(sql.unsafe`
+    delete from plans where not key = any(${sql.array(
+      plans.map((plan) => plan.key),
+      'text',
+    )})`)
+  const rows = plans.map((plan, position) => ({ ...plan, position }))
+  await tx.query(sql.unsafe`
+    insert into plans select * from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)
+    on conflict (key) do update set
+      position = excluded.position, product = excluded.product, kind = excluded.kind, name = excluded.name,
+      blurb = excluded.blurb, cta = excluded.cta, benefits = excluded.benefits, featured = excluded.featured,
+      email_limit = excluded.email_limit, contact_limit = excluded.contact_limit,
+      whatsapp_limit = excluded.whatsapp_limit, domains_limit = excluded.domains_limit,
+      storage_gb = excluded.storage_gb, send_rate_per_second = excluded.send_rate_per_second,
+      overage_per_1000_cents = excluded.overage_per_1000_cents, tiers = excluded.tiers,
+      contacts_tiers = excluded.contacts_tiers`)
+}
+
+const teamsOnPlan = object({ plan_key: string().defined(), teams: number().defined() })
+
+/** How many teams are subscribed to each plan that has any. */
+export async function plansInUse(tx: Tx): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.any(sql.type(teamsOnPlan)`
+    select plan_key, count(*) as teams from subscriptions group by plan_key`)
+  return new Map(rows.map((row) => [row.plan_key, row.teams]))
+}

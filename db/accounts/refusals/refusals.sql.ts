@@ -1,0 +1,62 @@
+/** Rows of refused_calls: the last API calls of a team that were refused. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** How many are kept of each team. */
+const KEPT = 20
+
+const refusedRow = object({
+  id: string().defined(),
+  method: string().defined(),
+  route: string().defined(),
+  code: string().defined(),
+  message: string().defined(),
+  key_prefix: string().defined().nullable(),
+  request_id: string().defined(),
+  created_at: string().defined(),
+})
+export type RefusedCall = InferType<typeof refusedRow>
+
+/** Stores calls, and forgets what is older than the last of each of their teams. Teams that are gone are left out. */
+export async function insertRefusedCalls(
+  tx: Tx,
+  calls: readonly (RefusedCall & { team_id: string })[],
+): Promise<void> {
+  const tuples = calls.map((call) => [
+    call.team_id,
+    call.id,
+    call.method,
+    call.route,
+    call.code,
+    call.message,
+    call.key_prefix,
+    call.request_id,
+    call.created_at,
+  ])
+  await tx.query(sql.unsafe`
+    insert into refused_calls (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
+    select c.* from ${sql.unnest(tuples, [
+      'uuid',
+      'uuid',
+      'text',
+      'text',
+      'text',
+      'text',
+      'text',
+      'text',
+      'timestamptz',
+    ])} as c (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
+    join teams t on t.id = c.team_id`)
+  const teams = sql.array([...new Set(calls.map(({ team_id }) => team_id))], 'uuid')
+  await tx.query(sql.unsafe`
+    delete from refused_calls r where team_id = any(${teams}) and id < (
+      select id from refused_calls k where k.team_id = r.team_id order by id desc offset ${KEPT - 1} limit 1)`)
+}
+
+/** A team's refused calls, the latest first. */
+export async function refusedCalls(tx: Tx, teamId: string): Promise<readonly RefusedCall[]> {
+  return tx.any(sql.type(refusedRow)`
+    select id, method, route, code, message, key_prefix, request_id, created_at from refused_calls
+    where team_id = ${teamId} order by id desc limit ${KEPT}`)
+}

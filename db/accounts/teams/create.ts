@@ -1,0 +1,37 @@
+/**
+ * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
+ * Promises that a stored team has all three.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import { nameProblem } from '../../text/name.ts'
+import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
+import { firstAllowance } from './limits.ts'
+import { insertTeam } from './teams.sql.ts'
+
+export type NewTeam = { id: string; name: string; plan: string }
+
+/** The plan of this key that teams can be on. @throws Refusal bad_request naming those that there are. */
+export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
+  const plans = (await allPlans(tx)).filter((plan) => plan.product === 'transactional')
+  const plan = plans.find((candidate) => candidate.key === key)
+  if (plan) return plan
+  const known = plans.map((candidate) => candidate.key).join(', ')
+  throw new Refusal('bad_request', `there is no plan ${key} for teams; there are: ${known || 'none'}`)
+}
+
+/** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
+export async function createTeam(
+  { tx }: { tx: Tx },
+  { name, plan: key = 'free' }: { name: string; plan?: string | undefined },
+): Promise<NewTeam> {
+  const problem = nameProblem(name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  const plan = await planForTeams(tx, key)
+  const now = await serviceTime(tx)
+  const team = { id: uuidv7(), name, plan: plan.key }
+  await insertTeam(tx, team, firstAllowance(plan, now), now)
+  return team
+}

@@ -1,0 +1,35 @@
+/** Teams as an operator looks through them: all of them, newest first, and the accounts of many at once. */
+import { sql } from 'slonik'
+import type { Tx } from '../../postgres/pool.ts'
+import {
+  type AccountRow,
+  accountColumns,
+  accountRow,
+  accountTables,
+  type TeamRow,
+  teamRow,
+} from './teams.sql.ts'
+
+/** A page of teams whose names hold `name`, newest first, after the team `before`. */
+export async function teamsAfter(
+  tx: Tx,
+  { name = '', before, limit }: { name?: string | undefined; before?: string | undefined; limit: number },
+): Promise<readonly TeamRow[]> {
+  const older = before === undefined ? sql.fragment`true` : sql.fragment`t.id < ${before}`
+  return tx.any(sql.type(teamRow)`
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
+    from teams t join subscriptions s on s.team_id = t.id
+    where strpos(lower(t.name), lower(${name})) > 0 and ${older}
+    order by t.id desc limit ${limit}`)
+}
+
+/** The accounts of these teams, to look at only. */
+export async function accountRowsOf(
+  tx: Tx,
+  teamIds: readonly string[],
+): Promise<ReadonlyMap<string, AccountRow>> {
+  const rows = await tx.any(sql.type(accountRow)`
+    select ${accountColumns} from ${accountTables}
+    where a.team_id = any(${sql.array([...teamIds], 'uuid')})`)
+  return new Map(rows.map((row) => [row.team_id, row]))
+}

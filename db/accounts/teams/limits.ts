@@ -1,0 +1,197 @@
+/**
+ * A team's account: its limits, what it has used of them in the current period, and its rate bucket.
+ * Promises: each charge locks the account first and saves before the commit, so no count is ever one over, under
+ * any concurrency; time and limits are the database's once the lock is held, so a change of plan that has committed
+ * binds a charge that waited for it; no COUNT(*) on any request path.
+ */
+
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type Bucket, refill, untilToken } from '../../process/bucket.ts'
+import { planFigures } from '../plans/defaults.ts'
+import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
+import type { PlanRow } from '../plans/plans.sql.ts'
+import {
+  type AccountRow,
+  type AllowanceFigures,
+  lockAccountRow,
+  lockFreeAccountRows,
+  saveAllowance,
+  savingAllowances,
+} from './teams.sql.ts'
+
+/** null means no limit. `rate` is in sends per second. */
+export type Limits = {
+  emails: number | null
+  contacts: number | null
+  whatsapp: number | null
+  rate: number
+  /** In bytes of attachments. */
+  storage: number | null
+}
+
+/** `storage`: distinct bytes of attachments, whatever the period. */
+export type Used = { emails: number; contacts: number; whatsapp: number; storage: number }
+
+/** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
+export type Account = {
+  plan: string
+  limits: Limits
+  period: Period
+  used: Used
+  bucket: Bucket
+  /** Where the team's last jobs stand in line (db/queue/line.ts). */
+  places: { email: number; whatsapp: number; broadcast: number }
+  /** The database's time, but never before the period: what is stored at this time counts in this period. */
+  now: Date
+}
+
+const BURST = 5
+
+/** How many sends a team's bucket holds at most, for a rate in sends per second. */
+export const burstOf = (rate: number): number => BURST * rate
+
+/** How a team stands with its send rate: sends per second, the most that its bucket holds, what it holds now. */
+export type Standing = { rate: number; capacity: number; tokens: number }
+
+export const standingOf = ({ bucket, limits }: Account): Standing => ({
+  rate: limits.rate,
+  capacity: burstOf(limits.rate),
+  tokens: bucket.tokens,
+})
+
+/** Refused for the send rate. */
+export class RateLimited extends Refusal {
+  readonly standing: Standing
+
+  constructor(account: Account, wait: number) {
+    super('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
+    this.standing = standingOf(account)
+  }
+}
+
+/** Whole seconds, rounded up, until the account may send again; at least 1. */
+export const secondsUntilToken = ({ bucket, limits }: Account): number =>
+  Math.max(1, Math.ceil(untilToken(bucket.tokens, limits.rate)))
+
+/** The period that counts at `now`: the subscription's, or the calendar month (DECISIONS: Periods). */
+export function currentPeriod(
+  row: Pick<AccountRow, 'plan_kind' | 'subscription_start' | 'subscription_end'>,
+  now: Date,
+): Period {
+  const { plan_kind, subscription_start, subscription_end } = row
+  if (plan_kind === 'free' || subscription_start === null || subscription_end === null)
+    return calendarMonth(now)
+  return rolledPeriod({ start: new Date(subscription_start), end: new Date(subscription_end) }, now)
+}
+
+/** A gigabyte of the catalog, in bytes. */
+const GB = 1e9
+
+const storageBytes = (gb: number | null): number | null => (gb === null ? null : Math.floor(gb * GB))
+
+/** The account as it stands at the row's `now`: the period rolled on, the bucket refilled. Pure. */
+export function accountOf(row: AccountRow): Account {
+  const now = new Date(row.now)
+  const stored: Period = { start: new Date(row.period_start), end: new Date(row.period_end) }
+  const rolled = now < stored.end ? stored : currentPeriod(row, now)
+  const fresh = rolled.start.getTime() !== stored.start.getTime()
+  const limits = { ...planFigures(row.plan_kind, row), storage: storageBytes(row.storage_gb) }
+  const bucket: Bucket = { tokens: row.bucket_tokens, refilled_at: new Date(row.refilled_at) }
+  return {
+    plan: row.plan,
+    limits,
+    period: rolled,
+    used: {
+      emails: fresh ? 0 : row.emails_used,
+      whatsapp: fresh ? 0 : row.whatsapp_used,
+      contacts: row.contacts_used,
+      storage: row.storage_used,
+    },
+    bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
+    places: { email: row.email_place, whatsapp: row.whatsapp_place, broadcast: row.broadcast_place },
+    now: now < rolled.start ? rolled.start : now,
+  }
+}
+
+/** Locks the team's account until the transaction ends. */
+export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
+  accountOf(await lockAccountRow(tx, teamId))
+
+/**
+ * Locks the accounts of several teams, in one order for everyone, until the transaction ends. `skip` leaves out those
+ * that somebody else has locked.
+ */
+export async function lockAccounts(
+  tx: Tx,
+  teamIds: readonly string[],
+  lock: 'wait' | 'skip',
+): Promise<Map<string, Account>> {
+  const wanted = [...new Set(teamIds)].toSorted()
+  if (lock === 'skip') {
+    const rows = await lockFreeAccountRows(tx, wanted)
+    return new Map(rows.map((row) => [row.team_id, accountOf(row)]))
+  }
+  const accounts = new Map<string, Account>()
+  for (const teamId of wanted) accounts.set(teamId, await lockAccount(tx, teamId))
+  return accounts
+}
+
+const figuresOf = (account: Account): AllowanceFigures => ({
+  period_start: account.period.start.toISOString(),
+  period_end: account.period.end.toISOString(),
+  emails_used: account.used.emails,
+  whatsapp_used: account.used.whatsapp,
+  contacts_used: account.used.contacts,
+  storage_used: account.used.storage,
+  bucket_tokens: account.bucket.tokens,
+  refilled_at: account.bucket.refilled_at.toISOString(),
+  email_place: account.places.email,
+  whatsapp_place: account.places.whatsapp,
+  broadcast_place: account.places.broadcast,
+})
+
+/** Stores a locked account. */
+export const saveAccount = async (tx: Tx, teamId: string, account: Account): Promise<void> =>
+  await saveAllowance(tx, teamId, figuresOf(account))
+
+/** A part of a statement that stores locked accounts: what is paid for and its price in one round trip. */
+export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
+  savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
+
+/** The same, for one account. */
+export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
+
+/** How much of a limit is left; Infinity without one. */
+export const left = (limit: number | null, used: number): number =>
+  limit === null ? Number.POSITIVE_INFINITY : Math.max(0, limit - used)
+
+/** For bytes that would not fit the team's storage; null when they do, and for none at all. */
+export function storageRefusal({ limits, used }: Account, added: number): Refusal | null {
+  if (added === 0 || limits.storage === null || used.storage + added <= limits.storage) return null
+  return new Refusal(
+    'quota_exceeded',
+    `the storage of ${limits.storage} bytes is reached: ${used.storage} are used, and this would add ${added}`,
+  )
+}
+
+/** A new team's allowance row. */
+export const firstAllowance = (
+  plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>,
+  now: Date,
+): AllowanceFigures => {
+  const period = calendarMonth(now)
+  return {
+    period_start: period.start.toISOString(),
+    period_end: period.end.toISOString(),
+    emails_used: 0,
+    whatsapp_used: 0,
+    contacts_used: 0,
+    storage_used: 0,
+    bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
+    refilled_at: now.toISOString(),
+    email_place: 0,
+    whatsapp_place: 0,
+    broadcast_place: 0,
+  }
+}

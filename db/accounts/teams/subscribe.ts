@@ -1,0 +1,87 @@
+/**
+ * Changes what a team is subscribed to: plan, figures of its own, billing period.
+ * Promises: what was used stays counted; a period that moves is counted afresh from the stored rows; the bucket
+ * never holds more than its new capacity; another plan brings its own figures; all under the account's lock.
+ * DECISIONS: Limits of a team, Periods.
+ */
+
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
+import type { Period } from '../plans/period.ts'
+import { planForTeams } from './create.ts'
+import { accountOf, burstOf, currentPeriod, saveAccount } from './limits.ts'
+import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } from './teams.sql.ts'
+import { usageIn } from './usage.sql.ts'
+import { type TeamView, teamOrRefusal, teamView } from './view.ts'
+
+/** In gigabytes. */
+const LARGEST_STORAGE = 1_000_000
+// A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
+const SMALLEST_RATE = 0.2
+
+const FIGURES = [
+  'email_limit',
+  'contact_limit',
+  'whatsapp_limit',
+  'send_rate_per_second',
+  'storage_gb',
+] as const
+
+/** A number is the team's own, null the plan's; a figure that is absent stays as it is, unless the plan changes. */
+export type SubscriptionChange = Partial<OverridesRow> & { plan: string; period?: Period }
+
+/** What is wrong with a change's figures; null when nothing is. Pure. */
+function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
+  for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
+    const limit = change[field]
+    if (limit == null || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_FIGURE)) continue
+    return `${field} must be a whole number from 0 to ${LARGEST_FIGURE}`
+  }
+  const { send_rate_per_second: rate, storage_gb: storage, period } = change
+  if (storage != null && !(storage >= 0 && storage <= LARGEST_STORAGE))
+    return `storage_gb must be from 0 to ${LARGEST_STORAGE}`
+  if (rate != null && !(rate >= SMALLEST_RATE && rate <= LARGEST_RATE)) {
+    return `the rate must be from ${SMALLEST_RATE} to ${LARGEST_RATE} sends per second`
+  }
+  if (period && period.end <= period.start) return 'the period must end after its start'
+  if (period && period.start > now) return 'the period must not start in the future'
+  return null
+}
+
+/** The team's own figures after a change. Those of another plan's days do not outlive it. */
+function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePlan: boolean): OverridesRow {
+  const kept: OverridesRow = { ...before }
+  for (const figure of FIGURES) {
+    const given = change[figure]
+    if (given !== undefined) kept[figure] = given
+    else if (!samePlan) kept[figure] = null
+  }
+  return kept
+}
+
+const samePeriod = (one: Period, other: Period): boolean =>
+  one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
+
+/** Subscribes the team. @throws Refusal not_found, or bad_request for an unknown plan or impossible figures. */
+export async function subscribeTeam(
+  { tx }: { tx: Tx },
+  teamId: string,
+  change: SubscriptionChange,
+): Promise<TeamView> {
+  const team = await teamOrRefusal(tx, teamId)
+  await planForTeams(tx, change.plan)
+  const before = accountOf(await lockAccountRow(tx, teamId))
+  const problem = subscriptionProblem(change, before.now)
+  if (problem) throw new Refusal('bad_request', problem)
+  const overrides = overridesAfter(await overridesOf(tx, teamId), change, change.plan === before.plan)
+  await updateSubscription(tx, teamId, { plan: change.plan, overrides, period: change.period })
+  const row = await lockAccountRow(tx, teamId)
+  const after = { ...accountOf(row), period: currentPeriod(row, before.now) }
+  const moved = !samePeriod(before.period, after.period)
+  const used = moved ? { ...before.used, ...(await usageIn(tx, teamId, after.period)) } : before.used
+  const tokens = Math.min(before.bucket.tokens, burstOf(after.limits.rate))
+  const account = { ...after, used, bucket: { ...before.bucket, tokens } }
+  await saveAccount(tx, teamId, account)
+  return teamView(team, account, overrides)
+}

@@ -1,0 +1,229 @@
+/**
+ * Rows of teams, subscriptions and allowances, and the queries over them.
+ * Promises: an allowance row is written whole, and only under its lock. Must not know what an unset figure means
+ * (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Period } from '../plans/period.ts'
+
+export const teamRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  plan: string().defined(),
+  created_at: string().defined(),
+  /** Since when its credentials are refused and its queued messages wait; null: they are not. */
+  suspended_at: string().defined().nullable(),
+})
+export type TeamRow = InferType<typeof teamRow>
+
+export const accountRow = object({
+  team_id: string().defined(),
+  plan: string().defined(),
+  plan_kind: string().oneOf(['free', 'paid', 'custom']).defined(),
+  email_limit: number().defined().nullable(),
+  contact_limit: number().defined().nullable(),
+  whatsapp_limit: number().defined().nullable(),
+  send_rate_per_second: number().defined().nullable(),
+  storage_gb: number().defined().nullable(),
+  subscription_start: string().defined().nullable(),
+  subscription_end: string().defined().nullable(),
+  period_start: string().defined(),
+  period_end: string().defined(),
+  emails_used: number().defined(),
+  whatsapp_used: number().defined(),
+  contacts_used: number().defined(),
+  storage_used: number().defined(),
+  bucket_tokens: number().defined(),
+  refilled_at: string().defined(),
+  email_place: number().defined(),
+  whatsapp_place: number().defined(),
+  broadcast_place: number().defined(),
+  /** The database's time: no process's clock counts for rate, quota or period. */
+  now: string().defined(),
+})
+export type AccountRow = InferType<typeof accountRow>
+
+// What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
+export const accountColumns = sql.fragment`
+  a.team_id, p.key as plan, p.kind as plan_kind,
+  coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
+    as email_limit,
+  coalesce(s.contact_limit, p.contact_limit) as contact_limit,
+  coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
+  coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
+  coalesce(s.storage_gb, p.storage_gb) as storage_gb,
+  s.period_start as subscription_start, s.period_end as subscription_end,
+  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used, a.bucket_tokens,
+  a.refilled_at, a.email_place, a.whatsapp_place, a.broadcast_place, service_time() as now`
+
+export const accountTables = sql.fragment`
+  allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
+
+/**
+ * The rows of locked allowances `a`, with the limits as they are once the locks are held: a charge that waited for a
+ * change of plan is bound by it.
+ */
+const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
+  with a as materialized (${locked})
+  select ${accountColumns}
+  from a cross join lateral subscription_now(a.team_id) as l
+    cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
+
+/** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */
+export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow> {
+  return tx.one(sql.prepared('lock_account', accountRow)`
+    ${lockedAccounts(sql.fragment`select * from allowances where team_id = ${teamId} for update`)}`)
+}
+
+/** As `lockAccountRow`, for several teams in one order; those that somebody else has locked are left out. */
+export async function lockFreeAccountRows(
+  tx: Tx,
+  teamIds: readonly string[],
+): Promise<readonly AccountRow[]> {
+  return tx.any(sql.prepared('lock_free_accounts', accountRow)`
+    ${lockedAccounts(sql.fragment`
+      select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
+      order by team_id for update skip locked`)}`)
+}
+
+/** As `lockAccountRow`, to look at only. */
+export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow | null> {
+  return tx.maybeOne(sql.type(accountRow)`
+    select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
+}
+
+/** What is written of an allowance row, each with its type on the way. */
+const FIGURES = {
+  period_start: 'timestamptz',
+  period_end: 'timestamptz',
+  emails_used: 'int4',
+  whatsapp_used: 'int4',
+  contacts_used: 'int4',
+  storage_used: 'int8',
+  bucket_tokens: 'float8',
+  refilled_at: 'timestamptz',
+  email_place: 'int8',
+  whatsapp_place: 'int8',
+  broadcast_place: 'int8',
+} as const
+
+export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
+
+const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
+const figureNames = sql.join(
+  figureColumns.map((column) => sql.identifier([column])),
+  sql.fragment`, `,
+)
+const figureTypes = ['uuid', ...Object.values(FIGURES)]
+
+/** The statement that writes locked allowance rows whole, to stand alone or beside what it pays for. */
+export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
+  const tuples = [...figuresByTeam].map(([teamId, figures]) => [
+    teamId,
+    ...figureColumns.map((column) => figures[column]),
+  ])
+  return sql.fragment`
+    update allowances a set (${figureNames}) = (select ${sql.join(
+      figureColumns.map((column) => sql.identifier(['f', column])),
+      sql.fragment`, `,
+    )})
+    from ${sql.unnest(tuples, figureTypes)} as f (team_id, ${figureNames})
+    where a.team_id = f.team_id`
+}
+
+/** Writes a locked allowance row whole. */
+export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFigures): Promise<void> {
+  await tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
+}
+
+/** Stores a team with its subscription and its allowance. */
+export async function insertTeam(
+  tx: Tx,
+  team: { id: string; name: string; plan: string },
+  figures: AllowanceFigures,
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into teams (id, name, created_at) values (${team.id}, ${team.name}, ${sql.timestamp(now)})`)
+  await tx.query(sql.unsafe`insert into subscriptions (team_id, plan_key) values (${team.id}, ${team.plan})`)
+  await tx.query(sql.unsafe`
+    insert into allowances (team_id, period_start, period_end, bucket_tokens, refilled_at)
+    values (${team.id}, ${figures.period_start}, ${figures.period_end}, ${figures.bucket_tokens}, ${figures.refilled_at})`)
+}
+
+/** The team with the key of its plan, or null without one. */
+export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
+  return tx.maybeOne(sql.type(teamRow)`
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
+    from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
+}
+
+/** Every team, oldest first. */
+export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
+  return tx.any(sql.type(teamRow)`
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
+    from teams t join subscriptions s on s.team_id = t.id order by t.id`)
+}
+
+/** Gives a team another name. */
+export async function setTeamName(tx: Tx, id: string, name: string): Promise<void> {
+  await tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
+}
+
+/** Suspends a team from `at` on, or from when it was before. */
+export async function setSuspended(tx: Tx, id: string, at: Date): Promise<void> {
+  await tx.query(sql.unsafe`
+    update teams set suspended_at = coalesce(suspended_at, ${sql.timestamp(at)}) where id = ${id}`)
+}
+
+/** Ends a team's suspension, if it has one. */
+export async function setResumed(tx: Tx, id: string): Promise<void> {
+  await tx.query(sql.unsafe`
+    update teams set suspended_at = null, resumed_at = service_time()
+    where id = ${id} and suspended_at is not null`)
+}
+
+/** Whether the team of a message is suspended: then the message waits. */
+export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  exists (select from teams s where s.id = ${teamId} and s.suspended_at is not null)`
+
+/** Whether the team of a message has been let go on since a time: then its job may have come to nothing meanwhile. */
+export const wasResumedSince = (
+  teamId: FragmentSqlToken,
+  since: FragmentSqlToken,
+): FragmentSqlToken => sql.fragment`
+  exists (select from teams s where s.id = ${teamId} and s.resumed_at >= ${since})`
+
+const overridesRow = object({
+  email_limit: number().defined().nullable(),
+  contact_limit: number().defined().nullable(),
+  whatsapp_limit: number().defined().nullable(),
+  send_rate_per_second: number().defined().nullable(),
+  storage_gb: number().defined().nullable(),
+})
+export type OverridesRow = InferType<typeof overridesRow>
+
+/** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
+export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
+  return tx.one(sql.type(overridesRow)`
+    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second, storage_gb
+    from subscriptions where team_id = ${teamId}`)
+}
+
+/** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
+export async function updateSubscription(
+  tx: Tx,
+  teamId: string,
+  { plan, overrides, period }: { plan: string; overrides: OverridesRow; period?: Period | undefined },
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    update subscriptions set
+      plan_key = ${plan}, email_limit = ${overrides.email_limit}, contact_limit = ${overrides.contact_limit},
+      whatsapp_limit = ${overrides.whatsapp_limit}, send_rate_per_second = ${overrides.send_rate_per_second},
+      storage_gb = ${overrides.storage_gb},
+      period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
+      period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)
+    where team_id = ${teamId}`)
+}

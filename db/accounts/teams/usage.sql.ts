@@ -1,0 +1,37 @@
+/**
+ * What a team has stored in a period, counted from the rows themselves.
+ * Promises: an id's time is its row's created_at, so a count reads one stretch of the primary key. Runs when a period
+ * moves, never on the path of a request.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { number, object } from 'yup'
+import { CHANNELS, type Channel } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { firstIdAt } from '../../text/ids.ts'
+import type { Period } from '../plans/period.ts'
+
+const countRow = object({ count: number().defined() })
+
+async function countRows(
+  tx: Tx,
+  teamId: string,
+  table: FragmentSqlToken,
+  { start, end }: Period,
+): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from ${table}
+    where team_id = ${teamId} and id >= ${firstIdAt(start)} and id < ${firstIdAt(end)}
+      and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
+  return count
+}
+
+/** How many messages of each channel the team stored in a period, by what they are counted under. */
+export async function usageIn(
+  tx: Tx,
+  teamId: string,
+  period: Period,
+): Promise<Record<Channel['quota'], number>> {
+  const used = { emails: 0, whatsapp: 0 }
+  for (const { quota, rows } of CHANNELS) used[quota] += await countRows(tx, teamId, rows, period)
+  return used
+}

@@ -1,0 +1,81 @@
+/**
+ * A team as `team show` prints it: limits, what is used and left of them, its bucket and its period.
+ * Promises figures as they stand now, by the database's clock, whether or not anything was sent since the period began.
+ */
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type Account, accountOf, burstOf, type Limits, left, type Used } from './limits.ts'
+import { accountRowOf, type OverridesRow, overridesOf, type TeamRow, teamById } from './teams.sql.ts'
+
+export type TeamView = {
+  id: string
+  name: string
+  plan: string
+  /** null: the team is in good standing. */
+  suspended_at: string | null
+  /** null: unlimited. */
+  limits: Limits
+  /** The figures that are the team's own; null: the plan's. */
+  overrides: {
+    emails: number | null
+    contacts: number | null
+    whatsapp: number | null
+    rate: number | null
+    /** In gigabytes, as it was given. */
+    storage: number | null
+  }
+  used: Used
+  left: { emails: number | null; contacts: number | null; whatsapp: number | null; storage: number | null }
+  bucket: { tokens: number; capacity: number }
+  period: { start: string; end: string }
+}
+
+/** @throws Refusal not_found. */
+export async function teamOrRefusal(tx: Tx, id: string): Promise<TeamRow> {
+  const team = await teamById(tx, id)
+  if (team) return team
+  throw new Refusal('not_found', `there is no team ${id}`)
+}
+
+const leftOf = (limit: number | null, used: number): number | null =>
+  limit === null ? null : left(limit, used)
+
+/** An account's figures under the team's name. Pure. */
+export function teamView(
+  team: Pick<TeamRow, 'id' | 'name' | 'suspended_at'>,
+  account: Account,
+  overrides: OverridesRow,
+): TeamView {
+  const { plan, limits, used, bucket, period } = account
+  return {
+    id: team.id,
+    name: team.name,
+    plan,
+    suspended_at: team.suspended_at,
+    limits,
+    overrides: {
+      emails: overrides.email_limit,
+      contacts: overrides.contact_limit,
+      whatsapp: overrides.whatsapp_limit,
+      rate: overrides.send_rate_per_second,
+      storage: overrides.storage_gb,
+    },
+    used,
+    left: {
+      emails: leftOf(limits.emails, used.emails),
+      contacts: leftOf(limits.contacts, used.contacts),
+      whatsapp: leftOf(limits.whatsapp, used.whatsapp),
+      storage: leftOf(limits.storage, used.storage),
+    },
+    bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: burstOf(limits.rate) },
+    period: { start: period.start.toISOString(), end: period.end.toISOString() },
+  }
+}
+
+/** The team as it stands now. @throws Refusal not_found. */
+export async function showTeam(tx: Tx, teamId: string): Promise<TeamView> {
+  const team = await teamOrRefusal(tx, teamId)
+  const account = await accountRowOf(tx, teamId)
+  if (!account) throw new Error(`team ${teamId} has no allowance`)
+  return teamView(team, accountOf(account), await overridesOf(tx, teamId))
+}

@@ -1,0 +1,25 @@
+/**
+ * Hands on what has changed of what contacts get from us, in the transaction that changed it: every change of a
+ * contact's subscription or suppression calls it. Must not be called for what is as it was.
+ */
+import type { ContactHappening } from '../../channels/happenings/happening.ts'
+import { publish } from '../../channels/happenings/publish.ts'
+import type { Tx } from '../../postgres/pool.ts'
+
+export type ContactTurn = Pick<ContactHappening, 'team_id' | 'kind' | 'occurred_at' | 'detail'> & {
+  contact_id: string
+  /** Whether anybody listens to its team. */
+  heard: boolean
+}
+
+/** Announces changes of contacts whose teams are listened to. */
+export const publishContacts = (tx: Tx, turns: readonly ContactTurn[]): Promise<void> =>
+  publish(
+    tx,
+    turns
+      .filter(({ heard }) => heard)
+      .map(({ team_id, contact_id: id, kind, occurred_at, detail }) => ({
+        subject: 'contact',
+        ...{ team_id, id, kind, occurred_at, detail },
+      })),
+  )

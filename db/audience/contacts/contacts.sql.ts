@@ -1,0 +1,282 @@
+/** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { array, boolean, type InferType, mixed, object, string } from 'yup'
+import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { likePattern } from '../../text/strings.ts'
+
+export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
+export type ContactStatus = (typeof CONTACT_STATUSES)[number]
+
+export const contactRow = object({
+  id: string().defined(),
+  email: string().defined(),
+  status: string().oneOf(CONTACT_STATUSES).defined(),
+  /** What a delivery report once found; outlives an unsubscribe (DECISIONS: Unsubscribe). */
+  suppression: string().oneOf(['bounced', 'complained']).defined().nullable(),
+  properties: mixed<Record<string, string>>().defined(),
+  topic_ids: array(string().defined()).defined(),
+  created_at: string().defined(),
+  updated_at: string().defined(),
+})
+export type ContactRow = InferType<typeof contactRow>
+
+export const contactColumns = sql.fragment`
+  id, email, status, suppression, properties, topic_ids, created_at, updated_at`
+
+/** The new `updated_at`: it advances with every change, even when two come close together or a clock lags. */
+export const touchedAt = (now: Date) =>
+  sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
+
+/** A contact to store: its email as given, and the identity that makes two spellings one. */
+export type NewContact = {
+  id: string
+  email: string
+  identity: string
+  properties: Readonly<Record<string, string>>
+  topic_ids: readonly string[]
+  status: ContactStatus
+  suppression: 'bounced' | 'complained' | null
+}
+
+/**
+ * What new contacts belong to: what they cost (limits.ts, chargeOf), and when they were made: by the locked account's
+ * clock, so that all contacts made before a moment under that lock are committed then (DECISIONS: Broadcasts).
+ */
+export type Storing = { now: Date; charge: FragmentSqlToken }
+
+/** Stores a contact whose identity is not taken and charges for it, in one statement: ask under the account's lock. */
+export async function insertContact(
+  tx: Tx,
+  teamId: string,
+  contact: NewContact,
+  { now, charge }: Storing,
+): Promise<ContactRow> {
+  return tx.one(sql.prepared('insert_contact', contactRow)`
+    with charged as (${charge})
+    insert into contacts (
+      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+    values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, ${contact.status}, ${contact.suppression},
+      ${JSON.stringify(contact.properties)}, ${sql.array(contact.topic_ids, 'uuid')},
+      ${sql.timestamp(now)}, ${sql.timestamp(now)})
+    returning ${contactColumns}`)
+}
+
+/** The contact of this identity, or null without one. */
+export async function contactByIdentity(
+  tx: Tx,
+  teamId: string,
+  identity: string,
+): Promise<ContactRow | null> {
+  return tx.maybeOne(sql.prepared('contact_by_identity', contactRow)`
+    select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
+}
+
+/** The contact of this id, or null without one. */
+export async function contactById(tx: Tx, teamId: string, id: string): Promise<ContactRow | null> {
+  return tx.maybeOne(sql.type(contactRow)`
+    select ${contactColumns} from contacts where team_id = ${teamId} and id = ${id}`)
+}
+
+const statusRow = object({
+  identity: string().defined(),
+  status: string().oneOf(CONTACT_STATUSES).defined(),
+})
+
+/** The statuses of those of these identities that are contacts. */
+export async function statusesOf(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+): Promise<Map<string, ContactStatus>> {
+  const rows = await tx.any(sql.type(statusRow)`
+    select identity, status from contacts
+    where team_id = ${teamId} and identity = any(${sql.array([...identities], 'text')})`)
+  return new Map(rows.map(({ identity, status }) => [identity, status]))
+}
+
+/** Whether there is a contact of this identity. */
+export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
+  return tx.exists(sql.prepared('contact_exists', object())`
+    select 1 from contacts where team_id = ${teamId} and identity = ${identity}`)
+}
+
+/** As `contactByIdentity`, locked until the transaction ends. */
+export async function lockContact(tx: Tx, teamId: string, identity: string): Promise<ContactRow | null> {
+  return tx.maybeOne(sql.prepared('lock_contact', contactRow)`
+    select ${contactColumns} from contacts
+    where team_id = ${teamId} and identity = ${identity} for no key update`)
+}
+
+const idsRow = object({ ids: mixed<Record<string, string>>().defined() })
+
+/**
+ * Locks the contacts of these identities by id, as every lock of many contacts does, and writes the maps that come with
+ * them; null leaves a contact as it is. One statement, one row as its answer: a thousand rows, each validated by
+ * itself, took half of the time. Each is looked up by its keys, whatever the planner thinks of the team: one that has
+ * grown since the last ANALYZE counts as nearly empty, and each of its contacts was compared with each item.
+ * @returns the ids of those that there are, by identity.
+ */
+export async function writeContacts(
+  tx: Tx,
+  teamId: string,
+  items: ReadonlyMap<string, Readonly<Record<string, string>> | null>,
+  now: Date,
+): Promise<Map<string, string>> {
+  const tuples = [...items].map(([identity, map]) => [identity, map && JSON.stringify(map)])
+  const { ids } = await tx.one(sql.prepared('write_contacts', idsRow)`
+    with item as materialized (
+      select ${teamId}::uuid as team_id, identity, properties
+      from ${sql.unnest(tuples, ['text', 'jsonb'])} as given (identity, properties)
+    ), held as materialized (
+      select c.team_id, c.id, c.identity, item.properties
+      from item join contacts c on c.team_id = item.team_id and c.identity = item.identity
+      order by c.id for no key update of c
+    ), written as (
+      update contacts c set properties = held.properties, updated_at = ${touchedAt(now)}
+      from held where c.team_id = held.team_id and c.id = held.id and held.properties is not null
+    )
+    select coalesce(json_object_agg(identity, id), '{}') as ids from held`)
+  return new Map(Object.entries(ids))
+}
+
+/** As `insertContact`, for many in one statement. */
+export async function insertContacts(
+  tx: Tx,
+  teamId: string,
+  contacts: readonly Omit<NewContact, 'topic_ids'>[],
+  { now, charge }: Storing,
+): Promise<void> {
+  const tuples = contacts.map(({ id, email, identity, properties, status, suppression }) => [
+    id,
+    email,
+    identity,
+    JSON.stringify(properties),
+    status,
+    suppression,
+  ])
+  await tx.query(sql.prepared('insert_contacts', object())`
+    with charged as (${charge})
+    insert into contacts (
+      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+    select ${teamId}, id, email, identity, status, suppression, properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb', 'text', 'text'])}
+      as item (id, email, identity, properties, status, suppression)`)
+}
+
+/**
+ * What a page of the list shows: `email` is a substring, taken literally and without regard to case, of the address as
+ * it was given or in ASCII form.
+ */
+export type ContactFilter = { email?: string | undefined; status?: ContactStatus | undefined }
+
+// Few addresses have two forms, and an index of their own.
+const inAsciiForm = (teamId: string, part: string) => sql.fragment`
+  team_id = ${teamId} and identity <> lower(email) and identity ilike ${likePattern(part)}`
+
+/** Whether the ASCII form of some address holds this part: only then need a search look at these forms at all. */
+export async function hasAsciiForm(tx: Tx, teamId: string, part: string | undefined): Promise<boolean> {
+  if (!part) return false
+  return tx.exists(sql.type(object())`select 1 from contacts where ${inAsciiForm(teamId, part)}`)
+}
+
+/** Whether an address holds this part; with `ascii`, in either of its forms. */
+export const holdsPart = (teamId: string, part: string, ascii: boolean) =>
+  ascii
+    ? sql.fragment`(email ilike ${likePattern(part)} or id in (
+        select id from contacts where ${inAsciiForm(teamId, part)}))`
+    : sql.fragment`email ilike ${likePattern(part)}`
+export type Page = { offset: number; limit: number }
+
+/** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */
+export function contactPage(
+  teamId: string,
+  { email, status, ascii = false }: ContactFilter & { ascii?: boolean },
+  { offset, limit }: Page,
+) {
+  const conditions = [
+    sql.fragment`team_id = ${teamId}`,
+    ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
+    ...(email === undefined || email === '' ? [] : [holdsPart(teamId, email, ascii)]),
+  ]
+  return sql.type(contactRow)`
+    select ${contactColumns} from contacts
+    join (
+      select team_id as page_team, id as page_id from contacts where ${sql.join(conditions, sql.fragment` and `)}
+      order by created_at desc, id desc limit ${limit} offset ${offset}
+    ) page on team_id = page_team and id = page_id
+    order by created_at desc, id desc`
+}
+
+/** A team's contacts, newest first. */
+export async function contactsOfTeam(
+  tx: Tx,
+  teamId: string,
+  filter: ContactFilter,
+  page: Page,
+): Promise<readonly ContactRow[]> {
+  const ascii = await hasAsciiForm(tx, teamId, filter.email)
+  return tx.any(contactPage(teamId, { ...filter, ascii }, page))
+}
+
+/** What PATCH replaces; an absent field stays as it is. */
+export type ContactChange = {
+  properties?: Readonly<Record<string, string>> | undefined
+  topic_ids?: readonly string[] | undefined
+}
+
+/** Changes a contact. @returns the changed row, or null without one. */
+export async function updateContact(
+  tx: Tx,
+  teamId: string,
+  { identity, properties, topic_ids }: ContactChange & { identity: string },
+  now: Date,
+): Promise<ContactRow | null> {
+  const map = properties === undefined ? null : JSON.stringify(properties)
+  return tx.maybeOne(sql.prepared('update_contact', contactRow)`
+    update contacts set
+      properties = coalesce(${map}::jsonb, properties),
+      topic_ids = case when ${topic_ids === undefined} then topic_ids else ${sql.array(topic_ids ?? [], 'uuid')} end,
+      updated_at = ${touchedAt(now)}
+    where team_id = ${teamId} and identity = ${identity}
+    returning ${contactColumns}`)
+}
+
+const changedRow = contactRow.shape({ heard: boolean().defined() })
+
+/** Changes whether a contact hears from us; what a report found stays. `heard`: is its team listened to. */
+export async function updateContactStatus(
+  tx: Tx,
+  teamId: string,
+  { id, status }: { id: string; status: 'subscribed' | 'unsubscribed' },
+  now: Date,
+): Promise<InferType<typeof changedRow>> {
+  return tx.one(sql.prepared('update_contact_status', changedRow)`
+    update contacts set status = ${status}, updated_at = ${touchedAt(now)}
+    where team_id = ${teamId} and id = ${id}
+    returning ${contactColumns}, ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
+}
+
+/** Takes topics off a contact; those it does not have are no change. */
+export async function removeContactTopics(
+  tx: Tx,
+  teamId: string,
+  { identity, topic_ids }: { identity: string; topic_ids: readonly string[] },
+  now: Date,
+): Promise<void> {
+  const gone = sql.array(topic_ids, 'uuid')
+  await tx.query(sql.prepared('remove_contact_topics', object())`
+    update contacts set updated_at = ${touchedAt(now)}, topic_ids = array(
+      select topic from unnest(topic_ids) with ordinality as t (topic, position)
+      where topic <> all(${gone}) order by position)
+    where team_id = ${teamId} and identity = ${identity} and topic_ids && ${gone}`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Deletes a contact. @returns whether there was one. */
+export async function deleteContact(tx: Tx, teamId: string, identity: string): Promise<boolean> {
+  const gone = await tx.maybeOne(sql.prepared('delete_contact', idRow)`
+    delete from contacts where team_id = ${teamId} and identity = ${identity} returning id`)
+  return gone !== null
+}

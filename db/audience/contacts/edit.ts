@@ -1,0 +1,118 @@
+/**
+ * Creates, changes and deletes one contact, in the caller's transaction.
+ * Promises: an identity exists once per team. The contact allowance is exact, because adding or removing a contact
+ * locks the team's account first. A contact has only topics that exist. DECISIONS: Bulk upsert.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import { Refusal } from '../../errors.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { parseAddress, parsedAddress } from '../../text/address.ts'
+import {
+  type ContactChange,
+  type ContactRow,
+  contactByIdentity,
+  contactExists,
+  deleteContact,
+  insertContact,
+  updateContact,
+} from './contacts.sql.ts'
+import { beginnings, FRESH } from './erased.ts'
+import { claimFault, claimsStatus, type StatusClaims } from './fields.ts'
+import { holdTopics } from './topics.sql.ts'
+
+export const noContact = (): Refusal =>
+  new Refusal('contact_not_found', 'there is no contact with that email')
+
+export const contactsReached = (limit: number | null): Refusal =>
+  new Refusal('quota_exceeded', `the allowance of ${limit} contacts is reached`)
+
+/** The identity of an email in a path. Anything that is not an email address answers contact_not_found. */
+export function contactIdentity(email: string): string {
+  const parsed = parseAddress(email)
+  if (parsed === null) throw noContact()
+  return parsed.identity
+}
+
+/** The ids in lower case, each once, in the order given. */
+export const distinctTopics = (ids: readonly string[]): string[] => [
+  ...new Set(ids.map((id) => id.toLowerCase())),
+]
+
+/** @throws Refusal bad_request naming the first topic that the team does not have. */
+async function existingTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<string[]> {
+  const wanted = distinctTopics(ids)
+  if (wanted.length === 0) return wanted
+  const known = await holdTopics(tx, teamId, wanted)
+  const unknown = wanted.find((id) => !known.has(id))
+  if (unknown === undefined) return wanted
+  throw new Refusal('bad_request', `topic_ids: there is no topic ${unknown}`)
+}
+
+/** @throws Refusal bad_request for what would be lost. */
+function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
+  const fault = claimFault(claims, status)
+  if (fault) throw new Refusal('bad_request', fault)
+}
+
+/** @throws Refusal bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in order. */
+export async function createContact(
+  { tx, secrets }: { tx: Tx; secrets: Pick<Secrets, 'signatures'> },
+  teamId: string,
+  given: StatusClaims & {
+    email: string
+    properties?: Record<string, string> | undefined
+    topic_ids?: string[] | undefined
+  },
+): Promise<ContactRow> {
+  const { address: email, identity } = parsedAddress(given.email)
+  const account = await lockAccount(tx, teamId)
+  const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
+  if (await contactExists(tx, teamId, identity)) {
+    throw new Refusal('contact_exists', 'there is a contact with that email already')
+  }
+  const begun = await beginnings(tx, secrets, teamId, [identity])
+  const beginning = begun.get(identity) ?? FRESH
+  checkClaims(given, beginning.status)
+  if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
+  account.used.contacts += 1
+  const contact = {
+    id: uuidv7(),
+    email,
+    identity,
+    properties: given.properties ?? {},
+    topic_ids,
+    ...beginning,
+  }
+  return insertContact(tx, teamId, contact, { now: account.now, charge: chargeOf(teamId, account) })
+}
+
+/**
+ * Replaces the fields that are given. @throws Refusal bad_request for unknown topics and for claims on the status that
+ * are not so, contact_not_found.
+ */
+export async function changeContact(
+  { tx, now }: At,
+  teamId: string,
+  identity: string,
+  { properties, topic_ids: ids, ...claims }: ContactChange & StatusClaims,
+): Promise<ContactRow> {
+  if (claimsStatus(claims)) {
+    const known = await contactByIdentity(tx, teamId, identity)
+    if (!known) throw noContact()
+    checkClaims(claims, known.status)
+  }
+  const topic_ids = ids === undefined ? undefined : await existingTopics(tx, teamId, ids)
+  const contact = await updateContact(tx, teamId, { identity, properties, topic_ids }, now)
+  if (!contact) throw noContact()
+  return contact
+}
+
+/** Forgets a contact wholly and frees its place. @throws Refusal contact_not_found. */
+export async function removeContact({ tx }: { tx: Tx }, teamId: string, identity: string): Promise<void> {
+  const account = await lockAccount(tx, teamId)
+  if (!(await deleteContact(tx, teamId, identity))) throw noContact()
+  account.used.contacts = Math.max(0, account.used.contacts - 1)
+  await saveAccount(tx, teamId, account)
+}

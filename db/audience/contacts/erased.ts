@@ -1,0 +1,48 @@
+/**
+ * Gives a contact whose address was erased before the status that it ended with, so that marketing never mails somebody
+ * who had unsubscribed, bounced or complained. Promises: without SECRET_KEY no address can be read back. A team that
+ * has erased nobody pays one look at an empty index.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { ContactStatus } from './contacts.sql.ts'
+import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
+
+/** What a new contact starts with. */
+export type Beginning = { status: ContactStatus; suppression: ErasedRow['suppression'] }
+
+export const FRESH: Beginning = { status: 'subscribed', suppression: null }
+
+const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
+
+/** The hash that stands for an address in a team, by the key of today. */
+export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, identity: string): Buffer =>
+  secrets.sign('erasure', hashed(teamId, identity), 32)
+
+/** How new contacts of these identities begin: those that are not in the map begin `FRESH`. */
+export async function beginnings(
+  tx: Tx,
+  secrets: Pick<Secrets, 'signatures'>,
+  teamId: string,
+  identities: readonly string[],
+): Promise<ReadonlyMap<string, Beginning>> {
+  if (identities.length === 0 || !(await hasErased(tx, teamId))) return new Map()
+  const byHash = new Map(
+    identities.flatMap((identity) =>
+      secrets
+        .signatures('erasure', hashed(teamId, identity), 32)
+        .map((hash) => [hash.toString('hex'), identity] as const),
+    ),
+  )
+  const kept = await erasedByHashes(
+    tx,
+    teamId,
+    [...byHash.keys()].map((hex) => Buffer.from(hex, 'hex')),
+  )
+  return new Map(
+    kept.map(({ hash, status, suppression }) => [
+      byHash.get(hash.toString('hex')) ?? '',
+      { status, suppression },
+    ]),
+  )
+}

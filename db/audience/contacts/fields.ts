@@ -1,0 +1,57 @@
+/** What a contact's fields may hold, for one contact and for the items of a bulk call alike. DECISIONS: Sizes. */
+import { type AnyObject, mixed, type TestContext, ValidationError } from 'yup'
+import { type Described, stringMap } from '../../text/fields.ts'
+import { codePoints, memberPath } from '../../text/strings.ts'
+import type { ContactStatus } from './contacts.sql.ts'
+
+const MOST_KEYS = 100
+const LONGEST_KEY = 128
+const LONGEST_VALUE = 2_048
+
+/** The first breach of the limits: where it is under `path`, and what, after a "must". */
+function breach(map: Readonly<Record<string, string>>, path: string): string | null {
+  const entries = Object.entries(map)
+  if (entries.length > MOST_KEYS) return `${path} must have at most ${MOST_KEYS} keys`
+  for (const [key, value] of entries) {
+    if (codePoints(key) > LONGEST_KEY) {
+      return `${memberPath(path, key)} must have a key of at most ${LONGEST_KEY} characters`
+    }
+    if (codePoints(value) > LONGEST_VALUE) {
+      return `${memberPath(path, key)} must have at most ${LONGEST_VALUE} characters`
+    }
+  }
+  return null
+}
+
+/** The `properties` of a contact. */
+export const contactProperties = () =>
+  stringMap().test('limits', (value, { path }: TestContext<AnyObject>) => {
+    const fault = value === undefined ? null : breach(value, path)
+    // Made by hand: a message of yup's would read the key's `${…}` as its own.
+    return fault === null || new ValidationError(fault, undefined, path)
+  })
+
+const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
+
+/** What a body may say of a contact's status: only what is so anyway, since clients send back what they have read. */
+export const statusClaims = () => ({ status: claim(), unsubscribed: claim() })
+export type StatusClaims = { status?: unknown; unsubscribed?: unknown }
+
+export const claimsStatus = ({ status, unsubscribed }: StatusClaims): boolean =>
+  status !== undefined || unsubscribed !== undefined
+
+const CALLS = 'POST /v1/contacts/:email/unsubscribe and /resubscribe do it'
+
+/** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
+export function claimFault(
+  { status, unsubscribed }: StatusClaims,
+  actual: ContactStatus,
+  path = '',
+): string | null {
+  const cannot = (field: string) =>
+    `${path}${field} cannot be changed here: the contact is ${actual}; ${CALLS}`
+  if (status !== undefined && status !== actual) return cannot('status')
+  if (unsubscribed !== undefined && unsubscribed !== (actual === 'unsubscribed'))
+    return cannot('unsubscribed')
+  return null
+}

@@ -1,0 +1,154 @@
+/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one, subscribers of topics. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import { isCustomers } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import {
+  type ContactRow,
+  type ContactStatus,
+  contactColumns,
+  contactRow,
+  hasAsciiForm,
+  holdsPart,
+} from './contacts.sql.ts'
+
+export type ContactSearch = {
+  /** A part of the address, as it was given or in ASCII form. */
+  email?: string | undefined
+  status?: ContactStatus | undefined
+  topic?: string | undefined
+}
+
+/** A page: what follows `before`, newest first, at most `limit` contacts. */
+export type ContactPage = { before?: string | undefined; limit: number }
+
+/** What leads to the contacts that fit: any index, that of topics, or a look at the next stretch of the list. */
+export type Way = 'index' | 'topic' | { look: number }
+
+const newestFirst = sql.fragment`order by created_at desc, id desc`
+
+const placeOf = (teamId: string, id: string) =>
+  sql.fragment`(select created_at, id from contacts where team_id = ${teamId} and id = ${id})`
+
+// The second part is what the index on topics has; without it that is not used.
+const hasTopic = (topic: string) => sql.fragment`topic_ids @> array[${topic}::uuid] and topic_ids <> '{}'`
+
+const allOf = (parts: readonly (FragmentSqlToken | false)[]) =>
+  sql.join(
+    parts.filter((part) => part !== false),
+    sql.fragment` and `,
+  )
+
+/** A team's contacts that fit. */
+export async function contactsFound(
+  tx: Tx,
+  teamId: string,
+  { email, status, topic }: ContactSearch,
+  { before, limit, way }: ContactPage & { way: Way },
+): Promise<readonly ContactRow[]> {
+  const ascii = await hasAsciiForm(tx, teamId, email)
+  const ofTeam = sql.fragment`team_id = ${teamId}`
+  const withTopic = topic !== undefined && hasTopic(topic)
+  const after = before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
+  const fits = allOf([
+    ofTeam,
+    status !== undefined && sql.fragment`status = ${status}`,
+    email !== undefined && holdsPart(teamId, email, ascii),
+    withTopic,
+    after,
+  ])
+  // The planner thinks that any topic has half a percent of all contacts, and that an index on three letters helps to
+  // find two. `offset` and `limit` have the chosen way taken first. A topic is one team's: with the team beside it, the
+  // planner would read all of the team's keys too.
+  const among = (): FragmentSqlToken => {
+    if (way === 'index') return sql.fragment`contacts`
+    return way === 'topic'
+      ? sql.fragment`(select * from contacts where ${allOf([withTopic])} offset 0) contacts`
+      : sql.fragment`(
+          select * from contacts where ${allOf([ofTeam, after])} ${newestFirst} limit ${way.look}) contacts`
+  }
+  // Ids from an index alone, then only the page's own rows.
+  return tx.any(sql.type(contactRow)`
+    select ${contactColumns} from contacts
+    join (
+      select team_id as page_team, id as page_id from ${among()} where ${fits} ${newestFirst} limit ${limit}
+    ) page on team_id = page_team and id = page_id ${newestFirst}`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** The contact that is `count` places further in the list than `before`; null when fewer follow. */
+export async function contactFurther(
+  tx: Tx,
+  teamId: string,
+  before: string | undefined,
+  count: number,
+): Promise<string | null> {
+  const following =
+    before === undefined ? sql.fragment`true` : sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
+  const row = await tx.maybeOne(sql.type(idRow)`
+    select id from contacts where team_id = ${teamId} and ${following} ${newestFirst}
+    offset ${count - 1} limit 1`)
+  return row?.id ?? null
+}
+
+const recipientRow = object({
+  email: string().defined(),
+  identity: string().defined(),
+  suppression: string().defined().nullable(),
+})
+export type RecipientContact = InferType<typeof recipientRow>
+
+/** Those of a team's contacts that have one of these identities. */
+export async function contactsWithIdentities(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+): Promise<readonly RecipientContact[]> {
+  return tx.any(sql.type(recipientRow)`
+    select email, identity, suppression from contacts
+    where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')}) order by identity`)
+}
+
+const emailRow = object({
+  id: string().defined(),
+  subject: string().defined(),
+  status: string().defined(),
+  created_at: string().defined(),
+})
+export type SentEmailRow = InferType<typeof emailRow>
+
+/** The latest emails to an address, whatever its spelling: `identities` are its spellings' own. */
+export async function emailsToContact(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+  limit: number,
+): Promise<readonly SentEmailRow[]> {
+  return tx.any(sql.type(emailRow)`
+    select id, subject, status, created_at from emails
+    where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
+    order by id desc limit ${limit}`)
+}
+
+const countRow = object({ topic_id: string().defined(), count: number().defined() })
+
+/** How many contacts have each of these topics, counted up to `most`. */
+export async function subscribersOf(
+  tx: Tx,
+  teamId: string,
+  topics: readonly string[],
+  most: number,
+): Promise<ReadonlyMap<string, number>> {
+  if (topics.length === 0) return new Map()
+  // A part for each, so that the planner knows which topic it is: a common one is counted fastest without its index. A
+  // topic is one team's: with the team beside it, the planner would read all of the team's keys too.
+  const counts = topics.map(
+    (topic) => sql.fragment`
+      select ${topic} as topic_id, count(*) as count from (
+        select team_id from contacts where ${hasTopic(topic)} limit ${most}) counted
+      where team_id = ${teamId}`,
+  )
+  const rows = await tx.any(sql.type(countRow)`${sql.join(counts, sql.fragment` union all `)}`)
+  return new Map(rows.map(({ topic_id, count }) => [topic_id, count]))
+}

@@ -1,0 +1,77 @@
+/** Rows of topics, and the queries over them and the contacts that have them. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { touchedAt } from './contacts.sql.ts'
+
+const topicRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  created_at: string().defined(),
+})
+export type TopicRow = InferType<typeof topicRow>
+
+/** Stores a topic. @returns the row, or null when the team has one of this name. */
+export async function insertTopic(
+  tx: Tx,
+  teamId: string,
+  topic: { id: string; name: string },
+  now: Date,
+): Promise<TopicRow | null> {
+  return tx.maybeOne(sql.type(topicRow)`
+    insert into topics (team_id, id, name, created_at)
+    values (${teamId}, ${topic.id}, ${topic.name}, ${sql.timestamp(now)})
+    on conflict (team_id, name) do nothing
+    returning id, name, created_at`)
+}
+
+/** Gives a topic another name. @returns the topic, or null when there is none, or another has the name. */
+export async function renameTopicRow(
+  tx: Tx,
+  teamId: string,
+  { id, name }: { id: string; name: string },
+): Promise<TopicRow | null> {
+  return tx.maybeOne(sql.type(topicRow)`
+    update topics t set name = ${name} where team_id = ${teamId} and id = ${id}
+      and not exists (select from topics o where o.team_id = t.team_id and o.name = ${name} and o.id <> t.id)
+    returning id, name, created_at`)
+}
+
+/** A team's topics, oldest first. */
+export async function topicsOfTeam(tx: Tx, teamId: string): Promise<readonly TopicRow[]> {
+  return tx.any(sql.type(topicRow)`
+    select id, name, created_at from topics where team_id = ${teamId} order by id`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Of these topics those that the team has; they stay until the transaction ends. */
+export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.any(sql.prepared('hold_topics', idRow)`
+    select id from topics where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
+    order by id for key share`)
+  return new Set(rows.map((row) => row.id))
+}
+
+/** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
+export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<void> {
+  await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
+}
+
+/**
+ * Deletes a topic and takes it off every contact, in one statement; contacts are locked in the order that everybody
+ * keeps. @returns the topic, or null without one.
+ */
+export async function deleteTopic(tx: Tx, teamId: string, id: string, now: Date): Promise<TopicRow | null> {
+  return tx.maybeOne(sql.type(topicRow)`
+    with gone as (
+      delete from topics where team_id = ${teamId} and id = ${id} returning id, name, created_at
+    ), held as (
+      select id from contacts where team_id = ${teamId} and ${id} = any(topic_ids)
+      order by id for no key update
+    ), unsubscribed as (
+      update contacts c set topic_ids = array_remove(topic_ids, ${id}), updated_at = ${touchedAt(now)}
+      from held where c.team_id = ${teamId} and c.id = held.id
+    )
+    select id, name, created_at from gone`)
+}

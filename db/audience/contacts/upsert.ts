@@ -1,0 +1,140 @@
+/**
+ * Bulk upsert: judges the items of a call and stores them, set-based, in the caller's transaction.
+ * Promises: a handful of statements whatever the number of items; items are admitted in request order until the
+ * allowance is full; an existing contact's status never changes. Parallel bulks of a team queue up at its account,
+ * and contacts are locked in one order, so that overlapping ones cannot deadlock. DECISIONS: Bulk upsert.
+ *
+ * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
+ * surrogate in one item, which no JSON column would take, is refused for that item alone.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { type InferType, object } from 'yup'
+import { chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
+import { Refusal, settle } from '../../errors.ts'
+import type { At } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { parsedAddress } from '../../text/address.ts'
+import { address, isObject, parse } from '../../text/fields.ts'
+import { insertContacts, type NewContact, statusesOf, writeContacts } from './contacts.sql.ts'
+import { contactsReached } from './edit.ts'
+import { type Beginning, beginnings, FRESH } from './erased.ts'
+import { claimFault, claimsStatus, contactProperties, type StatusClaims, statusClaims } from './fields.ts'
+import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
+
+/** What an item of a bulk call may hold. */
+export const upsertSchema = object({
+  email: address().required('${path} is required'),
+  properties: contactProperties(),
+  ...statusClaims(),
+})
+
+type Properties = InferType<typeof upsertSchema>['properties']
+type ContactItem = { email: string; identity: string; properties: Properties; claims: StatusClaims | null }
+
+function toItem(value: unknown, path: string): ContactItem {
+  const { email, properties, ...claims } = parse(upsertSchema, value, path)
+  const parsed = parsedAddress(email)
+  return {
+    email: parsed.address,
+    identity: parsed.identity,
+    properties,
+    claims: claimsStatus(claims) ? claims : null,
+  }
+}
+
+/** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
+export function readItems(body: string): (ContactItem | Refusal)[] {
+  const call: unknown = JSON.parse(body)
+  const items = isObject(call) && Array.isArray(call.contacts) ? call.contacts : []
+  return items.map((item, index) => settle(() => toItem(item, `contacts[${index}]`)))
+}
+
+/** What a call results in: an outcome for each item, and the contacts to create. */
+type Decision = { outcomes: (string | Refusal)[]; fresh: Omit<NewContact, 'topic_ids' | keyof Beginning>[] }
+
+/** The map that each contact of a call gets: the last one given for it; null when none is. */
+function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNullable<Properties> | null> {
+  const maps = new Map<string, NonNullable<Properties> | null>()
+  for (const item of items) {
+    if (item instanceof Refusal) continue
+    maps.set(item.identity, item.properties ?? maps.get(item.identity) ?? null)
+  }
+  return maps
+}
+
+/** Admits items in order while there is room. Pure. */
+function decide(
+  items: readonly (ContactItem | Refusal)[],
+  existing: ReadonlyMap<string, string>,
+  maps: ReadonlyMap<string, NonNullable<Properties> | null>,
+  { room, full }: { room: number; full: Refusal },
+): Decision {
+  const fresh = new Map<string, { id: string; email: string }>()
+  const outcomes = items.map((item) => {
+    if (item instanceof Refusal) return item
+    const { email, identity } = item
+    const known = existing.get(identity) ?? fresh.get(identity)?.id
+    if (known !== undefined) return known
+    if (fresh.size >= room) return full
+    const id = uuidv7()
+    fresh.set(identity, { id, email })
+    return id
+  })
+  return {
+    outcomes,
+    fresh: [...fresh].map(([identity, contact]) => ({
+      ...contact,
+      identity,
+      properties: maps.get(identity) ?? {},
+    })),
+  }
+}
+
+const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message })
+
+type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
+
+/** The items, but a refusal for each that says of a contact's status what is not so: it would be lost. */
+async function withoutLosses(
+  { tx, secrets }: Upserting,
+  teamId: string,
+  items: readonly (ContactItem | Refusal)[],
+): Promise<readonly (ContactItem | Refusal)[]> {
+  const claiming = items.flatMap((item) => (item instanceof Refusal || !item.claims ? [] : [item.identity]))
+  if (claiming.length === 0) return items
+  const identities = [...new Set(claiming)]
+  const statuses = await statusesOf(tx, teamId, identities)
+  const fresh = identities.filter((identity) => !statuses.has(identity))
+  const begun = await beginnings(tx, secrets, teamId, fresh)
+  return items.map((item, at) => {
+    if (item instanceof Refusal || !item.claims) return item
+    const { status } = begun.get(item.identity) ?? FRESH
+    const fault = claimFault(item.claims, statuses.get(item.identity) ?? status, `contacts[${at}].`)
+    return fault ? new Refusal('bad_request', fault) : item
+  })
+}
+
+/** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
+export async function upsertContacts(
+  { tx, now, secrets }: Upserting,
+  teamId: string,
+  given: readonly (ContactItem | Refusal)[],
+): Promise<UpsertResult> {
+  const account = await lockAccount(tx, teamId)
+  const items = await withoutLosses({ tx, now, secrets }, teamId, given)
+  const maps = mapsOf(items)
+  const existing = await writeContacts(tx, teamId, maps, now)
+  const { limits, used } = account
+  const room = left(limits.contacts, used.contacts)
+  const full = contactsReached(limits.contacts)
+  if (maps.size > 0 && existing.size === 0 && room === 0) return { refusal: stored(full) }
+  const { outcomes, fresh } = decide(items, existing, maps, { room, full })
+  if (fresh.length > 0) {
+    used.contacts += fresh.length
+    const identities = fresh.map(({ identity }) => identity)
+    const begun = await beginnings(tx, secrets, teamId, identities)
+    const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? FRESH) }))
+    await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
+  }
+  return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
+}

@@ -1,0 +1,87 @@
+/** Rows of contact_upserts: a bulk call as it came, and what a worker made of it. */
+import { sql } from 'slonik'
+import { mixed, number, object, string } from 'yup'
+import type { Code } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** Why an item, or the whole call, was refused. */
+export type StoredRefusal = { code: Code; message: string }
+/** What became of each item in request order: its contact's id, or a refusal; or of the whole call. */
+export type UpsertResult = { items: (string | StoredRefusal)[] } | { refusal: StoredRefusal }
+
+/** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
+export async function insertUpsert(
+  tx: Tx,
+  teamId: string,
+  { id, body }: { id: string; body: Buffer },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.prepared('insert_contact_upsert', object())`
+    insert into contact_upserts (team_id, id, body, created_at)
+    values (${teamId}, ${id}, ${sql.binary(body)}, ${sql.timestamp(now)})`)
+}
+
+const bodyRow = object({ body: string().defined() })
+
+/** A call that is still to be carried out, locked until the transaction ends; null when it is done or gone. */
+export async function lockUpsert(tx: Tx, teamId: string, id: string): Promise<string | null> {
+  const row = await tx.maybeOne(sql.prepared('lock_contact_upsert', bodyRow)`
+    select body from contact_upserts
+    where team_id = ${teamId} and id = ${id} and finished_at is null for update`)
+  return row?.body ?? null
+}
+
+/** Stores the result of a locked call, and drops its body: nobody needs it again. */
+export async function finishUpsert(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  result: UpsertResult,
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.prepared('finish_contact_upsert', object())`
+    update contact_upserts set body = null, result = ${JSON.stringify(result)}, finished_at = ${sql.timestamp(now)}
+    where team_id = ${teamId} and id = ${id}`)
+}
+
+const resultRow = object({ result: mixed<UpsertResult>().defined() })
+
+/** The result of a call, or null while there is none. */
+export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<UpsertResult | null> {
+  const row = await tx.maybeOne(sql.prepared('contact_upsert_result', resultRow)`
+    select result from contact_upserts where team_id = ${teamId} and id = ${id} and finished_at is not null`)
+  return row?.result ?? null
+}
+
+// A result holds up to a thousand ids, so a lot of this size is deleted quickly.
+const LOT = 1_000
+
+type Past = { finishedBefore: Date; createdBefore: Date }
+
+const deletedRow = object({ deleted: number().defined() })
+
+async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promise<number> {
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with old as (
+      select team_id, id from contact_upserts
+      where import_id is null and created_at < ${sql.timestamp(finishedBefore)}
+        and (finished_at < ${sql.timestamp(finishedBefore)} or created_at < ${sql.timestamp(createdBefore)})
+      limit ${LOT}),
+    gone as (
+      delete from contact_upserts u using old where u.team_id = old.team_id and u.id = old.id returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
+}
+
+/**
+ * Deletes calls, imports apart, that are finished, and calls that no worker has carried out for too long, in lots.
+ * Called outside of a transaction, each lot commits by itself. @returns how many.
+ */
+export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
+  let deleted = 0
+  for (;;) {
+    const lot = await deleteLot(tx, past)
+    deleted += lot
+    if (lot < LOT) return deleted
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Reads CSV files of contacts, as spreadsheets and other services save them and as we export them.
+ * Promises: a file is read slice by slice, each as little as holds whole records, and reading goes on anywhere by what
+ * the slice before has returned; nothing in it is dropped without a word; our own files come back as they were, without
+ * the columns and quotes that we had added.
+ */
+import { type Parser, parse } from 'csv-parse'
+import { Refusal } from '../../errors.ts'
+import { isObject } from '../../text/fields.ts'
+
+/** `line`: where a record begins in the file, as editors count. */
+export type CsvRecord = { line: number; cells: string[] }
+export type CsvTable = { header: string[]; records: CsvRecord[] }
+
+/** How many bytes are parsed at once; more where a single record is longer. */
+const SLICE = 128 * 1024
+const SEPARATORS = [',', ';', '\t'] as const
+
+/** The separator that stands most often in the first line, outside of quotes. */
+function separatorOf(source: string): string {
+  const counts = new Map<string, number>(SEPARATORS.map((separator) => [separator, 0]))
+  let quoted = false
+  for (const character of source) {
+    if (character === '"') quoted = !quoted
+    else if (!quoted && (character === '\n' || character === '\r')) break
+    else if (!quoted && counts.has(character)) counts.set(character, (counts.get(character) ?? 0) + 1)
+  }
+  return SEPARATORS.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))[0] ?? ','
+}
+
+type Row = { info: { lines: number; bytes: number }; record: string[] }
+
+const lineBreaks = (cells: readonly string[]): number =>
+  cells.reduce((sum, cell) => sum + cell.split(/\r\n|\r|\n/).length - 1, 0)
+
+type Read = { rows: CsvRecord[]; bytes: number; lines: number }
+
+function taken(parser: Parser, read: Read): void {
+  for (let row = parser.read() as Row | null; row !== null; row = parser.read() as Row | null) {
+    const { info, record } = row
+    read.rows.push({ line: info.lines - lineBreaks(record), cells: record.map((cell) => cell.trim()) })
+    read.bytes = info.bytes
+    read.lines = info.lines
+  }
+}
+
+type Parsing = { separator: string; isFirst: boolean; isLast: boolean }
+
+/** The whole records in these bytes, and what was read of them: bytes and lines. */
+async function rowsOf(bytes: Buffer, { separator, isFirst, isLast }: Parsing) {
+  const read: Read = { rows: [], bytes: 0, lines: 0 }
+  const parser = parse({
+    bom: isFirst,
+    delimiter: separator,
+    info: true,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    skip_empty_lines: true,
+  })
+  await new Promise<void>((resolve, reject) => {
+    parser.on('readable', () => taken(parser, read))
+    parser.once('error', reject)
+    if (isLast) parser.once('end', resolve).end(bytes)
+    else parser.write(bytes, (error) => (error ? reject(error) : resolve()))
+  })
+  taken(parser, read)
+  return read
+}
+
+/** What an exported cell has before it where a spreadsheet would read a formula (the dashboard's csv.ts). */
+const TAMED = /^'+[=+\-@\t\r]/
+const untamed = (cell: string): string => (TAMED.test(cell) ? cell.slice(1) : cell)
+
+/** Columns that we put behind those of a file whose records were refused. */
+export const REFUSED_COLUMNS = ['line', 'reason'] as const
+/** The columns of our export; what is free-form stands in the last one, as JSON. */
+export const EXPORT_COLUMNS = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties'] as const
+
+const isExport = (header: readonly string[]): boolean => EXPORT_COLUMNS.every((name) => header.includes(name))
+
+/** A table without what we had added to it ourselves. */
+function asItWas({ header, records }: CsvTable): CsvTable {
+  const refused = REFUSED_COLUMNS.every((name, at) => header.at(at - REFUSED_COLUMNS.length) === name)
+  if (!refused && !isExport(header)) return { header, records }
+  const width = refused ? header.length - REFUSED_COLUMNS.length : header.length
+  return {
+    header: header.slice(0, width).map(untamed),
+    records: records.map(({ line, cells }) => ({
+      line,
+      cells: refused
+        ? [...cells.slice(0, width), ...cells.slice(header.length)].map(untamed)
+        : cells.map(untamed),
+    })),
+  }
+}
+
+/** Where reading goes on: the byte and the line that the next record begins after, and what the first line has said. */
+export type CsvPlace = { at: number; line: number; separator: string; header: string[] }
+
+/** Reads bytes of the file; fewer than asked for at its end. */
+export type ReadBytes = (at: number, length: number) => Promise<Buffer>
+
+const notCsv = (error: unknown, line: number): Refusal => {
+  const { message, lines = 0 } = error as Error & { lines?: number }
+  // The parser counts from the slice's own beginning.
+  const placed = message.replace(/at line \d+/, `at line ${line + lines}`)
+  return new Refusal('bad_request', `the file is not CSV: ${placed}`)
+}
+
+const headerOf = (row: CsvRecord | undefined): string[] => {
+  const header = (row?.cells ?? []).map((name) => (name.toLowerCase() === 'email' ? 'email' : name))
+  while (header.at(-1) === '') header.pop()
+  return header
+}
+
+/**
+ * Reads the next records of a CSV file. @param place null: from the beginning.
+ * @returns them under the file's header; `place` null at the end of the file.
+ * @throws Refusal bad_request saying where it breaks.
+ */
+export async function readSlice(
+  readBytes: ReadBytes,
+  place: CsvPlace | null,
+): Promise<{ table: CsvTable; place: CsvPlace | null }> {
+  const { at, line } = place ?? { at: 0, line: 0 }
+  for (let length = SLICE; ; length *= 2) {
+    const bytes = await readBytes(at, length)
+    const isLast = bytes.length < length
+    const separator = place?.separator ?? separatorOf(bytes.toString())
+    const { rows, ...read } = await rowsOf(bytes, { separator, isFirst: place === null, isLast }).catch(
+      (error: unknown) => {
+        throw notCsv(error, line)
+      },
+    )
+    if (rows.length === 0 && !isLast) continue
+    const records = rows.map((row) => ({ ...row, line: line + row.line }))
+    const header = place?.header ?? headerOf(records.shift())
+    const next = { at: at + read.bytes, line: line + read.lines, separator, header }
+    return { table: asItWas({ header, records }), place: isLast ? null : next }
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** An exported record: its properties are one column; its status must be what it is anyway, else it would be lost. */
+function exportedItem(cells: ReadonlyMap<string, string>) {
+  const known = new Set<string>(EXPORT_COLUMNS)
+  const added = [...cells].filter(([name, value]) => !known.has(name) && name !== '' && value !== '')
+  const properties = jsonOf(cells.get('properties') || '{}')
+  const status = cells.get('status') || undefined
+  return {
+    email: cells.get('email') ?? '',
+    properties: isObject(properties) ? { ...properties, ...Object.fromEntries(added) } : properties,
+    ...(status === undefined ? {} : { status }),
+  }
+}
+
+/** A record as an item of a bulk upsert: every other column that is not empty is a property. */
+export function itemOf(header: readonly string[], { cells }: CsvRecord) {
+  const pairs = header.map((name, at) => [name, cells[at] ?? ''] as const)
+  if (isExport(header)) return exportedItem(new Map(pairs))
+  const properties = pairs.filter(([name, value]) => name !== 'email' && name !== '' && value !== '')
+  const email = pairs.find(([name]) => name === 'email')?.[1] ?? ''
+  return header.length > 1 ? { email, properties: Object.fromEntries(properties) } : { email }
+}

@@ -1,0 +1,51 @@
+/**
+ * The suppression of a contact, for people: what caused it, and its end by a person who gives a reason.
+ * Promises: lifting brings back the status from before, and restarts the count of soft bounces. The API never lifts
+ * anything. Who lifts notes it in the audit trail, with the reason. DECISIONS: Suppression.
+ */
+import { Refusal } from '../../errors.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import { publishContacts } from '../contacts/changes.ts'
+import { type ContactRow, contactByIdentity, lockContact } from '../contacts/contacts.sql.ts'
+import { noContact } from '../contacts/edit.ts'
+import type { SuppressionCause } from '../contacts/effect.ts'
+import { liftContact, suppressionOf } from './suppressions.sql.ts'
+
+/** A contact as people see it: with what suppresses it, and when somebody last lifted that. */
+export type ContactDetail = ContactRow & {
+  suppression_cause: SuppressionCause | null
+  suppression_lifted_at: string | null
+}
+
+const LONGEST_REASON = 500
+
+/** A contact with the cause of its suppression. @throws Refusal contact_not_found. */
+export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
+  const contact = await contactByIdentity(tx, teamId, identity)
+  const found = contact && (await suppressionOf(tx, teamId, contact.id))
+  if (!found) throw noContact()
+  return { ...contact, suppression_cause: found.suppression_cause, suppression_lifted_at: found.lifted_at }
+}
+
+/**
+ * Ends a contact's suppression: it becomes `unsubscribed` if it had unsubscribed, else `subscribed`.
+ * @throws Refusal contact_not_found; bad_request without a suppression or a reason.
+ */
+export async function liftSuppression(
+  { tx, now }: At,
+  teamId: string,
+  { identity, reason }: { identity: string; reason: string },
+): Promise<ContactDetail> {
+  const words = reason.trim()
+  if (words === '' || words.length > LONGEST_REASON) {
+    throw new Refusal('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
+  }
+  const contact = await lockContact(tx, teamId, identity)
+  if (!contact) throw noContact()
+  if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
+  const heard = await liftContact(tx, teamId, contact.id, now)
+  await publishContacts(tx, [
+    { team_id: teamId, contact_id: contact.id, heard, kind: 'released', occurred_at: now, detail: words },
+  ])
+  return showContact(tx, teamId, identity)
+}

@@ -1,0 +1,179 @@
+/**
+ * What reports mean for contacts: bounces and complaints suppress them (DECISIONS: Delivery reports).
+ * Promises: a contact's state depends on the set of events alone, not on their order, repeats or split over
+ * transactions. So soft bounces are counted over stored events, never by a running counter. Set-based. Contacts must be
+ * locked before the events are stored: else two transactions could each miss the other's events.
+ */
+import type { Database, Tx } from '../../postgres/pool.ts'
+import { parseAddress } from '../../text/address.ts'
+import { publishContacts } from '../contacts/changes.ts'
+import type { ContactEffect, SuppressionCause } from '../contacts/effect.ts'
+import {
+  bounceContacts,
+  type ContactRef,
+  complainContacts,
+  type IdentityRef,
+  lockContacts,
+  lockSoftlySuppressed,
+  type SoftRule,
+  type Suppressed,
+  settleSoftBounces,
+} from './suppressions.sql.ts'
+
+/** The fifth soft bounce in a row without a delivery between is a bounce. */
+const SOFT_BOUNCES = 5
+/** An email that stayed `sent` for so long without a bounce has arrived (DECISIONS: Delivery reports). */
+const UNDISPUTED = 86_400_000
+/** How many contacts are judged again in one transaction. */
+const LOT = 500
+
+/** A recipient and what an event means for it. */
+export type Touched = {
+  team_id: string
+  email_id: string
+  recipient: string | null
+  occurred_at: Date
+  /** The provider's words. */
+  detail: string
+  effect?: ContactEffect
+  /** The report that it comes from, if any. */
+  report_id?: string | undefined
+}
+
+/** A contact as it was locked. */
+export type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
+
+/** Finds the locked contact that an event is about. */
+export type ContactOf = (event: Touched) => LockedContact | undefined
+
+const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
+
+/** The identity whose contact an event is about; none when it means nothing for a contact. */
+function refOf({
+  team_id,
+  recipient,
+  effect = 'none',
+}: Pick<Touched, 'team_id' | 'recipient' | 'effect'>): IdentityRef | undefined {
+  if (effect === 'none' || recipient === null) return undefined
+  const parsed = parseAddress(recipient)
+  return parsed ? { team_id, identity: parsed.identity } : undefined
+}
+
+/** Locks the contacts that events are about, in one statement; none when no event means anything to one. */
+export async function lockTouchedContacts(tx: Tx, events: readonly Touched[]): Promise<ContactOf> {
+  const wanted = new Map(
+    events.flatMap((event) => {
+      const ref = refOf(event)
+      return ref ? [[keyOf(ref), ref] as const] : []
+    }),
+  )
+  const rows = wanted.size === 0 ? [] : await lockContacts(tx, [...wanted.values()])
+  const locked = new Map<string, LockedContact>(rows.map((row) => [keyOf(row), row]))
+  return (event) => {
+    const ref = refOf(event)
+    return ref && locked.get(keyOf(ref))
+  }
+}
+
+const causeOf = (what: SuppressionCause['what'], event: Touched): SuppressionCause => ({
+  what,
+  at: event.occurred_at.toISOString(),
+  email_id: event.email_id,
+  report_id: event.report_id ?? null,
+  detail: event.detail,
+})
+
+const softRule = (now: Date): SoftRule => ({
+  most: SOFT_BOUNCES,
+  undisputed: new Date(now.getTime() - UNDISPUTED),
+  now,
+})
+
+/** Moves the locked contacts by events that have just been stored: at most a statement for each kind of move. */
+export async function applyContactEffects(
+  tx: Tx,
+  contactOf: ContactOf,
+  events: readonly Touched[],
+  now: Date,
+): Promise<void> {
+  /** The contacts of one effect, each with the last event of it. */
+  const having = (effect: ContactEffect, what: SuppressionCause['what'] | null) => {
+    const found = new Map<LockedContact, Suppressed>()
+    for (const event of events) {
+      const contact = event.effect === effect ? contactOf(event) : undefined
+      if (contact) found.set(contact, { ...contact, cause: what && causeOf(what, event) })
+    }
+    return [...found]
+  }
+  const [hard, complaints] = [having('hard', 'permanent bounce'), having('complaint', 'complaint')]
+  // A delivery matters only where soft bounces have suppressed; a soft bounce only where nothing has yet.
+  const unsettled = new Map([
+    ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),
+    ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),
+  ])
+  if (hard.length > 0)
+    await suppress(tx, hard, { write: bounceContacts, already: ['bounced', 'complained'], now })
+  if (complaints.length > 0)
+    await suppress(tx, complaints, { write: complainContacts, already: ['complained'], now })
+  if (unsettled.size > 0) await settle(tx, [...unsettled.values()], now)
+}
+
+/** Suppresses contacts, and announces those that were not suppressed for as much `already`. */
+async function suppress(
+  tx: Tx,
+  contacts: readonly (readonly [LockedContact, Suppressed])[],
+  { write, already, now }: { write: typeof bounceContacts; already: readonly string[]; now: Date },
+): Promise<void> {
+  const changed = await write(
+    tx,
+    contacts.map(([, ref]) => ref),
+    now,
+  )
+  const fresh = new Map(
+    contacts
+      .filter(([{ suppression }]) => suppression === null || !already.includes(suppression))
+      .map(([{ contact_id }, { cause }]) => [contact_id, cause]),
+  )
+  const turns = changed.filter(({ contact_id }) => fresh.has(contact_id))
+  await publishContacts(
+    tx,
+    turns.map((turn) => ({ ...turn, kind: 'suppressed', ...whenAndWhy(fresh.get(turn.contact_id), now) })),
+  )
+}
+
+const whenAndWhy = (cause: SuppressionCause | null | undefined, now: Date) =>
+  cause ? { occurred_at: new Date(cause.at), detail: cause.detail } : { occurred_at: now, detail: '' }
+
+/** Settles contacts by their soft bounces, and announces what came of it. @returns how many changed. */
+async function settle(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<number> {
+  const settled = await settleSoftBounces(tx, refs, softRule(now))
+  const causes = new Map(refs.map(({ contact_id, cause }) => [contact_id, cause]))
+  await publishContacts(
+    tx,
+    settled.map(({ over, ...turn }) => ({
+      ...turn,
+      kind: over ? 'suppressed' : 'released',
+      ...whenAndWhy(over ? causes.get(turn.contact_id) : null, now),
+    })),
+  )
+  return settled.length
+}
+
+/**
+ * Judges contacts that soft bounces alone suppress once more, a lot after the other: no event says when an email has
+ * stayed `sent` for a day. @returns how many came back.
+ */
+export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {
+  let after: ContactRef | null = null
+  let back = 0
+  for (;;) {
+    const { refs, changed } = await database.transaction(async (tx) => {
+      const refs = await lockSoftlySuppressed(tx, after, LOT)
+      const judged = refs.map((ref) => ({ ...ref, cause: null }))
+      return { refs, changed: judged.length > 0 ? await settle(tx, judged, now) : 0 }
+    })
+    back += changed
+    after = refs.at(-1) ?? null
+    if (refs.length < LOT || after === null) return back
+  }
+}

@@ -1,0 +1,181 @@
+/** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
+import { type PrimitiveValueExpression, sql } from 'slonik'
+import { boolean, type InferType, mixed, object, string } from 'yup'
+import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { touchedAt } from '../contacts/contacts.sql.ts'
+import type { SuppressionCause } from '../contacts/effect.ts'
+
+export type ContactRef = { team_id: string; contact_id: string }
+export type IdentityRef = { team_id: string; identity: string }
+/** A contact, and what is about to suppress it. */
+export type Suppressed = ContactRef & { cause: SuppressionCause | null }
+
+const lockedRow = object({
+  team_id: string().defined(),
+  identity: string().defined(),
+  contact_id: string().defined(),
+  suppression: string().defined().nullable(),
+  suppressed_softly: boolean().defined(),
+})
+
+/** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
+export async function lockContacts(tx: Tx, refs: readonly IdentityRef[]) {
+  const tuples = refs.map(({ team_id, identity }) => [team_id, identity])
+  return tx.any(sql.prepared('lock_contacts', lockedRow)`
+    select team_id, identity, id as contact_id, suppression, suppressed_softly from contacts
+    where (team_id, identity) in (select * from ${sql.unnest(tuples, ['uuid', 'text'])} as ref (team_id, identity))
+    order by team_id, id for no key update`)
+}
+
+const tuplesOf = (refs: readonly Suppressed[]) =>
+  sql.unnest(
+    refs.map(({ team_id, contact_id, cause }): PrimitiveValueExpression[] => [
+      team_id,
+      contact_id,
+      cause && JSON.stringify(cause),
+    ]),
+    ['uuid', 'uuid', 'jsonb'],
+  )
+
+/** What a contact goes back to one day: as it stands, unless it is suppressed already. */
+const statusBefore = sql.fragment`
+  case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
+
+const heardRow = object({
+  team_id: string().defined(),
+  contact_id: string().defined(),
+  heard: boolean().defined(),
+})
+/** A contact that was changed, and whether anybody listens to its team. */
+export type Changed = InferType<typeof heardRow>
+
+const changedColumns = sql.fragment`
+  c.team_id, c.id as contact_id, ${isHeard(sql.fragment`c.team_id`)} as heard`
+
+/** A permanent bounce: any state but complained becomes bounced. Its first cause stays. @returns what it changed. */
+export async function bounceContacts(
+  tx: Tx,
+  refs: readonly Suppressed[],
+  now: Date,
+): Promise<readonly Changed[]> {
+  return tx.any(sql.prepared('bounce_contacts', heardRow)`
+    update contacts c set
+      status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), suppressed_softly = false,
+      suppression_cause = case
+        when c.suppression is null or c.suppressed_softly then r.cause else c.suppression_cause end,
+      status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
+    from ${tuplesOf(refs)} as r (team_id, id, cause)
+    where c.team_id = r.team_id and c.id = r.id and c.status <> 'complained'
+      and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)
+    returning ${changedColumns}`)
+}
+
+/** A complaint: any state becomes complained. @returns what it changed. */
+export async function complainContacts(
+  tx: Tx,
+  refs: readonly Suppressed[],
+  now: Date,
+): Promise<readonly Changed[]> {
+  return tx.any(sql.prepared('complain_contacts', heardRow)`
+    update contacts c set
+      status = 'complained', suppression = 'complained', suppressed_softly = false,
+      suppression_cause = case
+        when c.suppression is distinct from 'complained' then r.cause else c.suppression_cause end,
+      status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
+    from ${tuplesOf(refs)} as r (team_id, id, cause)
+    where c.team_id = r.team_id and c.id = r.id
+      and (c.status <> 'complained' or c.suppression is distinct from 'complained')
+    returning ${changedColumns}`)
+}
+
+const settledRow = heardRow.shape({ over: boolean().defined() })
+
+/** How soft bounces are judged: `most` in a row suppress; mail sent before `undisputed` and not bounced arrived. */
+export type SoftRule = { most: number; undisputed: Date; now: Date }
+
+/**
+ * Settles contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
+ * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
+ * delivery: a report of one, or an email that is still `sent` after a day (DECISIONS: Delivery reports). A contact's
+ * emails are found by their recipients alone: given the team too, the planner goes through all that a large team sent.
+ * @returns those that changed; `over`: suppressed now, else brought back.
+ */
+export async function settleSoftBounces(
+  tx: Tx,
+  refs: readonly Suppressed[],
+  { most, undisputed, now }: SoftRule,
+): Promise<readonly (Changed & { over: boolean })[]> {
+  return tx.any(sql.prepared('settle_soft_bounces', settledRow)`
+    with delivered as (
+      select r.team_id, r.id, r.cause, greatest(
+        (select max(d.occurred_at) from email_events d
+          where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'),
+        (select max(v.occurred_at) from (
+            select team_id, id, contact_id, status from emails
+            where recipient_identities(to_emails) && array[lower(c.email), c.identity] offset 0) e
+          join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
+            and (e.contact_id = r.id or lower(v.recipient) = c.identity)
+          where e.team_id = r.team_id and e.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
+      from ${tuplesOf(refs)} as r (team_id, id, cause)
+        join contacts c on c.team_id = r.team_id and c.id = r.id
+    ), judged as materialized (
+      select d.team_id, d.id, d.cause, (
+        select count(*) from email_events s
+        where s.team_id = d.team_id and s.contact_id = d.id and s.effect = 'soft'
+          and s.occurred_at >= coalesce(d.at, '-infinity') and s.occurred_at > coalesce(c.lifted_at, '-infinity')
+      ) >= ${most} as over
+      from delivered d join contacts c on c.team_id = d.team_id and c.id = d.id
+    )
+    update contacts c set
+      status = case
+        when j.over then 'bounced'
+        when c.status = 'bounced' then coalesce(c.status_before, 'subscribed')
+        else c.status end,
+      suppression = case when j.over then 'bounced' end,
+      suppression_cause = case when j.over then j.cause end,
+      suppressed_softly = j.over,
+      status_before = case when j.over then c.status end,
+      updated_at = ${touchedAt(now)}
+    from judged j
+    where c.team_id = j.team_id and c.id = j.id
+      and (j.over and c.suppression is null and c.status in ('subscribed', 'unsubscribed')
+        or not j.over and c.suppressed_softly)
+    returning ${changedColumns}, j.over`)
+}
+
+const refRow = object({ team_id: string().defined(), contact_id: string().defined() })
+
+/** Contacts that soft bounces alone suppress, after `after` in the order of their ids, locked. */
+export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, limit: number) {
+  const further =
+    after === null
+      ? sql.fragment`true`
+      : sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`
+  return tx.any(sql.type(refRow)`
+    select team_id, id as contact_id from contacts where suppressed_softly and ${further}
+    order by team_id, id limit ${limit} for no key update`)
+}
+
+/** Ends whatever suppresses a contact; soft bounces count from zero again. @returns whether anybody listens to it. */
+export async function liftContact(tx: Tx, teamId: string, id: string, now: Date): Promise<boolean> {
+  const { heard } = await tx.one(sql.type(heardRow)`
+    update contacts c set
+      status = case when status in ('bounced', 'complained') then coalesce(status_before, 'subscribed') else status end,
+      suppression = null, suppression_cause = null, suppressed_softly = false, status_before = null,
+      lifted_at = ${sql.timestamp(now)}, updated_at = ${touchedAt(now)}
+    where team_id = ${teamId} and id = ${id}
+    returning ${changedColumns}`)
+  return heard
+}
+
+const suppressionRow = object({
+  suppression_cause: mixed<SuppressionCause>().defined().nullable(),
+  lifted_at: string().defined().nullable(),
+})
+
+/** What suppresses a contact, and when a person last ended that; null without the contact. */
+export async function suppressionOf(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(suppressionRow)`
+    select suppression_cause, lifted_at from contacts where team_id = ${teamId} and id = ${id}`)
+}

@@ -1,0 +1,61 @@
+/** The one statement that stores events of messages, for every channel. */
+import { type PrimitiveValueExpression, sql } from 'slonik'
+import { boolean, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { digest16 } from '../../text/digest.ts'
+import type { Deliverable, DeliveryRef } from '../channels.sql.ts'
+import { isHeard } from './consumers.sql.ts'
+
+/** One thing that happened to a message, or to one recipient of it. */
+export type MessageEvent = DeliveryRef & {
+  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
+  event_key: string
+  kind: string
+  occurred_at: Date
+  /** The provider's words, or ours. */
+  detail: string
+  /** Where the channel distinguishes recipients. */
+  recipient?: string | null | undefined
+  contact_id?: string | null | undefined
+  effect?: string | null | undefined
+  /** The provider's fault code, where the channel keeps it. */
+  code?: string | null | undefined
+}
+
+const storedRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  digest: string().defined(),
+  heard: boolean().defined(),
+})
+
+const COLUMNS = ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text']
+const BY_RECIPIENT = ['text', 'uuid', 'text']
+
+/** Stores events. @returns those that were not stored before, each by its digest, and whether anybody listens. */
+export async function insertEvents(
+  tx: Tx,
+  { name, events: table, message, by_recipient }: Deliverable,
+  events: readonly MessageEvent[],
+) {
+  const tuples = events.map((event): PrimitiveValueExpression[] => [
+    event.team_id,
+    event.id,
+    digest16(event.event_key),
+    event.kind,
+    event.occurred_at.toISOString(),
+    event.detail,
+    ...(by_recipient
+      ? [event.recipient ?? null, event.contact_id ?? null, event.effect ?? null]
+      : [event.code ?? null]),
+  ])
+  const further = by_recipient ? sql.fragment`, recipient, contact_id, effect` : sql.fragment`, code`
+  return tx.any(sql.prepared(`insert_events_${name}`, storedRow)`
+    insert into ${table} as stored (team_id, ${message}, event_key, kind, occurred_at, detail${further})
+    select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail${further}
+    from ${sql.unnest(tuples, [...COLUMNS, ...(by_recipient ? BY_RECIPIENT : ['text'])])}
+      as e (team_id, id, event_key, kind, occurred_at, detail${further})
+    on conflict do nothing
+    returning team_id, ${message} as id, encode(event_key, 'hex') as digest,
+      ${isHeard(sql.fragment`stored.team_id`)} as heard`)
+}

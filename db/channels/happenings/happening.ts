@@ -1,0 +1,36 @@
+/**
+ * What has just become true of an email, a WhatsApp message or a contact, as it is handed on to its consumers.
+ * Owns the types that both sides share. Pure; must not know who listens.
+ */
+import type { ChannelName } from '../channels.sql.ts'
+
+type What = {
+  team_id: string
+  /** The id of the email, the message or the contact. */
+  id: string
+  /** When it happened, by the clock of its reporter. */
+  occurred_at: Date
+  /** The provider's words, or ours. */
+  detail: string
+}
+
+/** An event of a message that was never stored before. `recipient` null: it is about the whole message. */
+export type MessageHappening = What & {
+  subject: ChannelName | 'webhook'
+  kind: string
+  recipient: string | null
+}
+
+/** A change of what a contact gets from us. */
+export type ContactHappening = What & {
+  subject: 'contact'
+  kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released'
+}
+
+/** What became of a broadcast. */
+export type BroadcastHappening = What & {
+  subject: 'broadcast'
+  kind: 'started' | 'paused' | 'sent' | 'cancelled'
+}
+
+export type Happening = MessageHappening | ContactHappening | BroadcastHappening

@@ -1,0 +1,40 @@
+/**
+ * Stores what happened to messages, each event once, and hands on what is new: nobody else stores events.
+ * Promises: set-based, one statement for one event or a thousand, and none more where nobody listens. Given a
+ * transaction; must not know what an event does to its row.
+ */
+
+import type { Tx } from '../../postgres/pool.ts'
+import { digest16 } from '../../text/digest.ts'
+import type { Deliverable } from '../channels.sql.ts'
+import { insertEvents, type MessageEvent } from './events.sql.ts'
+import { publish } from './publish.ts'
+
+const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string): string =>
+  `${team_id}/${id}/${digest}`
+
+/** Stores events. @returns those that were not stored before. */
+export async function storeEvents<E extends MessageEvent>(
+  tx: Tx,
+  channel: Deliverable,
+  events: readonly E[],
+): Promise<E[]> {
+  const stored = await insertEvents(tx, channel, events)
+  const heardOf = new Map(stored.map((row) => [nameOf(row, row.digest), row.heard]))
+  const fresh = events.flatMap((event) => {
+    const name = nameOf(event, digest16(event.event_key))
+    const heard = heardOf.get(name)
+    heardOf.delete(name)
+    return heard === undefined ? [] : [{ event, heard }]
+  })
+  await publish(
+    tx,
+    fresh
+      .filter(({ heard }) => heard)
+      .map(({ event: { team_id, id, kind, recipient = null, occurred_at, detail } }) => ({
+        subject: channel.name,
+        ...{ team_id, id, kind, recipient, occurred_at, detail },
+      })),
+  )
+  return fresh.map(({ event }) => event)
+}

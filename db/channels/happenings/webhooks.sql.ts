@@ -1,0 +1,116 @@
+/** The statements behind webhooks.ts: what a webhook says of its subject, its endpoints, and the messages stored. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { array, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { SIGN_IN_TAG } from '../../text/tags.ts'
+import { ALL_TYPES } from './webhook-types.ts'
+
+/** Whether a team has an endpoint that gets anything. */
+export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  exists (select from webhook_endpoints w where w.team_id = ${team} and w.state = 'enabled')`
+
+type Ref = { team_id: string; id: string }
+
+const tuplesOf = (refs: readonly Ref[]) =>
+  sql.unnest(
+    refs.map(({ team_id, id }) => [team_id, id]),
+    ['uuid', 'uuid'],
+  )
+
+const endpointRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  types: array(string().defined()).defined(),
+  domain_id: string().defined().nullable(),
+})
+
+/** The endpoints of these teams that get anything. */
+export async function endpointsToTell(tx: Tx, teams: readonly string[]) {
+  return tx.any(sql.prepared('endpoints_to_tell', endpointRow)`
+    select team_id, id, types, domain_id from webhook_endpoints
+    where team_id = any(${sql.array([...teams], 'uuid')}) and state = 'enabled' order by team_id, id`)
+}
+
+const emailRow = object({
+  id: string().defined(),
+  domain_id: string().defined(),
+  from_address: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  subject: string().defined(),
+  tags: array(string().defined()).defined(),
+  template_id: string().defined().nullable(),
+  idempotency_key: string().defined().nullable(),
+  delays: number().defined(),
+})
+
+/** What webhooks say of emails, sign-in mail of ours left out; `delays`: how often each was put off or delayed. */
+export async function emailsTold(tx: Tx, refs: readonly Ref[]) {
+  return tx.any(sql.prepared('emails_told', emailRow)`
+    select e.id, e.domain_id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
+        select count(*) from email_events v
+        where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
+    from ${tuplesOf(refs)} as ref (team_id, id)
+      cross join lateral (select * from emails where team_id = ref.team_id and id = ref.id offset 0) e
+    where e.http_request_id is not null or strpos(e.tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0`)
+}
+
+const whatsappRow = object({
+  id: string().defined(),
+  recipient: string().defined(),
+  template_id: string().defined(),
+  idempotency_key: string().defined().nullable(),
+})
+
+/** What webhooks say of WhatsApp messages. */
+export async function whatsappTold(tx: Tx, refs: readonly Ref[]) {
+  return tx.any(sql.prepared('whatsapp_told', whatsappRow)`
+    select m.id, m.recipient, r.template_id, r.idempotency_key
+    from ${tuplesOf(refs)} as ref (team_id, id)
+      cross join lateral (
+        select * from whatsapp_messages where team_id = ref.team_id and id = ref.id offset 0) m
+      cross join lateral (
+        select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`)
+}
+
+const contactRow = object({
+  id: string().defined(),
+  email: string().defined(),
+  status: string().defined(),
+  suppression: string().defined().nullable(),
+})
+
+/** What webhooks say of contacts, as they are now. */
+export async function contactsTold(tx: Tx, refs: readonly Ref[]) {
+  return tx.any(sql.prepared('contacts_told', contactRow)`
+    select id, email, status, suppression from contacts
+    where (team_id, id) in (select * from ${tuplesOf(refs)} as ref (team_id, id))`)
+}
+
+/** A message to one endpoint. */
+export type NewWebhook = {
+  team_id: string
+  id: string
+  endpoint_id: string
+  event_id: string
+  type: string
+  subject_id: string | null
+  body: string
+}
+
+/** Stores messages, created now by the database's time. */
+export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
+  const tuples = messages.map((one) => [
+    ...[one.team_id, one.id, one.endpoint_id, one.event_id, one.type],
+    ...[one.subject_id, one.body],
+  ])
+  await tx.query(sql.prepared('insert_webhooks', object())`
+    insert into webhook_messages (
+      team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
+    select team_id, id, endpoint_id, event_id, type, subject_id, body, 'queued', now()
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'text', 'uuid', 'text'])}
+      as m (team_id, id, endpoint_id, event_id, type, subject_id, body)`)
+}
+
+/** Whether an endpoint with these types gets this one. */
+export const wants = (types: readonly string[], type: string): boolean =>
+  types.includes(ALL_TYPES) || types.includes(type)

@@ -1,0 +1,168 @@
+/**
+ * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened and each
+ * endpoint that gets it.
+ * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; a sign-in mail
+ * of ours never. Set-based: a few statements for one event or a thousand. Must not send anything.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../postgres/pool.ts'
+import { insertFreshJobs } from '../../queue/jobs.sql.ts'
+import { wakeOnCommit } from '../../queue/wake.ts'
+import type { Happening } from './happening.ts'
+import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
+import {
+  contactsTold,
+  emailsTold,
+  endpointsToTell,
+  insertWebhooks,
+  type NewWebhook,
+  wants,
+  whatsappTold,
+} from './webhooks.sql.ts'
+
+/** How many characters of somebody's words a webhook repeats. */
+const LONGEST_DETAIL = 1_000
+
+/** What a webhook says: made once for each thing that happened, for all endpoints. */
+type Draft = {
+  team_id: string
+  event_id: string
+  type: string
+  subject_id: string | null
+  /** Of an email alone. */
+  domain_id: string | null
+  body: string
+}
+
+type Typed = { happening: Happening; type: WebhookType }
+
+const bodyOf = (type: string, at: Date, data: object): string =>
+  JSON.stringify({ type, timestamp: at.toISOString(), data })
+
+const detailOf = ({ detail }: Happening): string => [...detail].slice(0, LONGEST_DETAIL).join('')
+
+const draftOf = ({ happening, type }: Typed, domain_id: string | null, data: object): Draft => ({
+  team_id: happening.team_id,
+  event_id: uuidv7(),
+  type,
+  subject_id: happening.id,
+  domain_id,
+  body: bodyOf(type, happening.occurred_at, data),
+})
+
+/** A message of each to the endpoints that want it. */
+async function store(
+  tx: Tx,
+  drafts: readonly Draft[],
+  endpoints: Awaited<ReturnType<typeof endpointsToTell>>,
+) {
+  const messages = drafts.flatMap(({ domain_id, ...each }) =>
+    endpoints
+      .filter((one) => one.team_id === each.team_id && wants(one.types, each.type))
+      .filter((one) => one.domain_id === null || one.domain_id === domain_id)
+      .map((one): NewWebhook => ({ ...each, id: uuidv7(), endpoint_id: one.id })),
+  )
+  await storeWebhooks(tx, messages)
+}
+
+/** Stores messages with their jobs. */
+async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
+  if (messages.length === 0) return
+  await insertWebhooks(tx, messages)
+  await insertFreshJobs(
+    tx,
+    'deliver-webhook',
+    messages.map(({ team_id, id, endpoint_id }) => ({ team_id, message_id: id, endpoint_id })),
+  )
+  await wakeOnCommit(tx, 'deliver-webhook')
+}
+
+async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const rows = new Map((await emailsTold(tx, refsOf(typed))).map((row) => [row.id, row]))
+  const delays = Map.groupBy(
+    typed.filter(({ type }) => type === 'email.delivery_delayed'),
+    ({ happening }) => happening.id,
+  )
+  return typed.flatMap((each) => {
+    const { happening, type } = each
+    const row = rows.get(happening.id)
+    if (!row) return []
+    const fresh = delays.get(row.id) ?? []
+    // Earlier ones are on record already: then the delay was sent before.
+    if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
+    const { from_address: from, to_emails: to, subject, tags, template_id, idempotency_key } = row
+    const recipient = 'recipient' in happening ? happening.recipient : null
+    const data = { email_id: row.id, from, to, recipient, subject, tags, template_id, idempotency_key }
+    return [draftOf(each, row.domain_id, { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
+  })
+}
+
+async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const rows = new Map((await whatsappTold(tx, refsOf(typed))).map((row) => [row.id, row]))
+  return typed.flatMap((each) => {
+    const row = rows.get(each.happening.id)
+    if (!row) return []
+    const { id: message_id, recipient, template_id, idempotency_key } = row
+    const rank = rankOf(each.happening)
+    const data = { message_id, to: recipient, recipient, template_id, idempotency_key, rank }
+    return [draftOf(each, null, { ...data, detail: detailOf(each.happening) })]
+  })
+}
+
+async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const rows = new Map((await contactsTold(tx, refsOf(typed))).map((row) => [row.id, row]))
+  return typed.flatMap((each) => {
+    const row = rows.get(each.happening.id)
+    if (!row) return []
+    const { id: contact_id, email, status, suppression } = row
+    return [draftOf(each, null, { contact_id, email, status, suppression, detail: detailOf(each.happening) })]
+  })
+}
+
+/** Each subject once, in order. */
+const refsOf = (typed: readonly Typed[]) => [
+  ...new Map(typed.map(({ happening: { team_id, id } }) => [id, { team_id, id }])).values(),
+]
+
+const broadcastsOf = async (_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> =>
+  typed.map((each) =>
+    draftOf(each, null, { broadcast_id: each.happening.id, detail: detailOf(each.happening) }),
+  )
+
+const TELLERS = {
+  email: emailsOf,
+  whatsapp: whatsappOf,
+  contact: contactsOf,
+  broadcast: broadcastsOf,
+} as const
+
+/** Makes messages of what happened (consumers.sql.ts, Consumer). */
+export async function tellEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {
+  const typed = happenings.flatMap((happening) => {
+    const type = webhookTypeOf(happening)
+    return type === null ? [] : [{ happening, type }]
+  })
+  if (typed.length === 0) return
+  const endpoints = await endpointsToTell(tx, [...new Set(typed.map(({ happening }) => happening.team_id))])
+  const wanted = typed.filter(({ happening, type }) =>
+    endpoints.some((one) => one.team_id === happening.team_id && wants(one.types, type)),
+  )
+  for (const [subject, tell] of Object.entries(TELLERS)) {
+    const own = wanted.filter(({ happening }) => happening.subject === subject)
+    if (own.length > 0) await store(tx, await tell(tx, own), endpoints)
+  }
+}
+
+/** A test message to one endpoint, whatever types it wants. @returns the id of its event. */
+export async function tellTest(tx: Tx, teamId: string, endpointId: string, now: Date): Promise<string> {
+  const event_id = uuidv7()
+  const data = { endpoint_id: endpointId, detail: 'a test' }
+  await storeWebhooks(tx, [
+    {
+      ...{ team_id: teamId, id: uuidv7(), endpoint_id: endpointId, event_id, type: TEST_TYPE },
+      subject_id: null,
+      body: bodyOf(TEST_TYPE, now, data),
+    },
+  ])
+  return event_id
+}

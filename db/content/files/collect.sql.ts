@@ -1,0 +1,107 @@
+/**
+ * Statements that give files up and delete them.
+ * Promises: a file is looked at again once its row is locked, so a use that came between keeps it.
+ */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const idRow = object({ team_id: string().defined(), id: string().defined() })
+
+/** Whether a live upload needs a file `f`. */
+const isUploaded = sql.fragment`
+  exists (
+    select from attachments a
+    where a.team_id = f.team_id and a.sha256 = f.sha256 and a.expires_at > service_time())`
+
+/**
+ * Files that nobody has used since `before` and nobody needs, the oldest first. What is needed is found by the emails
+ * that are unfinished: a content may have gone out with millions that are not.
+ */
+export async function unusedFiles(tx: Tx, before: Date, limit: number) {
+  return tx.any(sql.type(idRow)`
+    with needed as materialized (
+      select distinct e.team_id, n.sha256
+      from emails e cross join lateral (
+        select sha256 from email_files where team_id = e.team_id and email_id = e.id offset 0) n
+      where e.unfinished and e.attachments is not null
+    )
+    select team_id, id from files f
+    where state = 'ready' and last_used_at < ${sql.timestamp(before)} and not ${isUploaded}
+      and not exists (select from needed n where n.team_id = f.team_id and n.sha256 = f.sha256)
+    order by last_used_at limit ${limit}`)
+}
+
+const sizeRow = object({ size: number().defined() })
+
+/**
+ * Gives up those of the files that are still unused: whatever has come to need one since they were found has written
+ * its time of use first, and `accepted` is the first id that mail accepted meanwhile can have. The team's account is
+ * locked. @returns their sizes.
+ */
+export async function doomUnused(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+  { before, accepted }: { before: Date; accepted: string },
+) {
+  return tx.any(sql.type(sizeRow)`
+    with needed as materialized (
+      select n.sha256
+      from emails e cross join lateral (
+        select sha256 from email_files where team_id = ${teamId} and email_id = e.id offset 0) n
+      where e.team_id = ${teamId} and e.id >= ${accepted} and e.unfinished and e.attachments is not null
+    ), unused as materialized (
+      select id from files f
+      where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})
+        and state = 'ready' and last_used_at < ${sql.timestamp(before)} and not ${isUploaded}
+        and not exists (select from needed n where n.sha256 = f.sha256)
+      for update skip locked
+    )
+    update files f set state = 'doomed' from unused u where f.team_id = ${teamId} and f.id = u.id
+    returning f.size`)
+}
+
+const contentRow = object({ sha256: string().defined() })
+
+/** Takes the contents away from emails that say nothing any more. @returns them. */
+export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly string[]) {
+  const rows = await tx.any(sql.type(contentRow)`
+    delete from email_files where team_id = ${teamId} and email_id = any(${sql.array([...emailIds], 'uuid')})
+    returning encode(sha256, 'hex') as sha256`)
+  return [...new Set(rows.map(({ sha256 }) => sha256))]
+}
+
+/**
+ * Gives up those of the contents that no email and no live upload refers to. The team's account is locked. What is just
+ * being used is passed over.
+ */
+export async function doomDetached(tx: Tx, teamId: string, contents: readonly string[]) {
+  return tx.any(sql.type(sizeRow)`
+    with alone as materialized (
+      select id from files f
+      where team_id = ${teamId} and state = 'ready'
+        and sha256 in (select decode(w, 'hex') from unnest(${sql.array([...contents], 'text')}) w)
+        and not exists (select from email_files n where n.team_id = f.team_id and n.sha256 = f.sha256)
+        and not ${isUploaded}
+      for update skip locked
+    )
+    update files f set state = 'doomed' from alone a where f.team_id = ${teamId} and f.id = a.id
+    returning f.size`)
+}
+
+/** Deletes some of the files that were given up, with their bytes. @returns how many. */
+export async function deleteDoomed(tx: Tx, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    delete from files where (team_id, id) in (
+      select team_id, id from files where state = 'doomed' limit ${limit} for update skip locked)`)
+  return rowCount
+}
+
+/** Deletes uploads that have expired, at most `limit`. @returns how many. */
+export async function deleteExpiredUploads(tx: Tx, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    delete from attachments where (team_id, id) in (
+      select team_id, id from attachments where expires_at <= service_time() limit ${limit})`)
+  return rowCount
+}

@@ -1,0 +1,74 @@
+/**
+ * Deletes the bytes of attachments that nobody needs any more, and uploads that have expired.
+ * Promises: nothing younger than a day goes, nothing that an unfinished email or a live upload needs. A file is given
+ * up and its storage refunded under the team's account lock, so storage equals a recount at any time; a call that
+ * uses it just then either keeps it or stores its bytes again.
+ */
+
+import { lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import { firstIdAt } from '../../text/ids.ts'
+import {
+  deleteDoomed,
+  deleteExpiredUploads,
+  detachFiles,
+  doomDetached,
+  doomUnused,
+  unusedFiles,
+} from './collect.sql.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+/** How many files are looked for at once; rows of one lot; files of one statement that deletes bytes, 25 MiB each. */
+const FOUND = 2_000
+const LOT = 200
+const DELETED = 10
+
+async function refund(tx: Tx, teamId: string, doomed: readonly { size: number }[]): Promise<number> {
+  if (doomed.length === 0) return 0
+  // Read again: what locked the account before us in this transaction may have written it since.
+  const account = await lockAccount(tx, teamId)
+  account.used.storage -= doomed.reduce((sum, { size }) => sum + size, 0)
+  await saveAccount(tx, teamId, account)
+  return doomed.length
+}
+
+/** Deletes the bytes of what was given up, lot by lot. */
+export async function deleteGivenUp(database: Database): Promise<void> {
+  while ((await deleteDoomed(database, DELETED)) === DELETED);
+}
+
+/** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
+export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
+  while ((await deleteExpiredUploads(database, LOT)) === LOT);
+  const before = new Date(now.getTime() - Math.max(1, days) * DAY)
+  const accepted = firstIdAt(new Date(now.getTime() - HOUR))
+  let total = 0
+  for (;;) {
+    const found = await unusedFiles(database, before, FOUND)
+    let taken = 0
+    for (const [teamId, files] of Map.groupBy(found, ({ team_id }) => team_id)) {
+      const ids = files.map(({ id }) => id)
+      for (let at = 0; at < ids.length; at += LOT) {
+        taken += await database.transaction(async (tx) => {
+          await lockAccount(tx, teamId)
+          return refund(
+            tx,
+            teamId,
+            await doomUnused(tx, teamId, ids.slice(at, at + LOT), { before, accepted }),
+          )
+        })
+      }
+    }
+    await deleteGivenUp(database)
+    total += taken
+    // What could not be taken was just used, or is the next round's.
+    if (found.length < FOUND || taken === 0) return total
+  }
+}
+
+/** Takes the files of emails that are erased, but for what others carry too. The team's account is locked. */
+export async function eraseFiles(tx: Tx, teamId: string, emailIds: readonly string[]): Promise<void> {
+  const contents = await detachFiles(tx, teamId, emailIds)
+  if (contents.length > 0) await refund(tx, teamId, await doomDetached(tx, teamId, contents))
+}

@@ -1,0 +1,226 @@
+/**
+ * Rows of files, their chunks, uploads, and which emails need which contents.
+ * Promises: one `ready` file for each team and content; what changes a team's storage runs under its account's lock.
+ * Contents are named by SHA-256 in lower-case hex.
+ */
+import { sql } from 'slonik'
+import { type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** A team's content. */
+export type FileRef = { team_id: string; sha256: string }
+
+const refTuples = (refs: readonly FileRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, sha256 }) => [team_id, sha256]),
+    ['uuid', 'text'],
+  )
+
+const refRow = object({ team_id: string().defined(), sha256: string().defined() })
+
+/** Notes a use of those that are ready, if their last one is older than an hour: none is collected for a day then. */
+export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
+  // Locked in one order: two sends may share the same contents.
+  await tx.query(sql.prepared('touch_files', object())`
+    with due as (
+      select f.team_id, f.id from files f join ${refTuples(refs)} as w (team_id, sha256)
+        on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex')
+      where f.state = 'ready' and f.last_used_at < service_time() - interval '1 hour'
+      order by f.team_id, f.id for no key update of f
+    )
+    update files f set last_used_at = service_time()
+    from due where f.team_id = due.team_id and f.id = due.id`)
+}
+
+/** Those of the contents that are ready. */
+export async function readyFiles(tx: Tx, refs: readonly FileRef[]): Promise<readonly FileRef[]> {
+  return tx.any(sql.prepared('ready_files', refRow)`
+    select w.team_id, w.sha256 from ${refTuples(refs)} as w (team_id, sha256)
+      join files f on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'`)
+}
+
+/** A content that is being stored. */
+export type LoadingFile = { id: string; sha256: string; size: number }
+
+/** A piece of one. */
+export type Chunk = { file_id: string; part: number; bytes: Uint8Array }
+
+const commas = sql.fragment`, `
+const valuesOf = (teamId: string, chunks: readonly Chunk[]) =>
+  sql.join(
+    chunks.map(
+      ({ file_id, part, bytes }) =>
+        sql.fragment`(${teamId}::uuid, ${file_id}::uuid, ${part}::int4, ${sql.binary(Buffer.from(bytes))})`,
+    ),
+    commas,
+  )
+
+/** Begins files whose content is known. */
+export async function insertLoading(tx: Tx, teamId: string, files: readonly LoadingFile[]): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into files (team_id, id, sha256, size, created_at, last_used_at)
+    select ${teamId}, w.id, decode(w.sha256, 'hex'), w.size, service_time(), service_time()
+    from ${sql.unnest(
+      files.map(({ id, sha256, size }) => [id, sha256, size]),
+      ['uuid', 'text', 'int8'],
+    )} as w (id, sha256, size)`)
+}
+
+/** Begins a file whose content is still to come. */
+export async function insertUnknown(tx: Tx, teamId: string, id: string): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into files (team_id, id, created_at, last_used_at) values (${teamId}, ${id}, service_time(), service_time())`)
+}
+
+/** Says what has come. */
+export async function completeLoading(
+  tx: Tx,
+  teamId: string,
+  { id, sha256, size }: LoadingFile,
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    update files set sha256 = decode(${sha256}, 'hex'), size = ${size} where team_id = ${teamId} and id = ${id}`)
+}
+
+/** Stores pieces of files that are being stored, which counts as a use: a slow upload is not taken for a broken one. */
+export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chunk[]): Promise<void> {
+  const ids = [...new Set(chunks.map(({ file_id }) => file_id))]
+  await tx.query(sql.type(object())`
+    with used as (
+      update files set last_used_at = service_time()
+      where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
+        and last_used_at < service_time() - interval '5 minutes'
+    )
+    insert into file_chunks (team_id, file_id, part, bytes) values ${valuesOf(teamId, chunks)}`)
+}
+
+/** Deletes those of the files that nobody has published. */
+export async function dropLoading(tx: Tx, teamId: string, ids: readonly string[]): Promise<void> {
+  await tx.query(sql.type(object())`
+    delete from files where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and state = 'loading'`)
+}
+
+/** Publishes files. The teams' accounts are locked. @returns how many there were. */
+export async function publishFiles(
+  tx: Tx,
+  files: readonly { team_id: string; id: string }[],
+): Promise<number> {
+  const { rowCount } = await tx.query(sql.prepared('publish_files', object())`
+    update files f set state = 'ready', last_used_at = service_time()
+    from ${sql.unnest(
+      files.map(({ team_id, id }) => [team_id, id]),
+      ['uuid', 'uuid'],
+    )} as w (team_id, id)
+    where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'`)
+  return rowCount
+}
+
+/** Notes which emails need which contents. */
+export async function insertEmailFiles(
+  tx: Tx,
+  refs: readonly (FileRef & { email_id: string })[],
+): Promise<void> {
+  await tx.query(sql.prepared('insert_email_files', object())`
+    insert into email_files (team_id, email_id, sha256)
+    select w.team_id, w.email_id, decode(w.sha256, 'hex')
+    from ${sql.unnest(
+      refs.map(({ team_id, email_id, sha256 }) => [team_id, email_id, sha256]),
+      ['uuid', 'uuid', 'text'],
+    )} as w (team_id, email_id, sha256)
+    on conflict do nothing`)
+}
+
+const uploadRow = object({
+  id: string().defined(),
+  filename: string().defined(),
+  content_type: string().defined(),
+  size: number().defined(),
+  sha256: string().defined(),
+  expires_at: string().defined(),
+})
+export type Upload = InferType<typeof uploadRow>
+
+const uploadColumns = sql.fragment`
+  id, filename, content_type, size, encode(sha256, 'hex') as sha256, expires_at`
+
+/** Those of the team's uploads that have not expired. */
+export async function uploadsByIds(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+): Promise<readonly Upload[]> {
+  return tx.any(sql.type(uploadRow)`
+    select ${uploadColumns} from attachments
+    where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
+}
+
+/** Stores an upload, to be kept for some days. */
+export async function insertUpload(
+  tx: Tx,
+  teamId: string,
+  { id, filename, content_type, size, sha256 }: Omit<Upload, 'expires_at'>,
+  days: number,
+): Promise<Upload> {
+  return tx.one(sql.type(uploadRow)`
+    insert into attachments (team_id, id, filename, content_type, size, sha256, created_at, expires_at)
+    values (${teamId}, ${id}, ${filename}, ${content_type}, ${size}, decode(${sha256}, 'hex'), service_time(),
+      service_time() + make_interval(days => ${days}))
+    returning ${uploadColumns}`)
+}
+
+const encodedRow = object({ text: string().defined() })
+
+/**
+ * Some chunks of a content as lines of base64, from the `from`th on; none when its bytes are gone. A chunk encodes to
+ * whole lines, but for the last.
+ */
+export async function encodedChunksOf(
+  tx: Tx,
+  { team_id, sha256 }: FileRef,
+  { from, count }: { from: number; count: number },
+): Promise<readonly string[]> {
+  const rows = await tx.any(sql.prepared('encoded_chunks_of_file', encodedRow)`
+    select replace(encode(c.bytes, 'base64'), E'\\n', E'\\r\\n') as text
+    from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
+    where f.team_id = ${team_id} and f.sha256 = decode(${sha256}, 'hex') and f.state = 'ready'
+      and c.part >= ${from} and c.part < ${from + count}
+    order by c.part`)
+  return rows.map(({ text }) => text)
+}
+
+const chunkRow = object({ bytes: mixed<Buffer>().defined() })
+
+/** Some chunks of a content, from the `from`th on; none when its bytes are gone. */
+export async function chunksOf(
+  tx: Tx,
+  { team_id, sha256 }: FileRef,
+  { from, count }: { from: number; count: number },
+): Promise<readonly Buffer[]> {
+  const rows = await tx.any(sql.prepared('chunks_of_file', chunkRow)`
+    select c.bytes from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
+    where f.team_id = ${team_id} and f.sha256 = decode(${sha256}, 'hex') and f.state = 'ready'
+      and c.part >= ${from} and c.part < ${from + count}
+    order by c.part`)
+  return rows.map(({ bytes }) => bytes)
+}
+
+/** Deletes what calls and uploads began, did not go on with since a time, and never published. @returns how many. */
+export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    delete from files
+    where state = 'loading' and created_at < ${sql.timestamp(before)} and last_used_at < ${sql.timestamp(before)}`)
+  return rowCount
+}
+
+const carriedRow = refRow.shape({ id: string().defined(), filename: string().defined() })
+
+/** What emails carry. */
+export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
+  return tx.any(sql.type(carriedRow)`
+    select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256
+    from emails e cross join lateral json_array_elements(e.attachments) a
+    where e.attachments is not null and (e.team_id, e.id) in (select * from ${sql.unnest(
+      emails.map(({ team_id, id }) => [team_id, id]),
+      ['uuid', 'uuid'],
+    )} as w (team_id, id))`)
+}

@@ -1,0 +1,62 @@
+/**
+ * Brings the bytes of attachments into the database, before what refers to them is accepted.
+ * Promises: small statements, none of them inside of a transaction that holds the team's account; a content that the
+ * team has already is not stored again; what was loaded and not published is deleted.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../postgres/pool.ts'
+import { CHUNK } from '../../text/files.ts'
+import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touchFiles } from './files.sql.ts'
+
+/** The most pieces that one statement has, and about how many bytes. */
+const MOST_PIECES = 100
+const LARGEST = 4 * CHUNK
+
+/** Contents by their SHA-256. */
+export type Contents = ReadonlyMap<string, Uint8Array>
+
+/** The pieces of some contents, in statements. */
+function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Generator<Chunk[]> {
+  let lot: Chunk[] = []
+  let size = 0
+  for (const { id: file_id, bytes } of files) {
+    for (let at = 0; at < bytes.length; at += CHUNK) {
+      const piece = { file_id, part: at / CHUNK, bytes: bytes.subarray(at, at + CHUNK) }
+      if (lot.length === MOST_PIECES || (lot.length > 0 && size + piece.bytes.length > LARGEST)) {
+        yield lot
+        lot = []
+        size = 0
+      }
+      lot.push(piece)
+      size += piece.bytes.length
+    }
+  }
+  if (lot.length > 0) yield lot
+}
+
+/**
+ * Stores the contents that the team has not, unpublished, while `work` is done. Those it has, `uses` too, are kept for
+ * a day from now on. @param work gets the id under which each new content is stored.
+ */
+export async function withLoaded<T>(
+  tx: Tx,
+  teamId: string,
+  { contents, uses }: { contents: Contents; uses: readonly string[] },
+  work: (loaded: ReadonlyMap<string, string>) => Promise<T>,
+): Promise<T> {
+  const refs = [...new Set([...contents.keys(), ...uses])].map((sha256) => ({ team_id: teamId, sha256 }))
+  await touchFiles(tx, refs)
+  const ready = new Set((await readyFiles(tx, refs)).map(({ sha256 }) => sha256))
+  const files = [...contents].flatMap(([sha256, bytes]) =>
+    ready.has(sha256) ? [] : [{ id: uuidv7(), sha256, bytes, size: bytes.length }],
+  )
+  try {
+    if (files.length > 0) await insertLoading(tx, teamId, files)
+    for (const lot of statementsOf(files)) await insertChunks(tx, teamId, lot)
+    return await work(new Map(files.map(({ sha256, id }) => [sha256, id])))
+  } finally {
+    const ids = files.map(({ id }) => id)
+    // What cannot be deleted now is collected within the hour.
+    if (ids.length > 0) await dropLoading(tx, teamId, ids).catch(() => {})
+  }
+}

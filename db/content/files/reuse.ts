@@ -1,0 +1,39 @@
+/**
+ * Uses the contents of an email a second time: for a copy of it, or when it is tried again.
+ * Promises: what is used is kept for a day from then on, since its time of use is written, which a collector looks at
+ * again; what is gone is named, so that nothing goes out without a file that it should carry.
+ */
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { filesOfEmails, readyFiles, touchFiles } from './files.sql.ts'
+
+/** For files whose bytes have been deleted. */
+export const goneRefusal = (files: readonly { filename: string }[]): Refusal => {
+  const names = [...new Set(files.map(({ filename }) => filename))].join(', ')
+  return new Refusal('bad_request', `the bytes of its attachments have been deleted: ${names}`)
+}
+
+type Named = { filename: string; sha256: string }
+
+/** The files of an email for another one. @throws Refusal bad_request naming those that are gone */
+export async function reusedFiles<T extends Named>(
+  tx: Tx,
+  teamId: string,
+  files: readonly T[],
+): Promise<(T & { loaded: null })[]> {
+  const refs = files.map(({ sha256 }) => ({ team_id: teamId, sha256 }))
+  await touchFiles(tx, refs)
+  const ready = new Set((await readyFiles(tx, refs)).map(({ sha256 }) => sha256))
+  const gone = files.filter(({ sha256 }) => !ready.has(sha256))
+  if (gone.length > 0) throw goneRefusal(gone)
+  return files.map((file) => ({ ...file, loaded: null }))
+}
+
+/** Keeps the files of emails for another try. @returns those that are gone, each with its email's id. */
+export async function goneOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
+  const files = await filesOfEmails(tx, emails)
+  if (files.length === 0) return []
+  await touchFiles(tx, files)
+  const ready = new Set((await readyFiles(tx, files)).map(({ team_id, sha256 }) => `${team_id}/${sha256}`))
+  return files.filter(({ team_id, sha256 }) => !ready.has(`${team_id}/${sha256}`))
+}

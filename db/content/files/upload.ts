@@ -1,0 +1,76 @@
+/**
+ * Stores a file that is uploaded by itself.
+ * Promises: it is never held whole; it counts towards the team's storage only once, exactly, under the account's lock;
+ * what is refused or breaks off leaves nothing.
+ */
+import { createHash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { lockAccount, saveAccount, storageRefusal } from '../../accounts/teams/limits.ts'
+import { Refusal } from '../../errors.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import {
+  completeLoading,
+  dropLoading,
+  insertChunks,
+  insertUnknown,
+  insertUpload,
+  type LoadingFile,
+  publishFiles,
+  readyFiles,
+  touchFiles,
+  type Upload,
+} from './files.sql.ts'
+
+type Uploading = {
+  filename: string
+  content_type: string
+  days: number
+  /** Hands over the bytes in chunks, in order. */
+  read(take: (chunk: Buffer) => Promise<void>): Promise<void>
+}
+
+/** Publishes what was loaded, unless the team has the same bytes already. @throws Refusal quota_exceeded */
+async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile): Promise<void> {
+  const account = await lockAccount(tx, teamId)
+  const ref = { team_id: teamId, sha256 }
+  await touchFiles(tx, [ref])
+  if ((await readyFiles(tx, [ref])).length > 0) return
+  const refusal = storageRefusal(account, size)
+  if (refusal) throw refusal
+  if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)
+    throw new Refusal('unavailable', 'the upload took too long; please retry', 1)
+  account.used.storage += size
+  await saveAccount(tx, teamId, account)
+}
+
+/** @throws Refusal bad_request for no bytes, quota_exceeded, and what reading throws */
+export async function upload(
+  database: Database,
+  teamId: string,
+  { filename, content_type, days, read }: Uploading,
+): Promise<Upload> {
+  const file_id = uuidv7()
+  const hash = createHash('sha256')
+  let size = 0
+  let part = 0
+  try {
+    await read(async (bytes) => {
+      if (part === 0) await insertUnknown(database, teamId, file_id)
+      hash.update(bytes)
+      size += bytes.length
+      await insertChunks(database, teamId, [{ file_id, part, bytes }])
+      part += 1
+    })
+    if (size === 0) throw new Refusal('bad_request', 'the body must have at least 1 byte')
+    const file = { id: file_id, sha256: hash.digest('hex'), size }
+    await completeLoading(database, teamId, file)
+    const row = { id: uuidv7(), filename, content_type, size, sha256: file.sha256 }
+    return await database.transaction(async (tx) => {
+      await publish(tx, teamId, file)
+      return insertUpload(tx, teamId, row, days)
+    })
+  } finally {
+    // What cannot be deleted now is collected within the hour.
+    if (part > 0) await dropLoading(database, teamId, [file_id]).catch(() => {})
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Shows a template whole, and deletes it.
+ * Promises: from then on a send that names it is refused as unknown; emails made from it stay as they are and still go
+ * out, since their versions stay.
+ */
+import { type By, record } from '../../accounts/audit/record.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { deleteTemplate, templateById, versionsOfTemplate } from './templates.sql.ts'
+
+const MOST_VERSIONS = 1_000
+
+const unknown = (id: string) => new Refusal('not_found', `there is no template ${id} in this team`)
+
+/** The template with its parts and its versions, newest first. @throws Refusal not_found. */
+export async function showTemplate(tx: Tx, teamId: string, id: string) {
+  await teamOrRefusal(tx, teamId)
+  const template = await templateById(tx, teamId, id)
+  if (!template) throw unknown(id)
+  return { ...template, versions: await versionsOfTemplate(tx, teamId, id, MOST_VERSIONS) }
+}
+
+/** Deletes a template. @throws Refusal not_found. */
+export async function removeTemplate(
+  by: By,
+  teamId: string,
+  id: string,
+): Promise<{ id: string; name: string }> {
+  await teamOrRefusal(by.tx, teamId)
+  const deleted = await deleteTemplate(by.tx, teamId, id)
+  if (!deleted) throw unknown(id)
+  await record(by, { team_id: teamId, action: 'template.delete', subject: id, detail: deleted.name })
+  return deleted
+}

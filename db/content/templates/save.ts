@@ -1,0 +1,139 @@
+/**
+ * Saves email templates: a change makes a new version, so that an email keeps what it was accepted with.
+ * Promises: a name once per team; of two who change a template at once nobody overwrites what he has not seen; what is
+ * stored compiles, fits the limits and names its slots in order of first appearance.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../../accounts/audit/record.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { Refusal } from '../../errors.ts'
+import { nameProblem } from '../../text/name.ts'
+import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
+import { LARGEST_PART, MOST_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
+import { insertTemplate, insertVersion, lockCurrentVersion, setCurrentVersion } from './templates.sql.ts'
+
+export type SavedTemplate = {
+  id: string
+  name: string
+  version_id: string
+  slots: string[]
+  list_unsubscribe: boolean
+}
+
+/** What a version is made of. `text` is '' when it has no plain-text part. */
+type Parts = { html: string; text: string; list_unsubscribe: boolean }
+
+/** A part's slots. @throws Refusal bad_request saying what is wrong, and where. */
+function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
+  const problem =
+    textFault(source)?.problem ?? (utf8Bytes(source) > LARGEST_PART ? 'must be at most 1 MiB' : undefined)
+  if (problem) throw new Refusal('bad_request', `${part} ${problem}`)
+  try {
+    return compileTemplate(source).slots
+  } catch (error) {
+    if (error instanceof TemplateFault) throw new Refusal('bad_request', `${part}: ${error.message}`)
+    throw error
+  }
+}
+
+/** Headers that unsubscribe need the link as much as a slot in the text does. */
+function checkParts({ html, text, list_unsubscribe }: Parts): string[] {
+  if (html === '') throw new Refusal('bad_request', 'html must not be empty')
+  const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
+  const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
+  if (slots.length <= MOST_VARIABLES) return slots
+  throw new Refusal(
+    'bad_request',
+    `a template must have at most ${MOST_VARIABLES} slots: a send gives no more variables`,
+  )
+}
+
+/** Saves a new template. @throws Refusal not_found; bad_request for parts or a name that cannot be, or is taken. */
+export async function saveTemplate(
+  by: By,
+  teamId: string,
+  {
+    name,
+    list_unsubscribe = false,
+    ...parts
+  }: Partial<Parts> & Omit<Parts, 'list_unsubscribe'> & { name: string },
+): Promise<SavedTemplate> {
+  const { tx, now } = by
+  const problem = nameProblem(name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  const { html, text: body_text } = parts
+  const slots = checkParts({ html, text: body_text, list_unsubscribe })
+  await teamOrRefusal(tx, teamId)
+  const id = uuidv7()
+  const versionId = uuidv7()
+  if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
+    throw new Refusal('bad_request', `the team has a template ${JSON.stringify(name)} already`)
+  }
+  const version = {
+    team_id: teamId,
+    id: versionId,
+    template_id: id,
+    html,
+    body_text,
+    slots,
+    list_unsubscribe,
+  }
+  await insertVersion(tx, version, now)
+  await record(by, { team_id: teamId, action: 'template.create', subject: name, detail: id })
+  return { id, name, version_id: versionId, slots, list_unsubscribe }
+}
+
+/** `base`: the version that the change was made to; undefined: whichever is there. Absent parts stay as they are. */
+export type TemplateChange = {
+  html: string
+  text: string | undefined
+  list_unsubscribe?: boolean
+  base?: string | undefined
+}
+
+/**
+ * A new version; none when nothing differs.
+ * @throws Refusal not_found; bad_request for parts that cannot be, or when another version than `base` is current.
+ */
+export async function updateTemplate(
+  by: By,
+  teamId: string,
+  id: string,
+  { html, text, list_unsubscribe: asked, base }: TemplateChange,
+): Promise<SavedTemplate> {
+  const { tx, now } = by
+  await teamOrRefusal(tx, teamId)
+  const before = await lockCurrentVersion(tx, teamId, id)
+  if (!before) throw new Refusal('not_found', `there is no template ${id} in this team`)
+  const body_text = text ?? before.body_text
+  const list_unsubscribe = asked ?? before.list_unsubscribe
+  const slots = checkParts({ html, text: body_text, list_unsubscribe })
+  const { name } = before
+  if (
+    html === before.html &&
+    body_text === before.body_text &&
+    list_unsubscribe === before.list_unsubscribe
+  ) {
+    return { id, name, version_id: before.id, slots: before.slots, list_unsubscribe }
+  }
+  if (base !== undefined && base !== before.id) {
+    throw new Refusal(
+      'bad_request',
+      'somebody saved another version meanwhile; your text is kept below: compare the two, then save again',
+    )
+  }
+  const versionId = uuidv7()
+  const version = {
+    team_id: teamId,
+    id: versionId,
+    template_id: id,
+    html,
+    body_text,
+    slots,
+    list_unsubscribe,
+  }
+  await insertVersion(tx, version, now)
+  await setCurrentVersion(tx, teamId, { id, version_id: versionId }, now)
+  await record(by, { team_id: teamId, action: 'template.update', subject: id })
+  return { id, name, version_id: versionId, slots, list_unsubscribe }
+}

@@ -1,0 +1,134 @@
+/** Rows of templates and template_versions, and the queries over them. Versions are immutable. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const versionRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  template_id: string().defined(),
+  html: string().defined(),
+  body_text: string().defined(),
+  slots: array(string().defined()).defined(),
+  /** Whether its emails carry List-Unsubscribe headers (DECISIONS: Unsubscribe link). */
+  list_unsubscribe: boolean().defined(),
+})
+export type VersionRow = InferType<typeof versionRow>
+
+/** Stores a template; its version may follow in the same transaction. @returns false when the name is taken. */
+export async function insertTemplate(
+  tx: Tx,
+  teamId: string,
+  template: { id: string; name: string; version_id: string },
+  now: Date,
+): Promise<boolean> {
+  const at = sql.timestamp(now)
+  const { rowCount } = await tx.query(sql.unsafe`
+    insert into templates (team_id, id, name, version_id, created_at, updated_at)
+    values (${teamId}, ${template.id}, ${template.name}, ${template.version_id}, ${at}, ${at})
+    on conflict (team_id, name) do nothing`)
+  return rowCount === 1
+}
+
+/** Stores a version, which nothing changes afterwards. */
+export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into template_versions (team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_at)
+    values (${version.team_id}, ${version.id}, ${version.template_id}, ${version.html}, ${version.body_text},
+      ${sql.array(version.slots, 'text')}, ${version.list_unsubscribe}, ${sql.timestamp(now)})`)
+}
+
+const templateRow = object({ id: string().defined(), name: string().defined() })
+
+/** Makes a version the current one of its template. */
+export async function setCurrentVersion(
+  tx: Tx,
+  teamId: string,
+  { id, version_id }: { id: string; version_id: string },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    update templates set version_id = ${version_id}, updated_at = ${sql.timestamp(now)}
+    where team_id = ${teamId} and id = ${id}`)
+}
+
+/** Versions by (team, id), in one statement. */
+export async function versionsByIds(
+  tx: Tx,
+  refs: readonly { team_id: string; id: string }[],
+): Promise<readonly VersionRow[]> {
+  return tx.any(sql.prepared('versions_by_ids', versionRow)`
+    select team_id, id, template_id, html, body_text, slots, list_unsubscribe from template_versions
+    where (team_id, id) in (
+      select * from ${sql.unnest(
+        refs.map((ref) => [ref.team_id, ref.id]),
+        ['uuid', 'uuid'],
+      )} as ref (team_id, id))`)
+}
+
+const currentRow = versionRow.shape({ name: string().defined() })
+
+/** The version that the template's next email gets, its template locked for a change; null when the team has none. */
+export async function lockCurrentVersion(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(currentRow)`
+    select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = ${id} for update of t`)
+}
+
+const listedRow = object({
+  id: string().defined(),
+  name: string().defined(),
+  version_id: string().defined(),
+  slots: array(string().defined()).defined(),
+  list_unsubscribe: boolean().defined(),
+  created_at: string().defined(),
+  updated_at: string().defined(),
+})
+export type ListedTemplate = InferType<typeof listedRow>
+
+/** A team's templates with the slots of their current version, oldest first. */
+export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly ListedTemplate[]> {
+  return tx.any(sql.type(listedRow)`
+    select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, t.created_at, t.updated_at
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} order by t.id`)
+}
+
+const shownRow = listedRow.shape({ html: string().defined(), text: string().defined() })
+
+export type ShownTemplate = InferType<typeof shownRow>
+
+/** A template with the parts of its current version; null when the team has none of this id. */
+export async function templateById(tx: Tx, teamId: string, id: string): Promise<ShownTemplate | null> {
+  return tx.maybeOne(sql.type(shownRow)`
+    select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, t.created_at,
+      t.updated_at
+    from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    where t.team_id = ${teamId} and t.id = ${id}`)
+}
+
+const historyRow = object({
+  id: string().defined(),
+  slots: array(string().defined()).defined(),
+  created_at: string().defined(),
+})
+export type ListedVersion = InferType<typeof historyRow>
+
+/** A template's versions, without their parts, newest first. */
+export async function versionsOfTemplate(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  limit: number,
+): Promise<readonly ListedVersion[]> {
+  return tx.any(sql.type(historyRow)`
+    select id, slots, created_at from template_versions
+    where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
+}
+
+/** Deletes a template and leaves its versions to the emails made from them. @returns it, or null without one. */
+export async function deleteTemplate(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(templateRow)`
+    delete from templates where team_id = ${teamId} and id = ${id} returning id, name`)
+}

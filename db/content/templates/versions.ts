@@ -1,0 +1,60 @@
+/**
+ * Template versions, compiled and kept. They are immutable, so a cache can never be stale; it is bounded by bytes.
+ * Promises: one query for all that are missing, none when all are known.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import { compileTemplate, type Template } from '../../text/slots.ts'
+import { type VersionRow, versionsByIds } from './templates.sql.ts'
+
+/** A version ready to be filled; `text` is null when the template has no plain-text part. */
+export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
+
+/** A version compiled. */
+export const compileVersion = (
+  row: Pick<VersionRow, 'html' | 'body_text' | 'list_unsubscribe'>,
+): CompiledVersion => ({
+  html: compileTemplate(row.html),
+  text: row.body_text === '' ? null : compileTemplate(row.body_text),
+  list_unsubscribe: row.list_unsubscribe,
+})
+
+export type VersionRef = { team_id: string; id: string }
+
+/** Compiled versions by id, as `createVersions` makes it. Ids that do not exist are missing from the map. */
+export type Versions = (tx: Tx, refs: readonly VersionRef[]) => Promise<Map<string, CompiledVersion>>
+
+/** @param limit how many bytes of template source to keep at most. */
+export function createVersions(limit = 32 * 1024 * 1024): Versions {
+  const kept = new Map<string, { compiled: CompiledVersion; bytes: number }>()
+  let size = 0
+
+  const keep = (key: string, compiled: CompiledVersion, bytes: number): void => {
+    kept.set(key, { compiled, bytes })
+    size += bytes
+    // A Map iterates in insertion order, so the first one is the oldest.
+    for (const [oldest, { bytes: freed }] of kept) {
+      if (size <= limit || oldest === key) break
+      kept.delete(oldest)
+      size -= freed
+    }
+  }
+
+  return async (tx, refs) => {
+    const wanted = new Map(refs.map((ref) => [`${ref.team_id}/${ref.id}`, ref]))
+    const found = new Map<string, CompiledVersion>()
+    const missing: VersionRef[] = []
+    for (const [key, ref] of wanted) {
+      const known = kept.get(key)
+      if (known) found.set(ref.id, known.compiled)
+      else missing.push(ref)
+    }
+    if (missing.length > 0) {
+      for (const row of await versionsByIds(tx, missing)) {
+        const compiled = compileVersion(row)
+        found.set(row.id, compiled)
+        keep(`${row.team_id}/${row.id}`, compiled, row.html.length + row.body_text.length)
+      }
+    }
+    return found
+  }
+}

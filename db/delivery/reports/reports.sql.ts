@@ -1,0 +1,248 @@
+/** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { withoutJob } from '../../queue/jobs.sql.ts'
+
+export const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
+export type Provider = (typeof PROVIDERS)[number]
+
+export const REPORT_STATES = ['pending', 'done', 'parked'] as const
+export type ReportState = (typeof REPORT_STATES)[number]
+
+type NewReport = {
+  id: string
+  provider: Provider
+  event_key: string
+  body: Buffer
+  received_at: Date
+  retry_until: Date
+}
+
+const idRow = object({ id: string().defined() })
+
+const REPORT = ['uuid', 'text', 'text', 'int4', 'int4', 'timestamptz', 'timestamptz']
+
+/**
+ * Stores reports in one statement, in the order of their keys: two lots with the same reports cannot deadlock. Their
+ * bytes travel as they are, one behind the other: an array of them would be text, twice as long.
+ * @returns the ids of those that are new: a repeat, also one within the lot, stores nothing.
+ */
+export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
+  let begin = 1
+  const tuples = reports.map(({ id, provider, event_key, body, received_at, retry_until }) => {
+    const from = begin
+    begin += body.length
+    const times = [received_at.toISOString(), retry_until.toISOString()]
+    return [id, provider, event_key, from, body.length, ...times]
+  })
+  const bodies = Buffer.concat(reports.map(({ body }) => body))
+  const rows = await tx.any(sql.prepared('insert_reports', idRow)`
+    insert into reports (id, provider, event_key, body, received_at, retry_until)
+    select id, provider, event_key, substring(${sql.binary(bodies)}::bytea from begin for bytes), received_at, retry_until
+    from ${sql.unnest(tuples, REPORT)} as r (id, provider, event_key, begin, bytes, received_at, retry_until)
+    order by provider, event_key, id
+    on conflict (provider, event_key) do nothing
+    returning id`)
+  return new Set(rows.map(({ id }) => id))
+}
+
+const pendingRow = object({
+  id: string().defined(),
+  provider: string().oneOf(PROVIDERS).defined(),
+  bytes: number().defined(),
+  /** null when it is large, and is to be read by itself. */
+  body: mixed<Buffer>().defined().nullable(),
+  received_at: string().defined(),
+  retry_until: string().defined(),
+})
+export type PendingReport = InferType<typeof pendingRow>
+
+/** A larger body is not read beside others, in bytes. */
+const SMALL_BODY = 64 * 1024
+
+/** Those of the reports that are still to be ingested, oldest first. */
+export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<readonly PendingReport[]> {
+  return tx.any(sql.prepared('pending_reports', pendingRow)`
+    select id, provider, octet_length(body) as bytes, received_at, retry_until,
+      case when octet_length(body) <= ${SMALL_BODY} then body end as body
+    from reports where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
+}
+
+const bodyRow = object({ id: string().defined(), body: mixed<Buffer>().defined() })
+
+/** The bodies of reports, by id. */
+export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
+  const rows = await tx.any(sql.prepared('report_bodies', bodyRow)`
+    select id, body from reports where id = any(${sql.array(ids, 'uuid')})`)
+  return new Map(rows.map(({ id, body }) => [id, body]))
+}
+
+/** Reports that came before `before`, are still pending and have no job, oldest first. */
+export async function lostReports(tx: Tx, before: Date, limit: number): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from reports r where state = 'pending' and received_at < ${sql.timestamp(before)}
+      and ${withoutJob('ingest-report', sql.fragment`r.id`)}
+    order by received_at limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
+const deletedRow = object({ deleted: number().defined() })
+
+/** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
+export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
+  const oldest = uuidv7({ msecs: before.getTime(), random: new Uint8Array(16), seq: 0 })
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with old as (
+      select id from reports where state <> 'pending' and id < ${oldest} limit ${limit}),
+    gone as (delete from reports where id in (select id from old) returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
+}
+
+type SettledReport = {
+  id: string
+  state: 'done' | 'parked'
+  reason: string | null
+  /** The teams whose messages it is about, as far as that is known. */
+  team_ids?: readonly string[]
+}
+
+/** Ends pending reports, in one statement. */
+export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
+  const tuples = settled.map(({ id, state, reason, team_ids = [] }) => [
+    id,
+    state,
+    reason,
+    JSON.stringify(team_ids),
+  ])
+  await tx.query(sql.prepared('settle_reports', object())`
+    update reports r set state = s.state, reason = s.reason,
+      team_ids = array(select json_array_elements_text(s.team_ids)::uuid order by 1)
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'json'])} as s (id, state, reason, team_ids)
+    where r.id = s.id and r.state = 'pending'`)
+}
+
+const reportRow = object({
+  id: string().defined(),
+  provider: string().oneOf(PROVIDERS).defined(),
+  event_key: string().defined(),
+  received_at: string().defined(),
+  state: string().oneOf(REPORT_STATES).defined(),
+  reason: string().defined().nullable(),
+  bytes: number().defined(),
+})
+export type ReportRow = InferType<typeof reportRow>
+
+const reportColumns = sql.fragment`
+  id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
+
+/** Reports without their bodies, newest first. */
+export async function reportsByState(
+  tx: Tx,
+  { state, limit }: { state?: ReportState | undefined; limit: number },
+): Promise<readonly ReportRow[]> {
+  const only = state === undefined ? sql.fragment`true` : sql.fragment`state = ${state}`
+  return tx.any(sql.type(reportRow)`
+    select ${reportColumns} from reports where ${only} order by id desc limit ${limit}`)
+}
+
+export async function reportById(tx: Tx, id: string): Promise<ReportRow | null> {
+  return tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
+}
+
+/** Deletes a report that is parked. @returns it, or null when there is none, or none that is parked. */
+export async function deleteParkedReport(tx: Tx, id: string): Promise<ReportRow | null> {
+  return tx.maybeOne(sql.type(reportRow)`
+    delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)
+}
+
+/** Makes a report pending again. @returns it, or null without one. */
+export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promise<ReportRow | null> {
+  return tx.maybeOne(sql.type(reportRow)`
+    update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
+    where id = ${id} returning ${reportColumns}`)
+}
+
+/** Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. */
+export type ParkedFilter = {
+  ids?: readonly string[] | undefined
+  provider?: Provider | undefined
+  reason?: string | undefined
+  before?: Date | undefined
+}
+
+function parked({ ids, provider, reason, before }: ParkedFilter) {
+  const conditions = [
+    sql.fragment`state = 'parked'`,
+    ...(ids === undefined ? [] : [sql.fragment`id = any(${sql.array(ids, 'uuid')})`]),
+    ...(provider === undefined ? [] : [sql.fragment`provider = ${provider}`]),
+    ...(reason === undefined ? [] : [sql.fragment`strpos(lower(reason), lower(${reason})) > 0`]),
+    ...(before === undefined ? [] : [sql.fragment`received_at < ${sql.timestamp(before)}`]),
+  ]
+  return sql.join(conditions, sql.fragment` and `)
+}
+
+/**
+ * A page of parked reports without their bodies, newest first, after the report `after`. In the order of the index of
+ * unsettled ones: by id, the planner would walk through all that are done.
+ */
+export async function parkedReports(
+  tx: Tx,
+  { after, limit, ...filter }: ParkedFilter & { after?: string | undefined; limit: number },
+): Promise<readonly ReportRow[]> {
+  const older =
+    after === undefined
+      ? sql.fragment`true`
+      : sql.fragment`(received_at, id) < (select received_at, id from reports where id = ${after})`
+  return tx.any(sql.type(reportRow)`
+    select ${reportColumns} from reports where ${parked(filter)} and ${older}
+    order by received_at desc, id desc limit ${limit}`)
+}
+
+const reasonRow = object({ reason: string().defined(), reports: number().defined() })
+
+/** How many reports are parked for which reason, most first. */
+export async function parkedByReason(
+  tx: Tx,
+  filter: ParkedFilter,
+): Promise<readonly InferType<typeof reasonRow>[]> {
+  return tx.any(sql.type(reasonRow)`
+    select coalesce(reason, '') as reason, count(*) as reports from reports where ${parked(filter)}
+    group by 1 order by 2 desc, 1 limit 50`)
+}
+
+const heardRow = object({
+  provider: string().oneOf(PROVIDERS).defined(),
+  heard_at: string().defined().nullable(),
+})
+
+/**
+ * When each provider last reported anything that was kept. Whether it ever did is read from the index of events: only
+ * then are reports looked through from the newest on, whose ids ascend with time.
+ */
+export async function lastHeard(tx: Tx): Promise<readonly InferType<typeof heardRow>[]> {
+  return tx.any(sql.type(heardRow)`
+    select p.provider, case
+      when (select r.provider from reports r where r.provider = p.provider order by r.event_key limit 1) is not null
+      then (select received_at from reports r where r.provider = p.provider order by r.id desc limit 1)
+    end as heard_at
+    from unnest(${sql.array([...PROVIDERS], 'text')}) as p (provider) order by 1`)
+}
+
+/** Deletes parked reports. @returns how many. */
+export async function deleteParkedReports(tx: Tx, filter: ParkedFilter): Promise<number> {
+  const { deleted } = await tx.one(sql.type(deletedRow)`
+    with gone as (delete from reports where ${parked(filter)} returning 1)
+    select count(*) as deleted from gone`)
+  return deleted
+}
+
+/** Makes parked reports pending again. @returns their ids. */
+export async function reopenReports(tx: Tx, filter: ParkedFilter, retryUntil: Date): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
+    where ${parked(filter)} returning id`)
+  return rows.map(({ id }) => id)
+}

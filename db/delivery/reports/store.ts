@@ -1,0 +1,40 @@
+/**
+ * Takes in what providers have posted: the raw bytes and a job for each, in the caller's transaction.
+ * Promises: once that commits, no report is lost; a repeat (same provider, same event key) stores nothing; two
+ * statements for one report or a hundred. Must not look into the bytes: workers/jobs/ingest-report.ts does.
+ */
+import { createHash } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { insertReports, type Provider } from './reports.sql.ts'
+
+/** How long a report is tried again while its message is not found, in milliseconds. */
+export const PATIENCE = 3_600_000
+
+/** A report as its hook took it, proved genuine. */
+export type TakenReport = { provider: Provider; event_key: string; body: Buffer; received_at: Date }
+
+/** The event key of a report that brings no id of its own. */
+export const contentKey = (body: Buffer): string => createHash('sha256').update(body).digest('base64url')
+
+/** Stores reports and their jobs. @returns for each whether it is new; false for a repeat. */
+export async function storeReports(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  reports: readonly TakenReport[],
+): Promise<boolean[]> {
+  const rows = reports.map((report) => ({
+    ...report,
+    id: uuidv7(),
+    retry_until: new Date(report.received_at.getTime() + PATIENCE),
+  }))
+  const stored = await insertReports(tx, rows)
+  const fresh = rows.filter(({ id }) => stored.has(id))
+  const jobs = await queue.enqueue(
+    tx,
+    'ingest-report',
+    fresh.map(({ id }) => ({ report_id: id })),
+  )
+  if (jobs !== fresh.length) throw new Error(`stored ${fresh.length} reports but ${jobs} jobs`)
+  return rows.map(({ id }) => stored.has(id))
+}

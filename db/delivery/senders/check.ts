@@ -1,0 +1,49 @@
+/**
+ * Asks whether email's provider can be reached and would take our mail, now, through a worker: only workers know it.
+ * Promises: no message is sent, and no sender is paused or resumed by what is found.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../../errors.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { jobEnd } from '../../queue/jobs.sql.ts'
+
+/** How long to wait for a worker, and how often to look, in milliseconds. */
+const PATIENCE = 45_000
+const PAUSE = 200
+
+const JOB = 'check-email'
+
+/** What a worker has found. `fault`: in the provider's words why it would take nothing; null when it would. */
+export type Check = { sender: string; fault: string | null }
+
+/** Asks a worker to check. @returns the id of its job. */
+export async function requestCheck({
+  tx,
+  queue,
+}: {
+  tx: Tx
+  queue: Pick<Producer, 'enqueue'>
+}): Promise<string> {
+  const check_id = uuidv7()
+  await queue.enqueue(tx, JOB, [{ check_id }])
+  return check_id
+}
+
+/** What came of a check; null while no worker has done it. */
+export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
+  const end = await jobEnd(tx, JOB, id)
+  if (end?.state !== 'completed' || end.output?.sender === undefined) return null
+  return { sender: end.output.sender, fault: end.output.fault ?? null }
+}
+
+/** Waits for a check that was asked for. @throws Refusal unavailable */
+export async function awaitCheck(database: Database, id: string): Promise<Check> {
+  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
+    const found = await checkFound(database, id)
+    if (found) return found
+    await sleep(PAUSE)
+  }
+  throw new Refusal('unavailable', `no worker has checked within ${PATIENCE / 1_000} s: is one running?`)
+}

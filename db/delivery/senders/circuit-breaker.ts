@@ -1,0 +1,188 @@
+/**
+ * The circuit breakers of senders, one each for the whole fleet, in their rows: closed while all is well, open while a
+ * sender is paused, half-open while one send at a time probes it. What sends have met moves them.
+ * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
+ * probe, to half a minute at most unless the sender or its provider names a time; a longer one that stands stays. The
+ * first send that began after the trouble and was taken ends it, at once for every worker. The sender's timeline
+ * records both, once. Runs last in the caller's transaction, because other sends wait for these rows. All times are
+ * the database's.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import { insertSenderEvents, type SenderEvent } from './events.sql.ts'
+import {
+  changePaces,
+  type Pace,
+  PROBE,
+  paceAt,
+  paused,
+  type Sender,
+  type Standing,
+  slowed,
+  standingAt,
+} from './pace.ts'
+import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
+
+/** A sender that cannot be reached is asked again soon, one whose set-up is refused less and less often. In seconds. */
+const PAUSES = { connection: [1, 2, 4, 6], setup: [2, 4, 8, 16, 30] } as const
+
+type Refusal = {
+  /** The provider's words. */
+  words: string
+  /** How long the provider says that it will refuse everything, in seconds. */
+  wait_seconds?: number | undefined
+  /** When the send that met it began. */
+  began_at: Date
+}
+
+/**
+ * What one send says about its sender.
+ * - accepted: a message was taken.
+ * - slow: it goes too fast.
+ * - setup: everything is refused until a person acts.
+ * - connection: it cannot be reached.
+ */
+export type Signal =
+  | { kind: 'accepted'; began_at: Date }
+  | ({ kind: 'slow' } & Refusal)
+  | ({ kind: 'setup' } & Refusal)
+  | ({ kind: 'connection' } & Refusal)
+
+export type Trouble = keyof typeof PAUSES
+
+/** How long a sender is paused after a number of troubles in a row, in seconds. Pure. */
+export function pauseAfter(kind: Trouble, troubles: number, longest = 0): number {
+  const steps = PAUSES[kind]
+  const last = steps[Math.min(Math.max(troubles, 1), steps.length) - 1] ?? 1
+  return Math.max(last, Math.min(longest, last * 2 ** Math.max(0, troubles - steps.length)))
+}
+
+/** What has changed for a sender, for those who watch: `news` is its timeline's. */
+export type Change = {
+  sender: string
+  kind: 'slowed' | 'paused' | 'recovered'
+  words: string
+  /** For how long it is paused. */
+  seconds: number
+}
+
+type Changed = { pace: Pace; changes: Omit<Change, 'sender'>[]; news: Omit<SenderEvent, 'sender'>[] }
+
+const newestOf = <K extends Signal['kind']>(signals: readonly Signal[], kind: K) =>
+  signals
+    .filter((signal): signal is Extract<Signal, { kind: K }> => signal.kind === kind)
+    .sort((one, other) => other.began_at.getTime() - one.began_at.getTime())[0]
+
+/** Applies to each sender, named once, the signals of its sends. A few statements for all together. */
+export async function applySignals(
+  tx: Tx,
+  signalled: readonly { sender: Sender; signals: readonly Signal[] }[],
+): Promise<Change[]> {
+  const changed = await changePaces<Changed & { sender: string }>(
+    tx,
+    signalled.map(({ sender, signals }) => ({
+      sender,
+      decide: (pace, now) => {
+        const result = afterSignals(pace, now, { signals, longest: sender.longest_pause })
+        return { pace: result.pace, result: { ...result, sender: sender.key } }
+      },
+    })),
+  )
+  const events = changed.flatMap(({ sender, news }) => news.map((event) => ({ ...event, sender })))
+  if (events.length > 0) await insertSenderEvents(tx, events)
+  return changed.flatMap(({ sender, changes }) => changes.map((change) => ({ ...change, sender })))
+}
+
+/** A sender after the newest signal of each kind. Pure. */
+function afterSignals(
+  pace: Pace,
+  now: Date,
+  { signals, longest }: { signals: readonly Signal[]; longest: number | undefined },
+): Changed {
+  let state: Changed = { pace, changes: [], news: [] }
+  const slow = newestOf(signals, 'slow')
+  if (slow) state = slowDown(state, now, slow)
+  for (const kind of ['setup', 'connection'] as const) {
+    const refusal = newestOf(signals, kind)
+    if (refusal) state = trip(state, now, { ...refusal, kind, longest })
+  }
+  const accepted = newestOf(signals, 'accepted')
+  return accepted ? recover(state, now, accepted.began_at) : state
+}
+
+function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: Refusal): Changed {
+  const { pace, isNews } =
+    wait_seconds === undefined
+      ? slowed(state.pace, now, began_at)
+      : paused(state.pace, now, { seconds: wait_seconds, reason: words })
+  const event = {
+    kind: wait_seconds === undefined ? 'slowed' : 'paused',
+    occurred_at: now,
+    detail: words,
+  } as const
+  return {
+    pace,
+    changes: [...state.changes, { kind: 'slowed', words, seconds: wait_seconds ?? 0 }],
+    news: isNews ? [...state.news, event] : state.news,
+  }
+}
+
+/** Opens the circuit. */
+function trip(
+  state: Changed,
+  now: Date,
+  { kind, words, wait_seconds, began_at, longest }: Refusal & { kind: Trouble; longest: number | undefined },
+): Changed {
+  const { pace } = state
+  const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)
+  if (began_at.getTime() <= known) return state
+  const troubles = pace.troubles + 1
+  const wait = wait_seconds ?? pauseAfter(kind, troubles, longest)
+  const troubled: Pace = { ...pace, troubles, troubled_at: now }
+  const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
+  const { wait_seconds: left } = standingAt(pace, now)
+  // A shorter one may be this very probe's.
+  if (left > Math.max(wait, PROBE)) return { ...state, pace: troubled, changes: change(left) }
+  const isKnown = pace.troubles > 0 && pace.pause_reason === words
+  const event = { kind: 'paused' as const, occurred_at: now, detail: words }
+  return {
+    pace: { ...troubled, paused_until: new Date(now.getTime() + wait * 1_000), pause_reason: words },
+    changes: change(wait),
+    news: isKnown ? state.news : [...state.news, event],
+  }
+}
+
+/** A sender that has no trouble. */
+const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
+const RECOVERED = 'messages are taken again'
+
+/** Closes the circuit, after a send that began since it was opened was taken. */
+function recover(state: Changed, now: Date, began_at: Date): Changed {
+  const { pace } = state
+  const { troubled_at } = pace
+  if (pace.troubles === 0 || troubled_at === null || began_at <= troubled_at) return state
+  return {
+    pace: { ...pace, ...AT_EASE, accepted_at: now },
+    changes: [...state.changes, { kind: 'recovered', words: RECOVERED, seconds: 0 }],
+    news: [...state.news, { kind: 'recovered', occurred_at: now, detail: RECOVERED }],
+  }
+}
+
+/** How the sender of this key stands. One read. */
+export async function standingOf(tx: Tx, key: string): Promise<Standing> {
+  const { now, rows } = await sendersByKeys(tx, [key])
+  const row = rows.get(key)
+  return standingAt(row ? paceAt(row, row.rate, now) : { ...AT_EASE, accepted_at: null }, now)
+}
+
+/** How senders stand whose circuit is open or half-open, of those whose keys begin so. One read. */
+export async function troubledSenders(
+  tx: Tx,
+  prefix: string,
+): Promise<{ now: Date; standings: ReadonlyMap<string, Standing> }> {
+  const { now, rows } = await sendersInTrouble(tx, prefix)
+  const standings = [...rows].map(([key, row]): [string, Standing] => [
+    key,
+    standingAt(paceAt(row, row.rate, now), now),
+  ])
+  return { now, standings: new Map(standings) }
+}

@@ -1,0 +1,43 @@
+/** Rows of sender_events: what happened to what we send through. */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
+
+const eventRow = object({
+  sender: string().defined(),
+  kind: string().oneOf(SENDER_EVENTS).defined(),
+  occurred_at: string().defined(),
+  detail: string().defined(),
+})
+export type SenderEventRow = InferType<typeof eventRow>
+
+/** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
+export type SenderEvent = {
+  sender: string
+  kind: SenderEventRow['kind']
+  occurred_at: Date
+  detail: string
+}
+
+/** Stores events, in the order of their ids. */
+export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {
+  const tuples = events.map(({ sender, kind, occurred_at, detail }) => [
+    ...[sender, uuidv7(), kind],
+    ...[occurred_at.toISOString(), detail],
+  ])
+  await tx.query(sql.prepared('insert_sender_events', object())`
+    insert into sender_events (sender, id, kind, occurred_at, detail)
+    select * from ${sql.unnest(tuples, ['text', 'uuid', 'text', 'timestamptz', 'text'])}`)
+}
+
+/** The newest events of each sender, up to `limit` of each, newest first. */
+export async function senderEvents(tx: Tx, limit: number): Promise<readonly SenderEventRow[]> {
+  return tx.any(sql.type(eventRow)`
+    select e.sender, e.kind, e.occurred_at, e.detail
+    from senders s cross join lateral (
+      select * from sender_events where sender = s.key order by id desc limit ${limit}) e
+    order by e.sender, e.id desc`)
+}

@@ -1,0 +1,257 @@
+/**
+ * How fast a sender (a number, an account, a relay, an endpoint) may send, shared by all workers through one row.
+ * Promises: tokens are taken in blocks, so pacing costs a few statements a lot, however many senders it is for; a
+ * slowed sender recovers by a tenth of its ceiling every minute; a paused one grants nothing until its pause ends. The
+ * time is the database's, read with the locked row: no worker's clock counts.
+ */
+
+import type { Database, Tx } from '../../postgres/pool.ts'
+import { refill, untilToken } from '../../process/bucket.ts'
+import { lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
+
+const RECOVERY = 60_000
+const SLOWEST = 0.2
+
+/** A sender's state at one time. */
+export type Pace = {
+  rate: number
+  slowed_at: Date | null
+  tokens: number
+  refilled_at: Date
+  paused_until: Date | null
+  pause_reason: string | null
+  /** How often in a row nothing could be sent at all: see circuit-breaker.ts. */
+  troubles: number
+  troubled_at: Date | null
+  accepted_at: Date | null
+}
+
+const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
+
+/** How much of a second's sends may be saved up when the sender does not say. */
+const SAVED_SECONDS = 1
+
+/** The stored pace at `now`: recovered and refilled. Pure. @param saved how many seconds' sends may be saved up. */
+export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
+  const slowedAt = dateOrNull(row.slowed_at)
+  const minutes =
+    slowedAt === null ? 0 : Math.max(0, Math.floor((now.getTime() - slowedAt.getTime()) / RECOVERY))
+  const recovered = slowedAt === null ? ceiling : Math.min(ceiling, row.rate + minutes * (ceiling / 10))
+  const bucket = { tokens: row.tokens, refilled_at: new Date(row.refilled_at) }
+  return {
+    rate: recovered,
+    slowed_at:
+      recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),
+    ...refill(bucket, { rate: recovered, capacity: Math.max(1, recovered * saved) }, now),
+    paused_until: dateOrNull(row.paused_until),
+    pause_reason: row.pause_reason,
+    troubles: row.troubles,
+    troubled_at: dateOrNull(row.troubled_at),
+    accepted_at: dateOrNull(row.accepted_at),
+  }
+}
+
+/**
+ * Reserves the next sends, in order: each waits until the bucket holds a token, then takes its cost, if need be on
+ * credit. Those that would have to wait for longer than `horizon` seconds are not reserved. Pure.
+ * @param costs tokens for each send; one that costs more than the bucket holds delays those behind it.
+ */
+export function reserve(
+  pace: Pace,
+  costs: readonly number[],
+  horizon: number,
+  now: Date,
+): { pace: Pace; reservation: Reservation } {
+  const standing = standingAt(pace, now)
+  if (pace.paused_until !== null && pace.paused_until > now) {
+    const wait_seconds = Math.ceil(standing.wait_seconds)
+    const reason = pace.pause_reason ?? 'the sender is paused'
+    return { pace, reservation: { delays: [], wait_seconds, reason, standing } }
+  }
+  if (pace.troubles > 0) return probe(pace, costs, now)
+  const delays: number[] = []
+  let { tokens } = pace
+  const delay = () => untilToken(tokens, pace.rate)
+  for (const cost of costs) {
+    if (delay() > horizon) break
+    delays.push(delay())
+    tokens -= cost
+  }
+  const all = delays.length === costs.length
+  return {
+    pace: { ...pace, tokens, paused_until: null, pause_reason: null },
+    reservation: {
+      delays,
+      wait_seconds: all ? 0 : Math.max(1, Math.ceil(delay())),
+      reason: 'the send rate is reached',
+      standing,
+    },
+  }
+}
+
+/** How long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
+export const PROBE = 30
+
+/** After a pause one send probes whether the sender works again; the others wait for its outcome. */
+function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; reservation: Reservation } {
+  const paused_until = new Date(now.getTime() + PROBE * 1_000)
+  const reason = pace.pause_reason ?? 'the sender is probed'
+  return {
+    pace: costs.length === 0 ? pace : { ...pace, paused_until },
+    reservation: {
+      delays: costs.slice(0, 1).map(() => 0),
+      wait_seconds: 1,
+      reason,
+      standing: standingAt(pace, now),
+    },
+  }
+}
+
+/** How a sender stands: its circuit breaker is open while it is paused, half-open while it is probed. */
+export type Standing = {
+  /** When it stood so. */
+  now: Date
+  /** Seconds until the next look; 0 when it may send. */
+  wait_seconds: number
+  /** Whether it is only probed: one message at a time, until one is taken. */
+  probing: boolean
+  /** When the provider took a message again after the last trouble. */
+  accepted_at: Date | null
+}
+
+/** How a sender with this pace stands at a time. Pure. */
+export const standingAt = (
+  { paused_until, troubles, accepted_at }: Pick<Pace, 'paused_until' | 'troubles' | 'accepted_at'>,
+  now: Date,
+): Standing => ({
+  now,
+  wait_seconds: Math.max(0, ((paused_until?.getTime() ?? 0) - now.getTime()) / 1_000),
+  probing: troubles > 0,
+  accepted_at,
+})
+
+/** How one sender's pace changes. `decide` gets the time of the lock. */
+export type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pace; result: T } }
+
+/**
+ * Changes the paces of senders, each one once, locked in the order of their keys: three statements at most for any
+ * number of them, in the caller's transaction. @returns the results, in the order given.
+ */
+export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]): Promise<T[]> {
+  const rows = await lockSenders(
+    tx,
+    changes.map(({ sender }) => sender),
+  )
+  const saved: ({ key: string } & Pace)[] = []
+  const results = changes.map(({ sender: { key, ceiling, saved_seconds }, decide }) => {
+    const row = rows.get(key)
+    if (!row) throw new Error(`the row of sender ${key} was deleted just now`)
+    const now = new Date(row.now)
+    const found = paceAt(row, ceiling, now, saved_seconds)
+    const { pace, result } = decide(found, now)
+    if (pace !== found) saved.push({ key, ...pace })
+    return result
+  })
+  if (saved.length > 0) await saveSenders(tx, saved)
+  return results
+}
+
+/** What is paced. */
+export type Sender = {
+  /** `whatsapp:<number id>`, `ses:<region>`, `smtp:<relay>`. */
+  key: string
+  /** Sends per second. */
+  ceiling: number
+  /** How many seconds' sends may be saved up while idle; 1 when absent. */
+  saved_seconds?: number
+  /** Paced only once the provider has asked for it, until it has recovered to its ceiling. */
+  on_demand?: boolean
+  /**
+   * How many of its sends may be in flight in one process: said of senders that share slots with many others. Until
+   * one has answered well it has one, and those that are slow or fail have half of the slots between them. Absent: as
+   * many as there are slots.
+   */
+  at_once?: number
+  /** How long its pauses may become while it stays in trouble, in seconds; half a minute at most when absent. */
+  longest_pause?: number
+}
+
+/** When the first sends of a lot may go, in seconds from now; for the rest, when to ask again and why. */
+export type Reservation = { delays: number[]; wait_seconds: number; reason: string; standing: Standing }
+
+/** What is to be sent through one sender: tokens for each send. */
+export type Wanted = { sender: Sender; costs: readonly number[] }
+
+/**
+ * Reserves sends through any number of senders, each named once, in a transaction of its own. Senders `on_demand` that
+ * are at full pace cost one read, all together. @returns a reservation for each, in the order given.
+ */
+export async function reserveSends(
+  database: Database,
+  wanted: readonly Wanted[],
+  horizon: number,
+): Promise<Reservation[]> {
+  const reserved = await unpaced(database, wanted)
+  const paced = wanted.filter(({ sender }) => !reserved.has(sender.key))
+  const changes = paced.map(({ sender, costs }) => ({
+    sender,
+    decide: (pace: Pace, now: Date) => {
+      const { pace: left, reservation: result } = reserve(pace, costs, horizon, now)
+      return { pace: left, result }
+    },
+  }))
+  const made = changes.length === 0 ? [] : await database.transaction((tx) => changePaces(tx, changes))
+  for (const [index, { sender }] of paced.entries()) {
+    const reservation = made[index]
+    if (reservation) reserved.set(sender.key, reservation)
+  }
+  return wanted.flatMap(({ sender }) => reserved.get(sender.key) ?? [])
+}
+
+/** The reservations of senders `on_demand` that nothing holds back. */
+async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, Reservation>> {
+  const optional = wanted.filter(({ sender }) => sender.on_demand)
+  if (optional.length === 0) return new Map()
+  const keys = optional.map(({ sender }) => sender.key)
+  const { now, rows } = await sendersByKeys(tx, keys)
+  return new Map(
+    optional.flatMap(({ sender: { key, ceiling }, costs }): [string, Reservation][] => {
+      const row = rows.get(key)
+      const pace = row ? paceAt(row, ceiling, now) : null
+      const standing = standingAt(pace ?? AT_EASE, now)
+      if (pace && (pace.rate < ceiling || standing.probing || standing.wait_seconds > 0)) return []
+      return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', standing }]]
+    }),
+  )
+}
+
+/** What a sender without a row is like. */
+const AT_EASE = { paused_until: null, troubles: 0, accepted_at: null }
+
+/**
+ * Halves the rate: the provider said that it is too fast. Several calls within a second count once, and so do refusals
+ * of what was released before the last halving: they say nothing about the pace since. Pure.
+ * @param since when what was refused had been released.
+ * @returns `isNews` when that begins a time of slowness: the timeline names its begin, not each further halving.
+ */
+export function slowed(pace: Pace, now: Date, since: Date): { pace: Pace; isNews: boolean } {
+  const floor = Math.min(since.getTime(), now.getTime() - 1_000)
+  if (pace.slowed_at !== null && pace.slowed_at.getTime() > floor) return { pace, isNews: false }
+  const rate = Math.max(SLOWEST, pace.rate / 2)
+  return {
+    pace: { ...pace, rate, slowed_at: now, tokens: Math.min(0, pace.tokens) },
+    isNews: pace.slowed_at === null,
+  }
+}
+
+/** Stops it for some seconds, for a reason. A longer pause that stands already stays. Pure. */
+export function paused(
+  pace: Pace,
+  now: Date,
+  { seconds, reason }: { seconds: number; reason: string },
+): { pace: Pace; isNews: boolean } {
+  const until = new Date(now.getTime() + seconds * 1_000)
+  if (pace.paused_until !== null && pace.paused_until >= until) return { pace, isNews: false }
+  const isKnown = pace.paused_until !== null && pace.paused_until > now && pace.pause_reason === reason
+  return { pace: { ...pace, paused_until: until, pause_reason: reason }, isNews: !isKnown }
+}

@@ -1,0 +1,43 @@
+/**
+ * Pauses senders when a report says that the provider has stopped a number or an account. What a send itself meets,
+ * such as a refused login, is circuit-breaker.ts.
+ * Promises: a pause counts from when it happened, so an old or repeated report pauses nothing again. A longer pause
+ * stays. Only our own senders are paused, and their timelines say so. The time is the database's. Runs last in the
+ * caller's transaction, because sends wait for these rows. Must not know a provider's words.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import { APPLIED, type Fate, ignored } from '../reports/fate.ts'
+import { insertSenderEvents } from './events.sql.ts'
+import { extendPauses } from './senders.sql.ts'
+
+/** Nothing goes through a sender for `seconds` from `occurred_at`. */
+export type ReportedPause = { sender: string; seconds: number; reason: string; occurred_at: Date }
+
+const beginOf = ({ occurred_at }: ReportedPause, now: Date): Date => (occurred_at < now ? occurred_at : now)
+const endOf = (pause: ReportedPause, now: Date): Date =>
+  new Date(beginOf(pause, now).getTime() + pause.seconds * 1_000)
+
+/** Applies pauses in one statement, and writes the timelines in another. @returns a fate for each. */
+export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause[]): Promise<Fate[]> {
+  const now = await serviceTime(tx)
+  const longest = new Map<string, { key: string; until: Date; reason: string; begin: Date }>()
+  for (const pause of pauses) {
+    const until = endOf(pause, now)
+    const known = longest.get(pause.sender)
+    if (until <= now || (known && known.until >= until)) continue
+    longest.set(pause.sender, { key: pause.sender, until, reason: pause.reason, begin: beginOf(pause, now) })
+  }
+  const found = longest.size > 0 ? await extendPauses(tx, [...longest.values()], now) : []
+  const events = found.flatMap(({ key, is_news }) => {
+    const pause = longest.get(key)
+    if (!is_news || !pause) return []
+    return [{ sender: key, kind: 'paused' as const, occurred_at: pause.begin, detail: pause.reason }]
+  })
+  if (events.length > 0) await insertSenderEvents(tx, events)
+  const there = new Set(found.map(({ key }) => key))
+  return pauses.map((pause) => {
+    if (endOf(pause, now) <= now) return ignored('the pause that it reports is over')
+    return there.has(pause.sender) ? APPLIED : ignored('nothing is sent through the sender that it names')
+  })
+}

@@ -1,0 +1,220 @@
+/** Rows of senders, and the queries over them, which know no clock but the database's. */
+import { sql } from 'slonik'
+import { boolean, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const senderRow = object({
+  key: string().defined(),
+  rate: number().defined(),
+  slowed_at: string().defined().nullable(),
+  tokens: number().defined(),
+  refilled_at: string().defined(),
+  paused_until: string().defined().nullable(),
+  pause_reason: string().defined().nullable(),
+  troubles: number().defined(),
+  troubled_at: string().defined().nullable(),
+  accepted_at: string().defined().nullable(),
+})
+export type SenderRow = InferType<typeof senderRow>
+
+const timedRow = senderRow.shape({ now: string().defined() })
+/** A sender's row and when it was read. */
+export type TimedSender = InferType<typeof timedRow>
+
+const senderColumns = sql.fragment`
+  key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at`
+
+/**
+ * The rows of senders by their keys, locked in the order of the keys until the transaction ends, each with the time
+ * since it was; those that have none are made, at full pace.
+ */
+export async function lockSenders(
+  tx: Tx,
+  senders: readonly { key: string; ceiling: number }[],
+): Promise<Map<string, TimedSender>> {
+  const keys = senders.map(({ key }) => key)
+  const held = async () =>
+    await tx.any(sql.prepared('lock_senders', timedRow)`
+      with held as (
+        select ${senderColumns} from senders where key = any(${sql.array(keys, 'text')})
+        order by key for no key update)
+      select *, service_time() as now from held`)
+  let rows = await held()
+  if (rows.length < senders.length) {
+    const known = new Set(rows.map(({ key }) => key))
+    const missing = senders.filter(({ key }) => !known.has(key))
+    const tuples = missing.map(({ key, ceiling }) => [key, ceiling, Math.max(1, ceiling)])
+    await tx.query(sql.type(object())`
+      insert into senders (key, rate, tokens, refilled_at)
+      select key, rate, tokens, service_time()
+      from ${sql.unnest(tuples, ['text', 'float8', 'float8'])} as s (key, rate, tokens) order by key
+      on conflict do nothing`)
+    rows = await held()
+  }
+  return new Map(rows.map((row) => [row.key, row]))
+}
+
+/** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
+export async function endPause(tx: Tx, key: string): Promise<TimedSender | null> {
+  return tx.maybeOne(sql.type(timedRow)`
+    update senders set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
+    where key = ${key} returning ${senderColumns}, service_time() as now`)
+}
+
+// As text: a timestamp's fragment and a null would make two statements under one name.
+const at = (time: Date | null): string | null => time?.toISOString() ?? null
+
+/** A sender's row, as its pace is kept in memory. */
+type KeptSender = {
+  key: string
+  rate: number
+  slowed_at: Date | null
+  tokens: number
+  refilled_at: Date
+  paused_until: Date | null
+  pause_reason: string | null
+  troubles: number
+  troubled_at: Date | null
+  accepted_at: Date | null
+}
+
+/** Writes the rows of locked senders whole, in one statement. */
+export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promise<void> {
+  const tuples = senders.map((sender) => [
+    ...[sender.key, sender.rate, at(sender.slowed_at), sender.tokens, at(sender.refilled_at)],
+    ...[at(sender.paused_until), sender.pause_reason, sender.troubles],
+    ...[at(sender.troubled_at), at(sender.accepted_at)],
+  ])
+  const types = [
+    ...['text', 'float8', 'timestamptz', 'float8', 'timestamptz'],
+    ...['timestamptz', 'text', 'int4', 'timestamptz', 'timestamptz'],
+  ]
+  await tx.query(sql.prepared('save_senders', object())`
+    update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
+      paused_until = k.paused_until, pause_reason = k.pause_reason, troubles = k.troubles,
+      troubled_at = k.troubled_at, accepted_at = k.accepted_at
+    from ${sql.unnest(tuples, types)} as k (
+      key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at)
+    where s.key = k.key`)
+}
+
+const readRow = object({ now: string().defined(), row: mixed<SenderRow>().defined().nullable() })
+
+/** Rows of senders as they were read, by key, and when that was. */
+export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
+
+function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
+  const rows = found.flatMap(({ row }) => row ?? [])
+  return { now: new Date(found[0]?.now ?? Number.NaN), rows: new Map(rows.map((row) => [row.key, row])) }
+}
+
+/** The rows that these senders have. */
+export async function sendersByKeys(tx: Tx, keys: readonly string[]): Promise<ReadSenders> {
+  return asRead(
+    await tx.any(sql.prepared('senders_by_keys', readRow)`
+      select t.now, to_jsonb(s) as row
+      from (select service_time() as now offset 0) t
+        left join senders s on s.key = any(${sql.array(keys, 'text')})`),
+  )
+}
+
+/** The rows of senders that are paused or probed, of those whose keys begin so. */
+export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSenders> {
+  return asRead(
+    await tx.any(sql.prepared('senders_in_trouble', readRow)`
+      select t.now, to_jsonb(s) as row
+      from (select service_time() as now offset 0) t
+        left join senders s on starts_with(s.key, ${prefix}) and (s.troubles > 0 or s.paused_until > t.now)`),
+  )
+}
+
+const pausedRow = object({
+  key: string().defined(),
+  paused_until: string().defined(),
+  pause_reason: string().defined().nullable(),
+})
+
+/** The senders that are paused. */
+export async function pausedSenders(tx: Tx) {
+  return tx.any(sql.type(pausedRow)`
+    select key, paused_until, pause_reason from senders
+    where paused_until > (select service_time()) order by key`)
+}
+
+/** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
+export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }
+
+const recipientPauseRow = object({
+  sender: string().defined(),
+  recipient: string().defined(),
+  paused_until: string().defined(),
+  /** How long it still lasts. */
+  seconds: number().defined(),
+  reason: string().defined(),
+})
+
+/** The pauses of these recipients, at whichever sender. */
+export async function recipientPauses(tx: Tx, recipients: readonly string[]) {
+  return tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
+    select sender, recipient, paused_until, reason, extract(epoch from paused_until - now) as seconds
+    from recipient_pauses cross join (select service_time() as now offset 0) t
+    where recipient = any(${sql.array(recipients, 'text')}) and paused_until > now
+    order by sender, recipient`)
+}
+
+/** Sets pauses, in one order for everyone; a longer one that stands already stays. */
+export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[]): Promise<void> {
+  const tuples = pauses.map((pause) => [
+    pause.sender,
+    pause.recipient,
+    pause.paused_until.toISOString(),
+    pause.reason,
+  ])
+  await tx.query(sql.type(object())`
+    insert into recipient_pauses (sender, recipient, paused_until, reason)
+    select distinct on (recipient, sender) sender, recipient, paused_until, reason
+    from ${sql.unnest(tuples, ['text', 'text', 'timestamptz', 'text'])} as p (sender, recipient, paused_until, reason)
+    order by recipient, sender, paused_until desc
+    on conflict (recipient, sender) do update set paused_until = excluded.paused_until, reason = excluded.reason
+    where recipient_pauses.paused_until < excluded.paused_until`)
+}
+
+/** Deletes the pauses that are over. */
+export async function forgetRecipientPauses(tx: Tx): Promise<void> {
+  await tx.query(
+    sql.type(object())`delete from recipient_pauses where paused_until <= (select service_time())`,
+  )
+}
+
+const extendedRow = object({ key: string().defined(), is_news: boolean().defined() })
+
+/**
+ * Pauses senders until a time each, in one statement; a longer pause stays.
+ * @returns those that there are, and whether it is news: they were not paused for this reason at `now`.
+ */
+export async function extendPauses(
+  tx: Tx,
+  pauses: readonly { key: string; until: Date; reason: string }[],
+  now: Date,
+) {
+  const tuples = pauses.map(({ key, until, reason }) => [key, until.toISOString(), reason])
+  return tx.any(sql.prepared('extend_sender_pauses', extendedRow)`
+    with meant as (
+      select s.key, p.until, p.reason,
+        s.pause_reason is distinct from p.reason or coalesce(s.paused_until <= ${sql.timestamp(now)}, true) as is_other
+      from ${sql.unnest(tuples, ['text', 'timestamptz', 'text'])} as p (key, until, reason)
+        join senders s on s.key = p.key
+      order by s.key for no key update of s
+    ), changed as (
+      update senders s set paused_until = m.until, pause_reason = m.reason
+      from meant m
+      where s.key = m.key and (s.paused_until is null or s.paused_until < m.until)
+      returning s.key
+    )
+    select key, is_other and key in (select key from changed) as is_news from meant`)
+}
+
+/** Every sender that was ever paced, slowed or paused. */
+export async function allSenders(tx: Tx): Promise<readonly TimedSender[]> {
+  return tx.any(sql.type(timedRow)`select ${senderColumns}, service_time() as now from senders order by key`)
+}

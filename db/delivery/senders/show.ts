@@ -1,0 +1,65 @@
+/**
+ * Senders for an operator's eyes, and the end of a pause at an operator's wish (DECISIONS: Requeue).
+ * Promises: a list shows what stops each sender and what happened to it lately; after resuming, sends begin at once,
+ * whatever the provider said before.
+ */
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { insertSenderEvents, senderEvents } from './events.sql.ts'
+import { allSenders, endPause, type TimedSender } from './senders.sql.ts'
+
+export type ShownSender = {
+  key: string
+  /** `paused`: nothing goes; `probing`: one message at a time finds out; `slowed`: below its full rate. */
+  state: 'sending' | 'slowed' | 'probing' | 'paused'
+  rate: number
+  paused_until: string | null
+  reason: string | null
+  /** How often in a row nothing could be sent, and since when that is known. */
+  troubles: number
+  troubled_at: string | null
+  /** Newest first. */
+  events: { time: string; kind: string; detail: string }[]
+}
+
+const EVENTS = 20
+
+function shown(row: TimedSender): Omit<ShownSender, 'events'> {
+  const { key, rate, paused_until, pause_reason, troubles, troubled_at, slowed_at } = row
+  const paused = paused_until !== null && Date.parse(paused_until) > Date.parse(row.now)
+  const trouble = troubles > 0 ? 'probing' : slowed_at === null ? 'sending' : 'slowed'
+  return {
+    key,
+    state: paused ? 'paused' : trouble,
+    rate,
+    paused_until: paused ? paused_until : null,
+    reason: paused || troubles > 0 ? pause_reason : null,
+    troubles,
+    troubled_at,
+  }
+}
+
+/** Every sender that was ever paced, slowed or paused. */
+export async function listSenders(tx: Tx): Promise<ShownSender[]> {
+  const events = Map.groupBy(await senderEvents(tx, EVENTS), ({ sender }) => sender)
+  return (await allSenders(tx)).map((row) => ({
+    ...shown(row),
+    events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({
+      time,
+      kind,
+      detail,
+    })),
+  }))
+}
+
+/** Ends whatever pause a sender has. @throws Refusal not_found. */
+export async function resumeSender(tx: Tx, key: string): Promise<Omit<ShownSender, 'events'>> {
+  const row = await endPause(tx, key)
+  if (row === null) {
+    throw new Refusal('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
+  }
+  const detail = 'at an operator’s wish'
+  const occurred_at = new Date(row.now)
+  await insertSenderEvents(tx, [{ sender: key, kind: 'resumed', occurred_at, detail }])
+  return shown(row)
+}

@@ -1,0 +1,28 @@
+/**
+ * Appends what moved of the daily figures, as a part of the statement that moves the rows: no counter is updated, so
+ * nobody waits for anybody, and nothing is counted that was rolled back.
+ * Promises: sign-in mails move nothing, as they are in no team's figures. Everything that stores, deletes or moves rows
+ * of a channel from one status to another goes through here.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import type { Channel } from '../../channels/channels.sql.ts'
+
+/** From which status to which a row has moved; null: it was not there, or is no more. */
+type Move = { was: FragmentSqlToken | null; became: FragmentSqlToken | null }
+
+/** What `appendMoves` needs to know of each row, to be returned by what moves it. @param row its alias. */
+export const movedColumns = (
+  { customers, broadcast }: Channel,
+  row: FragmentSqlToken,
+  { was, became }: Move,
+) =>
+  sql.fragment`${row}.team_id, ${row}.created_at, ${broadcast} as broadcast_id,
+    ${was ?? sql.fragment`null::text`} as was, ${became ?? sql.fragment`null::text`} as became, ${customers} as counts`
+
+/** The statement that appends the moves. @param rows a part of the query that has `movedColumns`. */
+export const appendMoves = ({ name }: Pick<Channel, 'name'>, rows: FragmentSqlToken) => sql.fragment`
+  insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
+  select r.team_id, ${name}, (r.created_at at time zone 'UTC')::date, r.broadcast_id, v.status, sum(v.n)
+  from ${rows} r cross join lateral (values (r.was, -1), (r.became, 1)) v (status, n)
+  where r.counts and v.status is not null and r.was is distinct from r.became
+  group by r.team_id, 3, r.broadcast_id, v.status having sum(v.n) <> 0`

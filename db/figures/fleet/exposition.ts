@@ -1,0 +1,183 @@
+/**
+ * The figures of the whole fleet in Prometheus's text format, whichever process is asked.
+ * Promises: the same series from every process; counters never fall while the database lives; no label holds a team,
+ * an address or an id.
+ */
+import type { Database } from '../../postgres/pool.ts'
+import { FIGURES, type FigureName } from '../../process/metrics.ts'
+import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
+import {
+  type CounterRow,
+  fleetCounters,
+  liveProcesses,
+  type ProcessRow,
+  queuedByAge,
+  type SenderState,
+  senderStates,
+  unsettledReports,
+} from './fleet.sql.ts'
+import { SILENCE } from './fleet.ts'
+
+export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+/** Waiting rows are counted by these ages, in seconds. */
+const AGES = [0, 60, 600, 3_600, 86_400]
+const JOB_STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
+
+/** What is measured at the moment of asking, not counted. */
+export const GAUGES = {
+  heliograph_processes: 'Processes that have given a sign of life within 20 seconds.',
+  heliograph_event_loop_lag_seconds: 'By how much the event loop is late: p99 of the worst process.',
+  heliograph_resident_memory_bytes: 'Memory of the largest process.',
+  heliograph_database_connections:
+    'Connections of the pools, in use or at most, and callers that wait for one.',
+  heliograph_worker_busy_ratio: 'How full the workers are, from 0 to 1, on average.',
+  heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
+  heliograph_queued_messages:
+    'Messages that no provider has taken yet, and that are older than the label says, in seconds.',
+  heliograph_queue_jobs: 'Jobs of a queue, by state; dead are its dead letters.',
+  heliograph_queue_oldest_ready_seconds:
+    'For how long the oldest ready job has waited: when it stays up, add workers.',
+  heliograph_reports: 'Reports of providers that wait: pending for their turn, parked for a person.',
+  heliograph_reports_oldest_seconds: 'For how long the oldest of these reports has waited.',
+} as const
+
+type Labelled = Pick<CounterRow, 'labels' | 'values'>
+type Sample = readonly [labels: string, value: number]
+type GaugeSamples = Record<keyof typeof GAUGES, readonly Sample[]>
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
+const largestOf = (numbers: readonly number[]): number => Math.max(0, ...numbers)
+
+function processSamples(processes: readonly ProcessRow[]) {
+  const kinds = ['web', 'worker'].map((kind) => ({
+    label: `process="${kind}"`,
+    gauges: processes.filter((process) => process.kind === kind).map((process) => process.gauges),
+  }))
+  const workers = kinds.find(({ label }) => label === 'process="worker"')?.gauges ?? []
+  return {
+    heliograph_processes: kinds.map(({ label, gauges }): Sample => [label, gauges.length]),
+    heliograph_event_loop_lag_seconds: kinds.map(
+      ({ label, gauges }): Sample => [label, largestOf(gauges.map((each) => each.event_loop_lag_seconds))],
+    ),
+    heliograph_resident_memory_bytes: kinds.map(
+      ({ label, gauges }): Sample => [label, largestOf(gauges.map((each) => each.resident_memory_bytes))],
+    ),
+    heliograph_database_connections: kinds.flatMap(({ label, gauges }) =>
+      (['busy', 'waiting', 'limit'] as const).map(
+        (state): Sample => [
+          `${label},state="${state}"`,
+          sumOf(gauges.map((each) => each[`connections_${state}`])),
+        ],
+      ),
+    ),
+    heliograph_worker_busy_ratio: [
+      ['', sumOf(workers.map(({ busy }) => busy)) / Math.max(1, workers.length)],
+    ] as Sample[],
+  }
+}
+
+const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
+
+/** By the kind of sender, which its key begins with: the rest of the key may name a host. */
+function senderSamples(senders: readonly SenderState[], processes: readonly ProcessRow[]): Sample[] {
+  // A sender that never had trouble has no row.
+  const used = processes.flatMap((process) => Object.values(process.senders))
+  // One that no process uses any more, an old relay's, would be paused for ever.
+  const current = senders.filter(({ key }) => used.length === 0 || used.includes(key))
+  const kinds = [...new Set([...used, ...senders.map(({ key }) => key)].map(kindOfSender))].sort()
+  return kinds.flatMap((kind) => {
+    const own = current.filter(({ key }) => kindOfSender(key) === kind)
+    return (['paused', 'slowed'] as const).map(
+      (state): Sample => [`provider="${kind}",state="${state}"`, sumOf(own.map((sender) => sender[state]))],
+    )
+  })
+}
+
+const jobSamples = (queues: readonly QueueStatus[]): Sample[] =>
+  queues.flatMap((status) =>
+    JOB_STATES.map((state): Sample => [`queue="${status.queue}",state="${state}"`, status[state]]),
+  )
+
+type QueueLook = () => Promise<QueueStatus[]>
+
+async function gaugeSamples(database: Database, status: QueueLook): Promise<GaugeSamples> {
+  const processes = await liveProcesses(database, SILENCE)
+  const senders = await senderStates(database)
+  const queues = await status()
+  const queued = await queuedByAge(database, AGES)
+  const reports = await unsettledReports(database)
+  return {
+    ...processSamples(processes),
+    heliograph_senders: senderSamples(senders, processes),
+    heliograph_queued_messages: queued.map(({ channel, age, messages }) => [
+      `channel="${channel}",older_than_seconds="${age}"`,
+      messages,
+    ]),
+    heliograph_queue_jobs: jobSamples(queues),
+    heliograph_queue_oldest_ready_seconds: queues.map(({ queue, oldest_ready_seconds }) => [
+      `queue="${queue}"`,
+      oldest_ready_seconds ?? 0,
+    ]),
+    heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
+    heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
+      `state="${state}"`,
+      oldest_seconds,
+    ]),
+  }
+}
+
+const line = (name: string, labels: string, value: number): string =>
+  `${name}${labels === '' ? '' : `{${labels}}`} ${value}`
+
+const head = (name: string, help: string, type: string): string[] => [
+  `# HELP ${name} ${help}`,
+  `# TYPE ${name} ${type}`,
+]
+
+/** One row of a histogram: its buckets, each with those below it, then the sum and the count. */
+function histogramLines(name: string, buckets: readonly number[], { labels, values }: Labelled): string[] {
+  const count = values[buckets.length] ?? 0
+  const bucketLines = buckets.map((bound, at) =>
+    line(`${name}_bucket`, `${labels},le="${bound}"`, values[at] ?? 0),
+  )
+  return [
+    ...bucketLines,
+    line(`${name}_bucket`, `${labels},le="+Inf"`, count),
+    line(`${name}_sum`, labels, values[buckets.length + 1] ?? 0),
+    line(`${name}_count`, labels, count),
+  ]
+}
+
+/** A figure without labels appears with 0 before it has moved. */
+const NOTHING: Labelled = { labels: '', values: [0] }
+
+function counterLines(rows: readonly CounterRow[]): string[] {
+  const byFigure: Map<string, Labelled[]> = Map.groupBy(rows, ({ figure }) => figure)
+  return (Object.keys(FIGURES) as FigureName[]).flatMap((name) => {
+    const figure = FIGURES[name]
+    const own = byFigure.get(name) ?? (figure.labels.length === 0 ? [NOTHING] : [])
+    if (!('buckets' in figure)) {
+      const lines = own.map(({ labels, values }) => line(name, labels, values[0] ?? 0))
+      return [...head(name, figure.help, 'counter'), ...lines]
+    }
+    return [
+      ...head(name, figure.help, 'histogram'),
+      ...own.flatMap((row) => histogramLines(name, figure.buckets, row)),
+    ]
+  })
+}
+
+/** Everything, as the database has it now. */
+export async function exposition(
+  database: Database,
+  status: QueueLook = () => queueStatus(database),
+): Promise<string> {
+  const counters = counterLines(await fleetCounters(database))
+  const samples = await gaugeSamples(database, status)
+  const gauges = (Object.keys(GAUGES) as (keyof typeof GAUGES)[]).flatMap((name) => [
+    ...head(name, GAUGES[name], 'gauge'),
+    ...samples[name].map(([labels, value]) => line(name, labels, value)),
+  ])
+  return `${[...counters, ...gauges].join('\n')}\n`
+}

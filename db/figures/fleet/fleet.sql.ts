@@ -1,0 +1,169 @@
+/** Rows of processes and counters, and what the fleet is read from. The operator’s: they belong to no team. */
+import { sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import { CHANNELS } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Addition } from '../../process/metrics.ts'
+
+export const GAUGES = [
+  'event_loop_lag_seconds',
+  'resident_memory_bytes',
+  'connections_busy',
+  'connections_waiting',
+  'connections_limit',
+  // How full it is, from 0 to 1: of its provider calls, or of its event loop, whichever is fuller.
+  'busy',
+] as const
+
+/** How a process fares just now. */
+export type Gauges = Record<(typeof GAUGES)[number], number>
+
+export type ProcessKind = 'web' | 'worker'
+
+/** A process as it reports itself. */
+export type SignOfLife = {
+  id: string
+  kind: ProcessKind
+  host: string
+  pid: number
+  queues: readonly string[]
+  /** The key of the sender that a queue delivers through, by queue. */
+  senders: Readonly<Record<string, string>>
+  /** Jobs per second, by queue. */
+  completed: Readonly<Record<string, number>>
+  gauges: Gauges
+  started_at: Date
+}
+
+/** Stores a process's sign of life and what it has counted, in one statement. */
+export async function storeSignOfLife(
+  tx: Tx,
+  life: SignOfLife,
+  additions: readonly Addition[],
+): Promise<void> {
+  await tx.query(sql.prepared('store_sign_of_life', object())`
+    with life as (
+      insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at)
+      values (${life.id}, ${life.kind}, ${life.host}, ${life.pid}, ${sql.array([...life.queues], 'text')},
+        ${JSON.stringify(life.senders)}::jsonb, ${JSON.stringify(life.completed)}::jsonb,
+        ${JSON.stringify(life.gauges)}::jsonb, ${sql.timestamp(life.started_at)}, now())
+      on conflict (id) do update set senders = excluded.senders, completed = excluded.completed,
+        gauges = excluded.gauges, seen_at = excluded.seen_at
+    )
+    insert into counters (figure, labels, values)
+    select figure, labels, values
+    from jsonb_to_recordset(${JSON.stringify(additions)}::jsonb)
+      as a (figure text, labels text, values double precision[])
+    order by figure, labels
+    on conflict (figure, labels) do update set values = array(
+      select coalesce(stored, 0) + coalesce(added, 0)
+      from unnest(counters.values, excluded.values) with ordinality as v (stored, added, at) order by at)`)
+}
+
+/** Forgets a process that has ended. */
+export async function deleteProcess(tx: Tx, id: string): Promise<void> {
+  await tx.query(sql.type(object())`delete from processes where id = ${id}`)
+}
+
+/** Forgets processes that have given no sign for a while: killed ones. */
+export async function deleteSilentProcesses(tx: Tx, seconds: number): Promise<void> {
+  await tx.query(sql.type(object())`
+    delete from processes where seen_at < now() - make_interval(secs => ${seconds})`)
+}
+
+const processRow = object({
+  id: string().defined(),
+  kind: string()
+    .oneOf(['web', 'worker'] as const)
+    .defined(),
+  host: string().defined(),
+  pid: number().defined(),
+  queues: array(string().defined()).defined(),
+  senders: mixed<Record<string, string>>().defined(),
+  completed: mixed<Record<string, number>>().defined(),
+  gauges: mixed<Gauges>().defined(),
+  seen_at: string().defined(),
+  silent_seconds: number().defined(),
+})
+export type ProcessRow = InferType<typeof processRow>
+
+/** The processes with a heartbeat in the last `seconds`, the longest-lived first. */
+export async function liveProcesses(tx: Tx, seconds: number): Promise<readonly ProcessRow[]> {
+  return tx.any(sql.type(processRow)`
+    select id, kind, host, pid, queues, senders, completed, gauges, seen_at,
+      greatest(0, extract(epoch from now() - seen_at)) as silent_seconds
+    from processes where seen_at > now() - make_interval(secs => ${seconds})
+    order by started_at, id`)
+}
+
+const counterRow = object({
+  figure: string().defined(),
+  labels: string().defined(),
+  values: array(number().defined()).defined(),
+})
+export type CounterRow = InferType<typeof counterRow>
+
+/** Everything that the fleet has counted. */
+export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
+  return tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
+}
+
+const senderRow = object({
+  key: string().defined(),
+  paused: number().defined(),
+  slowed: number().defined(),
+  full: number().defined(),
+})
+export type SenderState = InferType<typeof senderRow>
+
+/**
+ * Every sender at this moment, as numbers 0 and 1: whether it is paused, slowed, and whether its bucket is spent, so
+ * that its own throttle holds what waits for it.
+ */
+export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
+  return tx.any(sql.type(senderRow)`
+    select key,
+      (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
+      (slowed_at is not null and slowed_at > now() - interval '10 minutes')::int as slowed,
+      (tokens + rate * greatest(0, extract(epoch from now() - refilled_at)) < 1)::int as full
+    from senders order by key`)
+}
+
+const queuedRow = object({
+  channel: string().defined(),
+  age: number().defined(),
+  messages: number().defined(),
+})
+export type QueuedRow = InferType<typeof queuedRow>
+
+/** How many messages have waited for longer than each of these ages, in seconds. */
+export async function queuedByAge(tx: Tx, ages: readonly number[]): Promise<readonly QueuedRow[]> {
+  const names = CHANNELS.map(({ name }) => name)
+  const waiting = CHANNELS.map(
+    ({ name, rows }) =>
+      sql.fragment`select ${name}::text as channel, created_at from ${rows} where unfinished`,
+  )
+  return tx.any(sql.type(queuedRow)`
+    with waiting as (${sql.join(waiting, sql.fragment` union all `)})
+    select c.channel, a.age, count(w.created_at) as messages
+    from unnest(${sql.array(names, 'text')}) as c (channel)
+      cross join unnest(${sql.array([...ages], 'float8')}) as a (age)
+      left join waiting w on w.channel = c.channel and w.created_at <= now() - make_interval(secs => a.age)
+    group by c.channel, a.age order by c.channel, a.age`)
+}
+
+const reportRow = object({
+  state: string().defined(),
+  reports: number().defined(),
+  oldest_seconds: number().defined(),
+})
+export type ReportState = InferType<typeof reportRow>
+
+/** Reports that are not done with, and for how long the oldest of each kind has been waiting. */
+export async function unsettledReports(tx: Tx): Promise<readonly ReportState[]> {
+  return tx.any(sql.type(reportRow)`
+    select s.state, count(r.id) as reports,
+      coalesce(greatest(0, extract(epoch from now() - min(r.received_at))), 0) as oldest_seconds
+    from (values ('pending'), ('parked')) as s (state) left join reports r on r.state = s.state
+    group by s.state order by s.state`)
+}

@@ -1,0 +1,50 @@
+/**
+ * A second walk of a broadcast that has ended: to those who fit now and have no email of it yet.
+ * Promises: it is the same broadcast, so that nobody gets it twice; it is refused once some of its emails are deleted,
+ * since nobody could tell then whom it went to.
+ */
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
+import { changeState } from './change-state.ts'
+import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
+import { domainHindrance } from './hindrances.ts'
+import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
+import { figuresOf, insertMoves } from './skips.sql.ts'
+import { beginningTime } from './start.ts'
+
+const ENDED = ['sent', 'cancelled'] as const
+
+const refused = (words: string) => new Refusal('invalid_state', words)
+
+/** @throws Refusal not_found, domain_not_allowed, invalid_state. */
+export async function sendToRest(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'reenqueue'> },
+  acting: Acting,
+  id: string,
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
+    throw refused(
+      `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,
+    )
+  const [hindrance] = await domainHindrance(tx, row)
+  if (hindrance) throw refused(`the broadcast is ${row.state} and cannot be sent: ${hindrance.words}`)
+  const figures = await figuresOf(tx, row.team_id, [row.id])
+  const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
+  if ((await emailsOf(tx, row)) !== figure('made'))
+    throw refused('some of its emails are deleted by now: nobody can tell whom it has gone to')
+  const rest = await restSize(tx, row)
+  if (rest === 0) throw refused(`the broadcast is ${row.state}: it has gone to everybody who fits`)
+  const met = await forgetSkips(tx, row)
+  await insertMoves(tx, [{ team_id: row.team_id, broadcast_id: row.id, figure: 'skipped', count: -met }])
+  const audience = figure('made') + figure('skipped') - met + rest
+  await rewind(tx, row)
+  const at = await beginningTime(tx, row.team_id)
+  const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
+  if (!going) throw refused('the broadcast has just been changed')
+  await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  return going
+}

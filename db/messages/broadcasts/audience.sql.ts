@@ -1,0 +1,104 @@
+/**
+ * Who a broadcast goes to: subscribed contacts in one of its topics and in none of the excluded, whose properties meet
+ * every condition, made before it began. Promises: contacts are looked at in the order of their ids, a page at a time,
+ * however few of them fit.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
+
+export type Audience = Pick<BroadcastRow, 'team_id' | 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
+
+const DECIMAL = '^[+-]?[0-9]+([.][0-9]+)?$'
+
+/** Numbers are compared as such when both sides are decimal, anything else as text. */
+function compared(property: FragmentSqlToken, op: 'gt' | 'lt', value: string): FragmentSqlToken {
+  const sign = op === 'gt' ? sql.fragment`>` : sql.fragment`<`
+  const asText = sql.fragment`${property} collate "C" ${sign} ${value}`
+  if (!new RegExp(DECIMAL).test(value)) return asText
+  return sql.fragment`case when ${property} ~ ${DECIMAL} then (${property})::numeric ${sign} ${value}::numeric
+    else ${asText} end`
+}
+
+function meets({ property: name, op, value }: Condition): FragmentSqlToken {
+  const property = sql.fragment`properties ->> ${name}`
+  const given = String(value ?? '')
+  if (op === 'exists') return sql.fragment`jsonb_exists(properties, ${name})`
+  if (op === 'missing') return sql.fragment`not jsonb_exists(properties, ${name})`
+  if (op === 'eq') return sql.fragment`${property} = ${given}`
+  // A contact without the property has another value than any.
+  if (op === 'ne') return sql.fragment`${property} is distinct from ${given}`
+  if (op === 'in')
+    return sql.fragment`${property} = any(${sql.array(Array.isArray(value) ? value : [given], 'text')})`
+  if (op === 'contains') return sql.fragment`strpos(${property}, ${given}) > 0`
+  return sql.fragment`(${compared(sql.fragment`(${property})`, op, given)})`
+}
+
+/** Whether a contact is in the audience. */
+export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
+  sql.join(
+    [
+      sql.fragment`status = 'subscribed' and suppression is null`,
+      sql.fragment`topic_ids && ${sql.array(topic_ids, 'uuid')} and topic_ids <> '{}'`,
+      ...(exclude_topic_ids.length === 0
+        ? []
+        : [sql.fragment`not topic_ids && ${sql.array(exclude_topic_ids, 'uuid')}`]),
+      ...conditions.map((condition) => sql.fragment`coalesce(${meets(condition)}, false)`),
+    ],
+    sql.fragment` and `,
+  )
+
+/** Whether a contact has no email of a broadcast yet. */
+export const withoutEmail = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
+  not exists (select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id = contacts.id)`
+
+const countRow = object({ count: number().defined() })
+
+/** How many contacts are in the audience now. */
+export async function audienceSize(tx: Tx, audience: Audience): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::integer as count from contacts where team_id = ${audience.team_id} and ${fits(audience)}`)
+  return count
+}
+
+/** How many contacts of the audience have no value for one of these slots. */
+export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly string[]): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::integer as count from contacts
+    where team_id = ${audience.team_id} and ${fits(audience)}
+      and not jsonb_exists_all(properties, ${sql.array([...slots], 'text')})`)
+  return count
+}
+
+const memberRow = object({
+  id: string().defined(),
+  email: string().defined(),
+  properties: mixed<Record<string, string>>().defined(),
+})
+export type Member = InferType<typeof memberRow>
+
+const lastRow = object({ last: string().defined().nullable(), looked: number().defined() })
+
+/**
+ * The next members of the audience behind a contact, up to `limit`, among the next `look` contacts of the team.
+ * @returns them, where the look has come to, and whether nobody follows.
+ */
+export async function nextMembers(
+  tx: Tx,
+  audience: Audience & { id: string; until: string },
+  { after, look, limit }: { after: string | null; look: number; limit: number },
+): Promise<{ members: readonly Member[]; cursor: string | null; ended: boolean }> {
+  const behind = sql.fragment`team_id = ${audience.team_id}
+    and id > ${after ?? '00000000-0000-0000-0000-000000000000'}`
+  const window = sql.fragment`(
+    select * from contacts where ${behind} order by id limit ${look}) contacts`
+  const members = await tx.any(sql.type(memberRow)`
+    select id, email, properties from ${window}
+    where created_at < ${audience.until} and ${fits(audience)} and ${withoutEmail(audience)} order by id limit ${limit}`)
+  if (members.length === limit) return { members, cursor: members.at(-1)?.id ?? after, ended: false }
+  const { last, looked } = await tx.one(sql.type(lastRow)`
+    select max(id::text) as last, count(*)::integer as looked from (
+      select id from contacts where ${behind} order by id limit ${look}) looked_at`)
+  return { members, cursor: last ?? after, ended: looked < look }
+}

@@ -1,0 +1,225 @@
+/**
+ * Rows of broadcasts, and the queries over them.
+ * Promises: a state changes in one statement that names the states it may come from, so of two changes at once one
+ * wins. Must not know what a state allows (state.ts), nor count anything.
+ */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { BROADCAST_STATES, type BroadcastState } from './state.ts'
+
+const conditionRow = object({
+  property: string().defined(),
+  op: string().oneOf(['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt']).defined(),
+  value: mixed<string | string[]>(),
+})
+/** What a contact's property must be. */
+export type Condition = InferType<typeof conditionRow>
+
+const broadcastRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  name: string().defined(),
+  state: string().oneOf(BROADCAST_STATES).defined(),
+  /** Why it is paused, when no person did it. */
+  state_reason: string().defined().nullable(),
+  from_address: string().defined(),
+  reply_to: string().defined(),
+  subject: string().defined(),
+  template_id: string().defined(),
+  topic_ids: array(string().defined()).defined(),
+  exclude_topic_ids: array(string().defined()).defined(),
+  conditions: array(conditionRow).defined(),
+  variables: mixed<Record<string, string>>().defined(),
+  headers: mixed<Record<string, string>>().defined().nullable(),
+  tags: array(string().defined()).defined(),
+  rate_per_minute: number().defined().nullable(),
+  send_at: string().defined().nullable(),
+  idempotency_key: string().defined().nullable(),
+  /** Fixed when it is started or scheduled. */
+  template_version_id: string().defined().nullable(),
+  link_base: string().defined().nullable(),
+  /** Contacts made from then on are none of its audience. */
+  audience_until: string().defined().nullable(),
+  audience: number().defined().nullable(),
+  /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
+  cursor: string().defined().nullable(),
+  walked_at: string().defined().nullable(),
+  created_at: string().defined(),
+  updated_at: string().defined(),
+  started_at: string().defined().nullable(),
+  ended_at: string().defined().nullable(),
+})
+export type BroadcastRow = InferType<typeof broadcastRow>
+
+const broadcastColumns = sql.fragment`
+  team_id, id, name, state, state_reason, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids,
+  conditions, variables, headers, tags, rate_per_minute, send_at, idempotency_key, template_version_id, link_base,
+  audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at`
+
+/** The broadcast of this id, or null without one. */
+export async function broadcastById(tx: Tx, teamId: string, id: string): Promise<BroadcastRow | null> {
+  return tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
+}
+
+/** What a draft says of itself. */
+export type BroadcastFields = Pick<
+  BroadcastRow,
+  | 'name'
+  | 'from_address'
+  | 'reply_to'
+  | 'subject'
+  | 'template_id'
+  | 'topic_ids'
+  | 'exclude_topic_ids'
+  | 'conditions'
+  | 'variables'
+  | 'headers'
+  | 'tags'
+  | 'rate_per_minute'
+  | 'send_at'
+>
+
+const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
+
+/** The columns of a draft's fields, and their values. */
+const FIELDS = sql.fragment`
+  name, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids, conditions, variables, headers,
+  tags, rate_per_minute, send_at`
+
+const valuesOf = (fields: BroadcastFields) => sql.fragment`
+  ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
+  ${sql.array(fields.topic_ids, 'uuid')}, ${sql.array(fields.exclude_topic_ids, 'uuid')},
+  ${JSON.stringify(fields.conditions)}::json, ${JSON.stringify(fields.variables)}::json, ${json(fields.headers)}::json,
+  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${fields.send_at}::timestamptz`
+
+type Draft = {
+  team_id: string
+  id: string
+  idempotency_key: string | null
+  fields: BroadcastFields
+  at: Date
+}
+
+/** Stores a draft. @returns null when its key is stored already. */
+export async function insertBroadcast(tx: Tx, draft: Draft): Promise<BroadcastRow | null> {
+  const at = sql.timestamp(draft.at)
+  return tx.maybeOne(sql.type(broadcastRow)`
+    insert into broadcasts (team_id, id, idempotency_key, state, created_at, updated_at, ${FIELDS})
+    values (${draft.team_id}, ${draft.id}, ${draft.idempotency_key}, 'draft', ${at}, ${at}, ${valuesOf(draft.fields)})
+    on conflict (team_id, idempotency_key) where idempotency_key is not null do nothing
+    returning ${broadcastColumns}`)
+}
+
+/** The broadcast that a key is stored under, or null. */
+export async function broadcastByKey(tx: Tx, teamId: string, key: string): Promise<BroadcastRow | null> {
+  return tx.maybeOne(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and idempotency_key = ${key}`)
+}
+
+/** As `broadcastById`, locked until the transaction ends. */
+export async function lockBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow | null> {
+  return tx.maybeOne(sql.prepared('lock_broadcast', broadcastRow)`
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id} for no key update`)
+}
+
+const touched = (now: Date) =>
+  sql.fragment`updated_at = greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
+
+/** Writes what a draft says. @returns the row, or null when it is no draft any more. */
+export async function updateDraft(
+  tx: Tx,
+  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
+  fields: BroadcastFields,
+  now: Date,
+): Promise<BroadcastRow | null> {
+  return tx.maybeOne(sql.type(broadcastRow)`
+    update broadcasts set (${FIELDS}) = (select ${valuesOf(fields)}), ${touched(now)}
+    where team_id = ${team_id} and id = ${id} and state = 'draft'
+    returning ${broadcastColumns}`)
+}
+
+/** Deletes a draft. @returns whether there was one. */
+export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
+  const { rowCount } = await tx.query(sql.unsafe`
+    delete from broadcasts where team_id = ${teamId} and id = ${id} and state = 'draft'`)
+  return rowCount === 1
+}
+
+/** A team's broadcasts, newest first. */
+export async function broadcastsOfTeam(
+  tx: Tx,
+  teamId: string,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<readonly BroadcastRow[]> {
+  return tx.any(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId}
+    order by id desc limit ${limit} offset ${offset}`)
+}
+
+const heardRow = broadcastRow.shape({ heard: boolean().defined() })
+
+/** What a change of state writes beside it; what is absent stays. */
+export type StateChange = {
+  from: readonly BroadcastState[]
+  to: BroadcastState
+  reason?: string
+  /** Fixed at the start: the template's version, and what its links begin with. */
+  fixed?: { template_version_id: string; link_base: string; send_at: string | null }
+  /** Set when it begins: how many contacts its audience had by now. */
+  audience?: number
+}
+
+/**
+ * Changes a state in one statement. @returns the row, or null when it is in none of the states that it may come from:
+ * of two changes at once one finds it changed.
+ */
+export async function updateState(
+  tx: Tx,
+  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
+  { from, to, reason, fixed, audience }: StateChange,
+  now: Date,
+): Promise<(BroadcastRow & { heard: boolean }) | null> {
+  const at = sql.timestamp(now)
+  const sets = [
+    sql.fragment`state = ${to}, state_reason = ${reason ?? null}, ${touched(now)}`,
+    ...(fixed === undefined
+      ? []
+      : [
+          sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
+            send_at = ${fixed.send_at}`,
+        ]),
+    ...(audience === undefined
+      ? []
+      : [sql.fragment`audience = ${audience}, audience_until = ${at}, started_at = ${at}`]),
+    ...(to === 'scheduled' || to === 'sending' ? [sql.fragment`database = database_identity()`] : []),
+    ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
+  ]
+  return tx.maybeOne(sql.type(heardRow)`
+    update broadcasts set ${sql.join(sets, sql.fragment`, `)}
+    where team_id = ${team_id} and id = ${id} and state = any(${sql.array([...from], 'text')})
+    returning ${broadcastColumns}, ${isHeard(sql.fragment`broadcasts.team_id`)} as heard`)
+}
+
+/** Moves the walk on. `ended`: it has passed everybody. */
+export async function moveCursor(
+  tx: Tx,
+  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
+  { cursor, ended }: { cursor: string | null; ended: boolean },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    update broadcasts set cursor = ${cursor}, walked_at = ${ended ? sql.timestamp(now) : null}
+    where team_id = ${team_id} and id = ${id}`)
+}
+
+/** Whether it was started on this very database, and not on the one that this was restored from. */
+export async function isOfThisDatabase(
+  tx: Tx,
+  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
+): Promise<boolean> {
+  return tx.exists(sql.type(object())`
+    select from broadcasts where team_id = ${team_id} and id = ${id} and database = database_identity()`)
+}

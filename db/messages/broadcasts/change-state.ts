@@ -1,0 +1,43 @@
+/**
+ * Changes the state of a broadcast, and hands on what became of it, in the transaction that made it true.
+ * Promises: of two changes at once one wins. Must not decide which change is allowed.
+ */
+import type { BroadcastHappening } from '../../channels/happenings/happening.ts'
+import { publish } from '../../channels/happenings/publish.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
+import type { BroadcastState } from './state.ts'
+
+const KIND_OF: Partial<Record<BroadcastState, BroadcastHappening['kind']>> = {
+  sending: 'started',
+  paused: 'paused',
+  sent: 'sent',
+  cancelled: 'cancelled',
+}
+
+/** @returns the row, or null when it is in none of the states that it may come from. */
+export async function changeState(
+  tx: Tx,
+  key: Pick<BroadcastRow, 'team_id' | 'id'>,
+  change: StateChange,
+  now: Date,
+): Promise<BroadcastRow | null> {
+  const changed = await updateState(tx, key, change, now)
+  if (!changed) return null
+  const { heard, ...row } = changed
+  const kind = KIND_OF[row.state]
+  // Going on after a pause is no start.
+  if (heard && kind !== undefined && !(kind === 'started' && change.audience === undefined)) {
+    const { team_id, id, state_reason } = row
+    const happening = {
+      team_id,
+      id,
+      subject: 'broadcast',
+      kind,
+      occurred_at: now,
+      detail: state_reason ?? '',
+    } as const
+    await publish(tx, [happening])
+  }
+  return row
+}

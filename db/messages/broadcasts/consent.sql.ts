@@ -1,0 +1,129 @@
+/**
+ * The queries behind the last look before an email of a broadcast goes out: how its broadcast and its contact stand
+ * now, what its broadcast's own rate leaves, and the withdrawal of what must not go any more.
+ */
+import { sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import { EMAIL } from '../../channels/channels.sql.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type EmailRef, refTuples } from '../emails/emails.sql.ts'
+import { BROADCAST_STATES } from './state.ts'
+
+const standingRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  broadcast_id: string().defined(),
+  state: string().oneOf(BROADCAST_STATES).defined(),
+  rate_per_minute: number().defined().nullable(),
+  /** Why it must not go to its contact any more; null while it may. */
+  reason: string()
+    .oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic'])
+    .defined()
+    .nullable(),
+})
+/** How an email of a broadcast stands at this moment. */
+export type BroadcastStanding = InferType<typeof standingRow>
+
+/** How these emails of broadcasts stand. Each is looked up by its keys. */
+export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<readonly BroadcastStanding[]> {
+  return tx.any(sql.prepared('standings_of_broadcast_emails', standingRow)`
+    select e.team_id, e.id, e.broadcast_id, b.rate_per_minute,
+      -- A restored copy waits for a person, from its first moment on: the walk says so a little later.
+      case when b.state = 'sending' and b.database <> here.name then 'paused' else b.state end as state,
+      case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
+        when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'
+        when not c.topic_ids && b.topic_ids then 'left_topic' end as reason
+    from (select database_identity() as name offset 0) here
+    cross join ${refTuples(refs)} as ref (ref_team, ref_id)
+    cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) e
+    cross join lateral (select * from broadcasts where team_id = ref_team and id = e.broadcast_id offset 0) b
+    left join lateral (select * from contacts where team_id = ref_team and id = e.contact_id offset 0) c on true`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/**
+ * Which of these emails have a broadcast that is not paused any more. Waits for a change of state that is not committed
+ * yet: when a resume meets an email that is just being put back, one of the two sees the other.
+ */
+export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
+  const rows = await tx.any(sql.type(idRow)`
+    with these as materialized (
+      select e.id, e.team_id, e.broadcast_id from ${refTuples(refs)} as ref (ref_team, ref_id)
+      cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) e
+    ), held as materialized (
+      select b.id, b.state, b.database from broadcasts b
+      where (b.team_id, b.id) in (select team_id, broadcast_id from these)
+      order by b.id for share
+    )
+    select id from these where broadcast_id in (
+      select id from held where state <> 'paused' and database = database_identity())`)
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
+const SAVED = 5
+
+const grantRow = object({
+  granted: number().defined(),
+  interval_seconds: number().defined(),
+  wait_seconds: number().defined(),
+})
+
+/**
+ * Takes places for up to `count` emails from a broadcast's rate, which is spread evenly over each minute.
+ * @returns how many may go now, for how long the next one waits, and how far apart those after it are.
+ */
+export async function takePlaces(
+  tx: Tx,
+  { team_id, broadcast_id, count }: { team_id: string; broadcast_id: string; count: number },
+) {
+  return tx.maybeOne(sql.prepared('take_places_of_broadcast', grantRow)`
+    with held as materialized (
+      select service_time() as now, paced_until, interval '1 minute' / rate_per_minute as apart from broadcasts
+      where team_id = ${team_id} and id = ${broadcast_id} and rate_per_minute is not null for no key update
+    ), base as (
+      select now, apart, greatest(coalesce(paced_until, now - apart),
+        now - greatest(apart, make_interval(secs => ${SAVED}))) as until from held
+    ), given as (
+      select now, apart, until, greatest(0, least(${count}::int,
+        floor(extract(epoch from now - until) / extract(epoch from apart))))::int as granted from base
+    ), moved as (
+      update broadcasts set paced_until = until + granted * apart from given
+      where team_id = ${team_id} and id = ${broadcast_id} and granted > 0
+    )
+    select granted, extract(epoch from apart)::float8 as interval_seconds,
+      greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
+}
+
+const withdrawnRow = object({
+  id: string().defined(),
+  broadcast_id: string().defined(),
+  contact_id: string().defined(),
+  email: string().defined(),
+  created_at: string().defined(),
+})
+
+/** Deletes those of a team's emails of broadcasts that nobody has taken, with their events. @returns these. */
+export async function deleteWaitingEmails(tx: Tx, teamId: string, ids: readonly string[]) {
+  const these = sql.array(ids, 'uuid')
+  const deleted = await tx.any(sql.type(withdrawnRow)`
+    with held as materialized (
+      select id from emails
+      where team_id = ${teamId} and id = any(${these}) and unfinished and broadcast_id is not null
+      order by id for update
+    ), deleted as (
+      delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
+      returning e.id, e.contact_id, e.to_emails[1] as email,
+        ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    select id, broadcast_id, contact_id, email, created_at from deleted`)
+  await tx.query(sql.unsafe`
+    delete from email_events where team_id = ${teamId}
+      and email_id = any(${sql.array(
+        deleted.map(({ id }) => id),
+        'uuid',
+      )})`)
+  return deleted
+}

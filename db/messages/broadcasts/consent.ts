@@ -1,0 +1,93 @@
+/**
+ * The last look before emails of broadcasts go out. Promises: what is paused waits; what was cancelled, or whose
+ * contact has unsubscribed, left the topics, was suppressed or deleted since, is withdrawn: the row goes, its place in
+ * the quota is free again, and the skip is noted, all in one transaction. What goes keeps to its broadcast's own rate.
+ */
+
+import { lockAccount } from '../../accounts/teams/limits.ts'
+import type { Database } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import { freePlaces } from '../emails/remove.ts'
+import { type BroadcastStanding, deleteWaitingEmails, standingsOf, takePlaces } from './consent.sql.ts'
+import { insertMoves, insertSkips } from './skips.sql.ts'
+
+/** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
+const PAUSED = 60
+/** An email whose answer was lost may have arrived: it is neither sent again nor withdrawn while nobody knows. */
+const UNKNOWN = 600
+
+/** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
+export type Leaving = { team_id: string; id: string; unknowns: number }
+
+/** What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. */
+export type Word = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true }
+
+/** The last word on each of these emails, by id. */
+export async function lastWords(
+  database: Database,
+  leaving: readonly Leaving[],
+): Promise<ReadonlyMap<string, Word>> {
+  if (leaving.length === 0) return new Map()
+  const refs = leaving.map(({ team_id, id }) => ({ team_id, email_id: id }))
+  const standings = await standingsOf(database, refs)
+  const unanswered = new Set(leaving.filter(({ unknowns }) => unknowns > 0).map(({ id }) => id))
+  const words = new Map<string, Word>(
+    standings.map((standing) => [standing.id, wordOn(standing, unanswered.has(standing.id))]),
+  )
+  const among = (word: Word) => standings.filter(({ id }) => words.get(id) === word)
+  await withdraw(database, among('gone'))
+  for (const [id, word] of await spread(database, among('go'))) words.set(id, word)
+  return words
+}
+
+function wordOn({ reason, state }: BroadcastStanding, isUnanswered: boolean): Word {
+  if (reason !== null) return isUnanswered ? { wait_seconds: UNKNOWN } : 'gone'
+  return state === 'paused' ? { wait_seconds: PAUSED, until_resumed: true } : 'go'
+}
+
+async function withdraw(database: Database, standings: readonly BroadcastStanding[]): Promise<void> {
+  for (const [teamId, own] of Map.groupBy(standings, ({ team_id }) => team_id)) {
+    const reasons = new Map(own.map(({ id, reason }) => [id, reason ?? 'cancelled']))
+    await database.transaction(async (tx) => {
+      const account = await lockAccount(tx, teamId)
+      const gone = await deleteWaitingEmails(tx, teamId, [...reasons.keys()])
+      await freePlaces(tx, teamId, account, gone)
+      const skips = gone.map(({ id, broadcast_id, contact_id, email }) => ({
+        team_id: teamId,
+        broadcast_id,
+        contact_id,
+        email,
+        reason: reasons.get(id) ?? 'cancelled',
+        detail: '',
+      }))
+      await insertSkips(tx, skips, await serviceTime(tx))
+      await insertMoves(
+        tx,
+        [...Map.groupBy(gone, (each) => each.broadcast_id)].flatMap(([broadcast_id, { length }]) => [
+          { team_id: teamId, broadcast_id, figure: 'made' as const, count: -length },
+          { team_id: teamId, broadcast_id, figure: 'queued' as const, count: -length },
+          { team_id: teamId, broadcast_id, figure: 'skipped' as const, count: length },
+        ]),
+      )
+    })
+  }
+}
+
+/** Which of those that may go have to wait, because their broadcast has a rate of its own. */
+async function spread(
+  database: Database,
+  standings: readonly BroadcastStanding[],
+): Promise<Map<string, Word>> {
+  const waits = new Map<string, Word>()
+  const rated = standings.filter(({ rate_per_minute }) => rate_per_minute !== null)
+  for (const [broadcast_id, own] of Map.groupBy(rated, (each) => each.broadcast_id)) {
+    const [first] = own
+    if (!first) continue
+    const places = await takePlaces(database, { team_id: first.team_id, broadcast_id, count: own.length })
+    if (!places) continue
+    for (const [index, { id }] of own.slice(places.granted).entries()) {
+      waits.set(id, { wait_seconds: places.wait_seconds + index * places.interval_seconds })
+    }
+  }
+  return waits
+}

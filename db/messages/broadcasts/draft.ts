@@ -1,0 +1,127 @@
+/**
+ * Creates, changes and deletes drafts of broadcasts, in the caller's transaction.
+ * Promises: a draft's template and topics are its team's; what has been started or scheduled is not changed. Whether a
+ * draft can be sent is start.ts's.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { holdTopics } from '../../audience/contacts/topics.sql.ts'
+import { templateById } from '../../content/templates/templates.sql.ts'
+import { Refusal } from '../../errors.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import { parseMailbox } from '../../text/address.ts'
+import { isUuid } from '../../text/strings.ts'
+import {
+  type BroadcastFields,
+  type BroadcastRow,
+  broadcastById,
+  broadcastByKey,
+  deleteDraft,
+  insertBroadcast,
+  lockBroadcast,
+  updateDraft,
+} from './broadcasts.sql.ts'
+import type { GivenFields, NewBroadcast } from './fields.ts'
+
+/** Who acts: `domain` is the one that a key is bound to. */
+export type Acting = { team_id: string; domain: string | null }
+
+const noBroadcast = (id: string): Refusal => new Refusal('not_found', `there is no broadcast ${id}`)
+
+/** The broadcast of this id. @throws Refusal not_found. */
+export async function broadcastOrRefusal(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
+  const row = isUuid(id) ? await broadcastById(tx, teamId, id) : null
+  if (!row) throw noBroadcast(id)
+  return row
+}
+
+/** As `broadcastOrRefusal`, locked until the transaction ends. */
+export async function lockOrRefusal(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
+  const row = isUuid(id) ? await lockBroadcast(tx, teamId, id) : null
+  if (!row) throw noBroadcast(id)
+  return row
+}
+
+/** The domain that an address is of. */
+export const domainOf = (from: string): string => parseMailbox(from)?.domain ?? ''
+
+/** @throws Refusal domain_not_allowed for a key of another domain than that of `from`. */
+export function assertDomain({ domain }: Acting, from: string): void {
+  if (domain === null || domain === domainOf(from)) return
+  throw new Refusal('domain_not_allowed', `from: this key may send from ${domain} only`)
+}
+
+async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Promise<void> {
+  const { template_id } = fields
+  if (template_id !== undefined && !(await templateById(tx, teamId, template_id)))
+    throw new Refusal('not_found', `template_id: there is no template ${template_id}`)
+  for (const field of ['topic_ids', 'exclude_topic_ids'] as const) {
+    const ids = fields[field] ?? []
+    const known = ids.length === 0 ? new Set<string>() : await holdTopics(tx, teamId, ids)
+    const unknown = ids.findIndex((id) => !known.has(id))
+    if (unknown >= 0)
+      throw new Refusal('not_found', `${field}[${unknown}]: there is no topic ${ids[unknown]}`)
+  }
+}
+
+const EMPTY = {
+  reply_to: '',
+  exclude_topic_ids: [],
+  conditions: [],
+  variables: {},
+  headers: null,
+  tags: [],
+  rate_per_minute: null,
+  send_at: null,
+}
+
+/** Stores a draft, or answers the one of this key. @throws Refusal domain_not_allowed, not_found. */
+export async function createBroadcast(
+  { tx, now }: At,
+  acting: Acting,
+  { fields, idempotency_key }: NewBroadcast,
+): Promise<{ row: BroadcastRow; isNew: boolean }> {
+  const { team_id } = acting
+  const known = idempotency_key === null ? null : await broadcastByKey(tx, team_id, idempotency_key)
+  if (known) {
+    assertDomain(acting, known.from_address)
+    return { row: known, isNew: false }
+  }
+  assertDomain(acting, fields.from_address ?? '')
+  await assertReferences(tx, team_id, fields)
+  const draft = { team_id, id: uuidv7({ msecs: now.getTime() }), idempotency_key, at: now }
+  const row = await insertBroadcast(tx, { ...draft, fields: { ...EMPTY, ...fields } as BroadcastFields })
+  if (row) return { row, isNew: true }
+  const other = await broadcastByKey(tx, team_id, idempotency_key ?? '')
+  if (!other) throw new Error('a key that is taken has its row')
+  assertDomain(acting, other.from_address)
+  return { row: other, isNew: false }
+}
+
+const notADraft = ({ state }: BroadcastRow, act: string): Refusal =>
+  new Refusal('invalid_state', `the broadcast is ${state}: only a draft can be ${act}`)
+
+/** @throws Refusal not_found, invalid_state, domain_not_allowed. */
+export async function changeBroadcast(
+  { tx, now }: At,
+  acting: Acting,
+  id: string,
+  fields: GivenFields,
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  assertDomain(acting, fields.from_address ?? row.from_address)
+  if (row.state !== 'draft') throw notADraft(row, 'changed')
+  await assertReferences(tx, acting.team_id, fields)
+  const changed = await updateDraft(tx, row, { ...row, ...fields }, now)
+  if (!changed) throw notADraft(row, 'changed')
+  return changed
+}
+
+/** @throws Refusal not_found, invalid_state, domain_not_allowed. */
+export async function removeBroadcast({ tx }: { tx: Tx }, acting: Acting, id: string): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  if (row.state !== 'draft' || !(await deleteDraft(tx, acting.team_id, row.id)))
+    throw notADraft(row, 'deleted')
+  return row
+}

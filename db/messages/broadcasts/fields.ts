@@ -1,0 +1,218 @@
+/**
+ * What a broadcast says of itself, by yup schema: the body of the API, and the file of the CLI.
+ * Promises: the refusals of a send, in the order of a send's; a subject's slots and each condition are checked before
+ * anything is stored. Must not look anything up.
+ */
+import { array, type InferType, mixed, number, object } from 'yup'
+import { Refusal } from '../../errors.ts'
+import { formatMailbox } from '../../text/address.ts'
+import {
+  type Described,
+  idempotencyKey,
+  isObject,
+  parse,
+  stringMap,
+  text,
+  uuid,
+  uuids,
+} from '../../text/fields.ts'
+import { headersFault } from '../../text/headers.ts'
+import { compileTemplate, TemplateFault } from '../../text/slots.ts'
+import { codePoints, MOST_VARIABLES } from '../../text/strings.ts'
+import { fromOf, replyToOf } from '../emails/item.ts'
+import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
+
+const MOST_TOPICS = 20
+const MOST_CONDITIONS = 10
+/** Of the values of an `in`. */
+const MOST_VALUES = 100
+const MOST_RATE = 1_000_000
+/** What properties are at most, of a name and of a value. */
+const LONGEST = { property: 128, value: 2_048 }
+
+export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
+
+const isText = (value: unknown, max: number): value is string =>
+  typeof value === 'string' && codePoints(value) <= max
+
+/** What is wrong with a condition, after its path; null when it is one. */
+function conditionFault(given: unknown): string | null {
+  if (!isObject(given)) return ' must be an object with property, op and value'
+  const { property, op, value } = given
+  if (!isText(property, LONGEST.property) || property === '')
+    return `.property must be a string of 1 to ${LONGEST.property} characters`
+  if (!OPERATORS.some((each) => each === op)) return `.op must be one of ${OPERATORS.join(', ')}`
+  if (op === 'exists' || op === 'missing')
+    return value === undefined || value === null ? null : `.value must be left out: ${op} takes none`
+  if (op === 'in') {
+    const fits =
+      Array.isArray(value) &&
+      value.length > 0 &&
+      value.length <= MOST_VALUES &&
+      value.every((each) => isText(each, LONGEST.value))
+    return fits ? null : `.value must be an array of 1 to ${MOST_VALUES} strings`
+  }
+  return isText(value, LONGEST.value) ? null : '.value must be a string'
+}
+
+const conditions = () =>
+  mixed<Condition[]>()
+    .meta({
+      jsonSchema: {
+        type: 'array',
+        maxItems: MOST_CONDITIONS,
+        items: {
+          type: 'object',
+          properties: {
+            property: { type: 'string', minLength: 1, maxLength: LONGEST.property },
+            op: { type: 'string', enum: OPERATORS },
+            value: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+          },
+          required: ['property', 'op'],
+        },
+      },
+    } satisfies Described)
+    .test('conditions', '${path} must be an array of conditions', (value, { path, createError }) => {
+      if (value === undefined) return true
+      if (!Array.isArray(value)) return false
+      if (value.length > MOST_CONDITIONS)
+        return createError({ message: `${path} must have at most ${MOST_CONDITIONS} conditions` })
+      const faults = value.map((each) => conditionFault(each))
+      const index = faults.findIndex((fault) => fault !== null)
+      return index < 0 || createError({ message: `${path}[${index}]${faults[index]}` })
+    })
+
+/** As `uuids`, with a limit. */
+const topics = (min: number) =>
+  uuids()
+    .test(
+      'most',
+      `\${path} must have at most ${MOST_TOPICS} topics`,
+      (value) => (value?.length ?? 0) <= MOST_TOPICS,
+    )
+    .test(
+      'least',
+      '${path} must have at least 1 topic',
+      (value) => value === undefined || value.length >= min,
+    )
+
+const A_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i
+
+/** A time with its offset (RFC 3339). */
+export const time = () =>
+  text()
+    .meta({ jsonSchema: { type: 'string', format: 'date-time' } } satisfies Described)
+    .test('time', '${path} must be an RFC 3339 time such as 2026-01-31T09:00:00Z', (value) => {
+      if (value === undefined) return true
+      const exists = !Number.isNaN(Date.parse(`${value.slice(0, 10)}T00:00:00Z`))
+      return A_TIME.test(value) && exists && !Number.isNaN(Date.parse(value))
+    })
+
+const subject = () =>
+  text({ min: 1, max: 998 })
+    .matches(/^[^\r\n]*$/, '${path} must be a single line')
+    .test('slots', '${path} has a slot that cannot be read', (value, { path, createError }) => {
+      const fault = value === undefined ? null : slotsFault(value)
+      return fault === null || createError({ message: () => `${path} ${fault}` })
+    })
+
+function slotsFault(value: string): string | null {
+  try {
+    compileTemplate(value)
+    return null
+  } catch (error) {
+    if (error instanceof TemplateFault) return `is not a text with {{name}} slots: ${error.message}`
+    throw error
+  }
+}
+
+/** What PATCH takes: any of a broadcast's fields. */
+export const changeSchema = object({
+  name: text({ min: 1, max: 255 }),
+  template_id: uuid(),
+  from: text(),
+  reply_to: text().typeError('${path} must be a string with one address'),
+  subject: subject(),
+  topic_ids: topics(1),
+  exclude_topic_ids: topics(0),
+  where: conditions(),
+  variables: stringMap(MOST_VARIABLES),
+  headers: stringMap(),
+  tags: array(text({ max: 128 }).defined('${path} must be a string'))
+    .typeError('${path} must be an array of strings')
+    .max(20, '${path} must have at most 20 tags'),
+  rate_per_minute: number()
+    .meta({ jsonSchema: { type: 'integer', minimum: 1, maximum: MOST_RATE } } satisfies Described)
+    .typeError(`\${path} must be a whole number from 1 to ${MOST_RATE}`)
+    .integer(`\${path} must be a whole number from 1 to ${MOST_RATE}`)
+    .min(1, `\${path} must be a whole number from 1 to ${MOST_RATE}`)
+    .max(MOST_RATE, `\${path} must be a whole number from 1 to ${MOST_RATE}`),
+  send_at: time(),
+})
+
+/** What a new broadcast takes. */
+export const newSchema = changeSchema.shape({
+  name: text({ min: 1, max: 255 }).required('${path} is required'),
+  template_id: uuid().required('${path} is required'),
+  from: text().required('${path} is required'),
+  subject: subject().required('${path} is required'),
+  topic_ids: topics(1).required('${path} is required'),
+  idempotency_key: idempotencyKey(),
+})
+
+type Change = InferType<typeof changeSchema>
+
+const distinct = (ids: readonly string[]): string[] => [...new Set(ids.map((id) => id.toLowerCase()))]
+
+/** A header that the service sets itself in each email of a broadcast. */
+const OWN_HEADER = /^list-unsubscribe(-post)?$/i
+
+function ownHeaders(headers: Record<string, string>): Record<string, string> {
+  const own = Object.keys(headers).find((name) => OWN_HEADER.test(name))
+  const fault =
+    headersFault(headers) ??
+    (own === undefined ? null : `headers.${own} must not be set: a broadcast sets it itself`)
+  if (fault !== null) throw new Refusal('invalid_headers', fault)
+  return headers
+}
+
+/** Those of a broadcast's fields that were given. */
+export type GivenFields = Partial<BroadcastFields>
+
+const present = (fields: Record<string, unknown>): GivenFields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/** @throws Refusal invalid_from, invalid_headers, invalid_reply_to, in this order. */
+function fieldsOf(body: Change): GivenFields {
+  const from_address = body.from === undefined ? undefined : formatMailbox(fromOf(body.from))
+  const headers = body.headers === undefined ? undefined : ownHeaders(body.headers)
+  return present({
+    name: body.name,
+    template_id: body.template_id?.toLowerCase(),
+    from_address,
+    reply_to: body.reply_to === undefined ? undefined : replyToOf(body.reply_to),
+    subject: body.subject,
+    topic_ids: body.topic_ids && distinct(body.topic_ids),
+    exclude_topic_ids: body.exclude_topic_ids && distinct(body.exclude_topic_ids),
+    conditions: body.where?.map(({ property, op, value }) =>
+      value === undefined || value === null ? { property, op } : { property, op, value },
+    ),
+    variables: body.variables,
+    headers,
+    tags: body.tags,
+    rate_per_minute: body.rate_per_minute,
+    send_at: body.send_at,
+  })
+}
+
+/** A change of a draft. @throws Refusal bad_request, invalid_from, invalid_headers, invalid_reply_to. */
+export const readChange = (value: unknown): GivenFields => fieldsOf(parse(changeSchema, value))
+
+/** A new broadcast's fields: `key` is what a replay is known by. */
+export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
+
+/** @throws Refusal bad_request, invalid_from, invalid_headers, invalid_reply_to. */
+export function readNew(value: unknown): NewBroadcast {
+  const body = parse(newSchema, value)
+  return { fields: fieldsOf(body), idempotency_key: body.idempotency_key ?? null }
+}

@@ -1,0 +1,77 @@
+/**
+ * What keeps a broadcast from being sent, all of it at once, and the change of state that follows when nothing does.
+ * Promises: what is counted is what the walk would meet now. Must not change anything.
+ */
+import { domainByName } from '../../accounts/domains/domains.sql.ts'
+import { accountOf, left } from '../../accounts/teams/limits.ts'
+import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
+import { templateById } from '../../content/templates/templates.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
+import { audienceSize } from './audience.sql.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
+import { domainOf } from './draft.ts'
+
+/** What a start finds: `kind` is what a broadcast that hindered itself is paused for. */
+type Hindrance = {
+  kind: 'from_domain_not_verified' | 'no_audience' | 'quota_exceeded' | 'set_up'
+  words: string
+}
+
+/** Mail programs follow a one-click link over https only; a machine's own address is for trying things out. */
+const REACHABLE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(\/|$))/i
+
+export function linkHindrance(publicUrl: string | null): Hindrance[] {
+  if (publicUrl !== null && REACHABLE.test(publicUrl)) return []
+  const words =
+    'PUBLIC_URL must be set to the https:// address of this service: unsubscribe links begin with it'
+  return [{ kind: 'set_up', words }]
+}
+
+/** The version that would be sent; null while there is none, or while nobody could unsubscribe from it. */
+export async function templateHindrance(
+  tx: Tx,
+  { team_id, template_id }: BroadcastRow,
+): Promise<{ version_id: string | null; slots: string[]; hindrances: Hindrance[] }> {
+  const template = await templateById(tx, team_id, template_id)
+  const slots = template?.slots ?? []
+  if (template && slots.includes(UNSUBSCRIBE_SLOT))
+    return { version_id: template.version_id, slots, hindrances: [] }
+  const words = template
+    ? `the template must have the slot {{${UNSUBSCRIBE_SLOT}}}`
+    : `there is no template ${template_id}`
+  return { version_id: null, slots, hindrances: [{ kind: 'set_up', words }] }
+}
+
+export async function domainHindrance(tx: Tx, { team_id, from_address }: BroadcastRow): Promise<Hindrance[]> {
+  const name = domainOf(from_address)
+  const domain = await domainByName(tx, team_id, name)
+  if (domain?.status === 'verified') return []
+  const words = domain
+    ? `the domain ${name} of from is not verified yet`
+    : `the domain ${name} of from is not a verified domain of this team`
+  return [{ kind: 'from_domain_not_verified', words }]
+}
+
+/** How many contacts it would go to, and what hinders that. @param isCharged whether this period pays for it. */
+export async function audienceHindrance(
+  tx: Tx,
+  row: BroadcastRow,
+  isCharged: boolean,
+): Promise<{ audience: number; hindrances: Hindrance[] }> {
+  const audience = await audienceSize(tx, row)
+  if (audience === 0) {
+    const words = 'the audience is empty: no subscribed contact fits'
+    return { audience, hindrances: [{ kind: 'no_audience', words }] }
+  }
+  const account = await accountRowOf(tx, row.team_id)
+  const { limits, used } = accountOf(account ?? missing(row.team_id))
+  const room = left(limits.emails, used.emails)
+  if (!isCharged || audience <= room) return { audience, hindrances: [] }
+  const words = `the quota must hold the whole audience: ${audience} emails, and ${room} of ${limits.emails} are left`
+  return { audience, hindrances: [{ kind: 'quota_exceeded', words }] }
+}
+
+function missing(teamId: string): never {
+  throw new Error(`team ${teamId} has no account`)
+}

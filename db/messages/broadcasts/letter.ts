@@ -1,0 +1,78 @@
+/**
+ * What a broadcast says to one contact: its email as accepting takes it, the slots of its subject filled. Pure.
+ * Promises: the headers that mailbox providers ask of bulk mail (RFC 2919; Gmail's Feedback-ID), unless the broadcast
+ * has its own.
+ */
+
+import { type Mailbox, parseMailbox } from '../../text/address.ts'
+import {
+  compileTemplate,
+  fillSlots,
+  missingSlots,
+  type Template,
+  UNSUBSCRIBE_SLOT,
+} from '../../text/slots.ts'
+import { codePoints } from '../../text/strings.ts'
+import type { EmailItem } from '../emails/call.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
+
+const LONGEST_SUBJECT = 998
+
+/** What is the same in all emails of a broadcast. */
+export type Letter = {
+  row: BroadcastRow
+  slots: readonly string[]
+  subject: Template
+  item: Omit<EmailItem, 'to' | 'subject' | 'variables'>
+}
+
+/** @param slots of the template's version. */
+export function letterOf(row: BroadcastRow, slots: readonly string[]): Letter {
+  const from = parseMailbox(row.from_address)
+  if (!from) throw new Error(`broadcast ${row.id} has a from address that cannot be read`)
+  const item = {
+    path: '',
+    from,
+    html: null,
+    template_id: row.template_id,
+    text: null,
+    headers: headersOf(row, from),
+    reply_to: row.reply_to,
+    tags: row.tags,
+    idempotency_key: null,
+  }
+  const subject = compileTemplate(row.subject)
+  return { row, slots: [...new Set([...slots, ...subject.slots])], subject, item }
+}
+
+function headersOf(
+  { headers, team_id, id, topic_ids }: BroadcastRow,
+  { domain }: Mailbox,
+): Record<string, string> {
+  const given = headers ?? {}
+  const names = new Set(Object.keys(given).map((name) => name.toLowerCase()))
+  const ours = {
+    'List-Id': `<${topic_ids[0]}.${domain}>`,
+    'Feedback-ID': `${id}:${topic_ids[0]}:broadcast:${team_id.slice(-12)}`,
+    Precedence: 'bulk',
+  }
+  const missing = Object.entries(ours).filter(([name]) => !names.has(name.toLowerCase()))
+  return { ...given, ...Object.fromEntries(missing) }
+}
+
+type Addressee = { email: string; properties: Readonly<Record<string, string>> }
+
+/** An addressee's email, or why there is none. @param link unsubscribes them. */
+export function addressed(
+  { row, slots, subject, item }: Letter,
+  { email, properties }: Addressee,
+  link: string,
+): EmailItem | string {
+  const variables = { ...row.variables, ...properties, email, [UNSUBSCRIBE_SLOT]: link }
+  const missing = missingSlots(slots, variables)
+  if (missing.length > 0) return `no value for ${missing.join(', ')}`
+  const line = fillSlots(subject, variables, 'none').replaceAll(/[\r\n]+/g, ' ')
+  if (line.trim() === '' || codePoints(line) > LONGEST_SUBJECT)
+    return `the subject would have ${codePoints(line.trim())} characters`
+  return { ...item, to: [email], subject: line, variables }
+}

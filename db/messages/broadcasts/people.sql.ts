@@ -1,0 +1,62 @@
+/** The lists behind a broadcast's figures: who got an email and what became of it, who got none and why. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import type { EmailStatus } from '../emails/status.ts'
+
+type Place = { team_id: string; broadcast_id: string }
+/** What follows this contact, by id. */
+type Page = { after: string | undefined; limit: number }
+
+const FIRST = '00000000-0000-0000-0000-000000000000'
+
+const reachedRow = object({
+  id: string().defined(),
+  contact_id: string().defined(),
+  email: string().defined(),
+  status: string().defined(),
+  created_at: string().defined(),
+  /** What was said of it last. */
+  detail: string().defined().nullable(),
+})
+export type Reached = InferType<typeof reachedRow>
+
+/** Contacts that a broadcast made an email for, those of one status or all, by id. */
+export async function reachedBy(
+  tx: Tx,
+  { team_id, broadcast_id }: Place,
+  status: EmailStatus | undefined,
+  { after, limit }: Page,
+): Promise<readonly Reached[]> {
+  const fits = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
+  return tx.any(sql.type(reachedRow)`
+    select id, contact_id, to_emails[1] as email, status, created_at, (
+      select v.detail from email_events v
+      where v.team_id = page.team_id and v.email_id = page.id order by v.occurred_at desc limit 1) as detail
+    from (
+      select * from emails
+      where team_id = ${team_id} and broadcast_id = ${broadcast_id} and ${fits} and contact_id > ${after ?? FIRST}
+      order by contact_id limit ${limit}) page
+    order by contact_id`)
+}
+
+const skippedRow = object({
+  contact_id: string().defined(),
+  email: string().defined(),
+  reason: string().defined(),
+  detail: string().defined(),
+  at: string().defined(),
+})
+export type Skipped = InferType<typeof skippedRow>
+
+/** Contacts that a broadcast skipped, by id. */
+export async function skippedBy(
+  tx: Tx,
+  { team_id, broadcast_id }: Place,
+  { after, limit }: Page,
+): Promise<readonly Skipped[]> {
+  return tx.any(sql.type(skippedRow)`
+    select contact_id, email, reason, detail, at from broadcast_skips
+    where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${after ?? FIRST}
+    order by contact_id limit ${limit}`)
+}

@@ -1,0 +1,38 @@
+/** The queries behind a second walk of a broadcast: who fits and has no email of it, and the way back to its start. */
+import { sql } from 'slonik'
+import { number, object } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { fits, withoutEmail } from './audience.sql.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
+
+const countRow = object({ count: number().defined() })
+
+/** How many contacts fit now and have no email of it. */
+export async function restSize(tx: Tx, row: BroadcastRow): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::integer as count from contacts
+    where team_id = ${row.team_id} and ${fits(row)} and ${withoutEmail(row)}`)
+  return count
+}
+
+/** How many of its emails are there. */
+export async function emailsOf(tx: Tx, { team_id, id }: BroadcastRow): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::integer as count from emails where team_id = ${team_id} and broadcast_id = ${id}`)
+  return count
+}
+
+/** Takes those who fit now off the list of the skipped: the walk meets them once more. @returns how many. */
+export async function forgetSkips(tx: Tx, row: BroadcastRow): Promise<number> {
+  const { rowCount } = await tx.query(sql.unsafe`
+    delete from broadcast_skips where team_id = ${row.team_id} and broadcast_id = ${row.id} and contact_id in (
+      select id from contacts where team_id = ${row.team_id} and ${fits(row)} and ${withoutEmail(row)})`)
+  return rowCount
+}
+
+/** Sets the walk back to its beginning. */
+export async function rewind(tx: Tx, { team_id, id }: BroadcastRow): Promise<void> {
+  await tx.query(sql.unsafe`
+    update broadcasts set cursor = null, walked_at = null, ended_at = null
+    where team_id = ${team_id} and id = ${id}`)
+}

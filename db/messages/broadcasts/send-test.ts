@@ -1,0 +1,76 @@
+/**
+ * Sends a broadcast to a few addresses as a test, as one contact would get it, whatever its state.
+ * Promises: a test is an ordinary email: it takes from the quota and not from the rate, and counts in no figure of the
+ * broadcast; its unsubscribe link is nobody's.
+ */
+import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
+import { contactIdentity, noContact } from '../../audience/contacts/edit.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { parseMailbox } from '../../text/address.ts'
+import { type AcceptDeps, acceptEmails } from '../emails/accept.ts'
+import { broadcastToken } from '../emails/broadcast-token.ts'
+import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
+import { type Acting, assertDomain, broadcastOrRefusal } from './draft.ts'
+import { linkHindrance, templateHindrance } from './hindrances.ts'
+import { addressed, letterOf } from './letter.ts'
+
+type Deps = Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
+
+/** Nobody's contact. */
+const NOBODY = '00000000-0000-4000-8000-000000000000'
+
+/** Whose properties a test shows. @throws Refusal contact_not_found. */
+async function personOf(tx: Tx, teamId: string, email: string) {
+  const contact = await contactByIdentity(tx, teamId, contactIdentity(email))
+  if (!contact) throw noContact()
+  return contact
+}
+
+/**
+ * @param to the addresses. @param contact whose properties fill the slots; without one they show their names where the
+ * broadcast has no default. @returns the ids of the emails.
+ * @throws Refusal not_found, domain_not_allowed, contact_not_found, invalid_state, and what a send is refused for.
+ */
+export async function sendTest(
+  deps: Deps,
+  acting: Acting,
+  id: string,
+  { to, contact }: { to: readonly string[]; contact: string | undefined },
+): Promise<string[]> {
+  const { tx, secrets, publicUrl } = deps
+  const row = await broadcastOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  const template = await templateHindrance(tx, row)
+  const missing = [...linkHindrance(publicUrl), ...template.hindrances].map(({ words }) => words)
+  if (missing.length > 0 || publicUrl === null)
+    throw new Refusal(
+      'invalid_state',
+      `the broadcast is ${row.state} and cannot be tested: ${missing.join('; ')}`,
+    )
+  const token = broadcastToken(secrets, { team_id: row.team_id, broadcast_id: row.id, contact_id: NOBODY })
+  const link = unsubscribeUrl(publicUrl, token)
+  const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
+  const shown = letterOf(row, template.slots)
+  const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
+  // Without a contact the slots that have no default show their names.
+  const letter = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }
+  const items = to.map((address) => {
+    const someone = person ?? { email: parseMailbox(address)?.address ?? address, properties: {} }
+    const item = addressed(letter, someone, link)
+    if (typeof item === 'string') throw new Refusal('bad_request', `the test cannot be made: ${item}`)
+    const headers = {
+      ...item.headers,
+      'List-Unsubscribe': `<${link}>`,
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    }
+    return { ...item, headers, to: [address] }
+  })
+  const sender = { team_id: row.team_id, domain: acting.domain, rated: false as const }
+  const outcomes = await acceptEmails({ ...deps, links: null }, sender, items)
+  return outcomes.map((outcome) => {
+    if (outcome.kind === 'refused') throw outcome.refusal
+    return outcome.kind === 'stored' ? outcome.row.id : outcome.id
+  })
+}

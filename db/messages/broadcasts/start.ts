@@ -1,0 +1,169 @@
+/**
+ * Starts, schedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
+ * Promises: each change of state is one statement that names the states it may come from, so of two at once one wins;
+ * a start that is refused names everything that hinders it; whoever was a contact when it began is met by the walk,
+ * however late that was committed. Must not walk (walk.ts), nor send.
+ */
+
+import { lockAccount } from '../../accounts/teams/limits.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import type { Producer } from '../../queue/boss.ts'
+import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
+import { changeState } from './change-state.ts'
+import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
+import { audienceHindrance, domainHindrance, linkHindrance, templateHindrance } from './hindrances.ts'
+import type { BroadcastState } from './state.ts'
+import { bringForward } from './waiting.sql.ts'
+
+type Deps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'>; publicUrl: string | null }
+
+/** How far ahead a broadcast may be scheduled, in milliseconds. */
+const FARTHEST = 90 * 86_400_000
+
+const wrongState = (
+  { state }: Pick<BroadcastRow, 'state'>,
+  act: string,
+  from: readonly BroadcastState[],
+): Refusal =>
+  new Refusal('invalid_state', `the broadcast is ${state}: it can be ${act} while it is ${from.join(' or ')}`)
+
+const hindered = ({ state }: BroadcastRow, hindrances: readonly { words: string }[]): Refusal =>
+  new Refusal(
+    'invalid_state',
+    `the broadcast is ${state} and cannot be sent: ${hindrances.map(({ words }) => words).join('; ')}`,
+  )
+
+async function change(
+  tx: Tx,
+  row: BroadcastRow,
+  what: StateChange & { act: string },
+  now: Date,
+): Promise<BroadcastRow> {
+  const changed = await changeState(tx, row, what, now)
+  if (!changed) throw wrongState(row, what.act, what.from)
+  return changed
+}
+
+/** @throws Refusal bad_request for a time too far ahead. */
+export function assertSendAt(send_at: string | null | undefined, now: Date): void {
+  if (send_at && Date.parse(send_at) > now.getTime() + FARTHEST)
+    throw new Refusal('bad_request', 'send_at must be at most 90 days ahead')
+}
+
+/**
+ * Starts a draft, or schedules it when it has a time. @param sendAt wins over the broadcast's own.
+ * @throws Refusal not_found, domain_not_allowed, bad_request, invalid_state with everything that hinders it.
+ */
+export async function sendBroadcast(
+  deps: Deps,
+  acting: Acting,
+  id: string,
+  sendAt?: string | undefined,
+): Promise<BroadcastRow> {
+  const { tx, publicUrl } = deps
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  const now = await serviceTime(tx)
+  const send_at = sendAt ?? row.send_at
+  assertSendAt(send_at, now)
+  if (row.state !== 'draft') throw wrongState(row, 'sent', ['draft'])
+  const link = linkHindrance(publicUrl)
+  const template = await templateHindrance(tx, row)
+  const domain = await domainHindrance(tx, row)
+  const reach = await audienceHindrance(tx, row, send_at === null)
+  const hindrances = [...domain, ...link, ...template.hindrances, ...reach.hindrances]
+  if (hindrances.length > 0 || publicUrl === null || template.version_id === null)
+    throw hindered(row, hindrances)
+  const fixed = {
+    template_version_id: template.version_id,
+    link_base: publicUrl.replace(/\/$/, ''),
+    send_at,
+  }
+  const started =
+    send_at === null
+      ? await change(
+          tx,
+          row,
+          { act: 'sent', from: ['draft'], to: 'sending', fixed, audience: reach.audience },
+          await beginningTime(tx, row.team_id),
+        )
+      : await change(tx, row, { act: 'sent', from: ['draft'], to: 'scheduled', fixed }, now)
+  await deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  return started
+}
+
+/**
+ * When a broadcast begins, to be asked once it is settled that it does: contacts are made under the same lock, by its
+ * time, so that all that were made before are committed, and none that is made later counts (DECISIONS: Broadcasts).
+ */
+export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
+  const { now } = await lockAccount(tx, teamId)
+  // The first moment that is later, as times are kept.
+  return new Date(now.getTime() + 1)
+}
+
+/** What hinders a broadcast whose template and links are fixed, and how many it would go to now. */
+export async function beginning(tx: Tx, row: BroadcastRow) {
+  const domain = await domainHindrance(tx, row)
+  const reach = await audienceHindrance(tx, row, true)
+  return { audience: reach.audience, hindrances: [...domain, ...reach.hindrances] }
+}
+
+/** @throws Refusal not_found, domain_not_allowed, invalid_state. */
+export async function pauseBroadcast(
+  { tx }: Pick<Deps, 'tx'>,
+  acting: Acting,
+  id: string,
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  return change(tx, row, { act: 'paused', from: ['sending'], to: 'paused' }, await serviceTime(tx))
+}
+
+/**
+ * Goes on with a paused one; one that had not begun begins now. @throws Refusal not_found, domain_not_allowed,
+ * invalid_state.
+ */
+export async function resumeBroadcast(
+  { tx, queue }: Omit<Deps, 'publicUrl'>,
+  acting: Acting,
+  id: string,
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  if (row.state !== 'paused') throw wrongState(row, 'resumed', ['paused'])
+  const begun = row.audience_until !== null
+  const { audience, hindrances } = begun
+    ? { audience: undefined, hindrances: await domainHindrance(tx, row) }
+    : await beginning(tx, row)
+  if (hindrances.length > 0) throw hindered(row, hindrances)
+  const now = begun ? await serviceTime(tx) : await beginningTime(tx, row.team_id)
+  const resumed = await change(
+    tx,
+    row,
+    { act: 'resumed', from: ['paused'], to: 'sending', ...(audience === undefined ? {} : { audience }) },
+    now,
+  )
+  await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  await bringForward(tx, row)
+  return resumed
+}
+
+const CANCELLABLE: readonly BroadcastState[] = ['draft', 'scheduled', 'sending', 'paused']
+
+/** @throws Refusal not_found, domain_not_allowed, invalid_state. */
+export async function cancelBroadcast(
+  { tx }: Pick<Deps, 'tx'>,
+  acting: Acting,
+  id: string,
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  const what = { act: 'cancelled', from: CANCELLABLE, to: 'cancelled' } as const
+  const cancelled = await change(tx, row, what, await serviceTime(tx))
+  // What waits is withdrawn when it is claimed.
+  await bringForward(tx, row)
+  return cancelled
+}

@@ -1,0 +1,87 @@
+/**
+ * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its figures. Pure but for
+ * the figures, which are sums of what moved.
+ */
+import type { Tx } from '../../postgres/pool.ts'
+import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
+import { FIGURES, type Figure, figuresOf } from './skips.sql.ts'
+import type { BroadcastState } from './state.ts'
+
+export type BroadcastView = {
+  id: string
+  team_id: string
+  name: string
+  state: BroadcastState
+  state_reason: string | null
+  template_id: string
+  from: string
+  reply_to: string
+  subject: string
+  topic_ids: string[]
+  exclude_topic_ids: string[]
+  where: Condition[]
+  variables: Record<string, string>
+  headers: Record<string, string> | null
+  tags: string[]
+  rate_per_minute: number | null
+  send_at: string | null
+  idempotency_key: string | null
+  audience: number | null
+  figures: Record<Figure, number>
+  created_at: string
+  updated_at: string
+  started_at: string | null
+  ended_at: string | null
+}
+
+const NONE = Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
+
+/** Broadcasts of one team with their figures, in the order given. */
+export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
+  const [first] = rows
+  if (!first) return []
+  const moved = await figuresOf(
+    tx,
+    first.team_id,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => {
+    const figures = { ...NONE }
+    for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) figures[figure] = count
+    return viewOf(row, figures)
+  })
+}
+
+/** A broadcast with its figures. */
+export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<BroadcastView> {
+  const [view] = await broadcastViews(tx, [row])
+  if (!view) throw new Error('one row has one view')
+  return view
+}
+
+const viewOf = (row: BroadcastRow, figures: Record<Figure, number>): BroadcastView => ({
+  id: row.id,
+  team_id: row.team_id,
+  name: row.name,
+  state: row.state,
+  state_reason: row.state_reason,
+  template_id: row.template_id,
+  from: row.from_address,
+  reply_to: row.reply_to,
+  subject: row.subject,
+  topic_ids: row.topic_ids,
+  exclude_topic_ids: row.exclude_topic_ids,
+  where: row.conditions,
+  variables: row.variables,
+  headers: row.headers,
+  tags: row.tags,
+  rate_per_minute: row.rate_per_minute,
+  send_at: row.send_at,
+  idempotency_key: row.idempotency_key,
+  audience: row.audience,
+  figures,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+  started_at: row.started_at,
+  ended_at: row.ended_at,
+})

@@ -1,0 +1,51 @@
+/** What of a broadcast's emails still waits: few rows at any time, those that are unfinished. */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import { BROADCAST } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { withoutJob } from '../../queue/jobs.sql.ts'
+import { deadLetterOf } from '../../queue/jobs.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
+
+type Key = Pick<BroadcastRow, 'team_id' | 'id'>
+
+/** Its unfinished emails, without those that were given up: they wait for a person. */
+const waiting = ({ team_id, id }: Key) => sql.fragment`
+  select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
+    and not exists (
+      select from pgboss.job d
+      where d.name = ${deadLetterOf(BROADCAST.job)} and d.source_id = e.id and d.state < 'active')`
+
+const countRow = object({ count: number().defined() })
+
+/** How many of its emails wait, counted up to `most`. */
+export async function waitingEmails(tx: Tx, key: Key, most: number): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
+  return count
+}
+
+/** Whether any of its emails still waits. */
+export const isUnderWay = (tx: Tx, key: Key): Promise<boolean> =>
+  tx.exists(sql.type(object())`${waiting(key)}`)
+
+/**
+ * Brings its emails forward that wait for nothing but its state; those that were refused for now, or whose answer was
+ * lost, keep their time.
+ */
+export async function bringForward(tx: Tx, { team_id, id }: Key): Promise<void> {
+  await tx.query(sql.unsafe`
+    update pgboss.job set start_after = now()
+    where name = ${BROADCAST.job} and state = 'created' and start_after > now() and id in (
+      select e.id from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished)`)
+}
+
+const keyRow = object({ team_id: string().defined(), broadcast_id: string().defined() })
+
+/** Broadcasts under way that have lost their job, up to `limit`. */
+export async function lostWalks(tx: Tx, limit: number) {
+  return tx.any(sql.type(keyRow)`
+    select b.team_id, b.id as broadcast_id from broadcasts b
+    where b.state in ('scheduled', 'sending') and ${withoutJob('expand-broadcast', sql.fragment`b.id`)}
+    limit ${limit}`)
+}

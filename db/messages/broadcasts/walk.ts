@@ -1,0 +1,181 @@
+/**
+ * The walk of a broadcast through its audience, a step at a time: emails, their charge, their jobs, who is skipped and
+ * the cursor move in one transaction. Promises: a contact gets one email at most, however many walk at once or die on
+ * the way; the quota is never exceeded; the backlog of emails is bounded. Must not send, nor decide how long to rest.
+ */
+
+import { left, lockAccount } from '../../accounts/teams/limits.ts'
+import { versionsByIds } from '../../content/templates/templates.sql.ts'
+import type { Versions } from '../../content/templates/versions.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { acceptEmails } from '../emails/accept.ts'
+import { broadcastToken } from '../emails/broadcast-token.ts'
+import type { EmailItem } from '../emails/call.ts'
+import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
+import { type Member, nextMembers } from './audience.sql.ts'
+import { type Brakes, brakeOn } from './brakes.ts'
+import { type BroadcastRow, isOfThisDatabase, lockBroadcast, moveCursor } from './broadcasts.sql.ts'
+import { changeState } from './change-state.ts'
+import { addressed, type Letter, letterOf } from './letter.ts'
+import { insertMoves, insertSkips, type Skip } from './skips.sql.ts'
+import { beginning, beginningTime } from './start.ts'
+import { isUnderWay, waitingEmails } from './waiting.sql.ts'
+
+export type WalkDeps = {
+  tx: Tx
+  queue: Pick<Producer, 'enqueue' | 'reached'>
+  versions: Versions
+  secrets: Secrets
+  /** How many of its emails may wait. */
+  ahead: number
+  brakes: Brakes
+}
+
+/**
+ * What a step has come to: `moved`: there is more; `full`: enough emails wait; `walked`: everybody was met, and emails
+ * still wait; `early`: it begins in `seconds`; `over`: nothing is left to do while it is in this state.
+ */
+export type Step = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
+
+/** Emails of one transaction: the team's account is held while they are stored. */
+const LOT = 200
+/** Emails that may wait of the slowest. */
+const LEAST = 20
+/** Contacts that one step looks at, however few of them fit. */
+const LOOK = 10_000
+/** A schedule that is later than this does not begin by itself, in milliseconds. */
+const OVERDUE = 3_600_000
+
+type Version = { version_id: string; slots: readonly string[] }
+
+const OVER: Step = { kind: 'over' }
+
+/** One step of a broadcast. */
+export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<Step> {
+  const { tx } = deps
+  const row = await lockBroadcast(tx, teamId, id)
+  if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
+  const now = await serviceTime(tx)
+  if (!(await isOfThisDatabase(tx, row))) return pause(tx, row, 'restored', now)
+  if (row.state === 'scheduled') return begin(tx, row, now)
+  const brake = await brakeOn(tx, row, deps.brakes)
+  if (brake !== null) return pause(tx, row, brake, now)
+  if (row.walked_at !== null) return finish(tx, row, now)
+  const ahead = aheadOf(row, deps)
+  const room = ahead - (await waitingEmails(tx, row, ahead))
+  return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, LOT), now)
+}
+
+/** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */
+const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
+  rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST, rate_per_minute))
+
+async function pause(tx: Tx, row: BroadcastRow, reason: string, now: Date): Promise<Step> {
+  await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
+  return OVER
+}
+
+/** Begins a scheduled one whose time has come. */
+async function begin(tx: Tx, row: BroadcastRow, now: Date): Promise<Step> {
+  const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
+  if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
+  if (late > OVERDUE) return pause(tx, row, 'overdue', now)
+  const { audience, hindrances } = await beginning(tx, row)
+  const [first] = hindrances
+  if (first) return pause(tx, row, first.kind, now)
+  const at = await beginningTime(tx, row.team_id)
+  await changeState(tx, row, { from: ['scheduled'], to: 'sending', audience }, at)
+  return { kind: 'moved' }
+}
+
+/** Ends it once none of its emails waits any more. What was given up waits for a person and holds nothing up. */
+async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<Step> {
+  if (await isUnderWay(tx, row)) return { kind: 'walked' }
+  await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
+  return OVER
+}
+
+/** The letter of a broadcast that has begun, of the version that was fixed then. */
+async function fixedLetter(tx: Tx, row: BroadcastRow): Promise<{ letter: Letter; version: Version }> {
+  const id = row.template_version_id ?? ''
+  const [version] = await versionsByIds(tx, [{ team_id: row.team_id, id }])
+  if (!version) throw new Error(`broadcast ${row.id} has lost its template version`)
+  return { letter: letterOf(row, version.slots), version: { version_id: id, slots: version.slots } }
+}
+
+/** A member's email, or why there is none. */
+function madeFor(letter: Letter, member: Member, secrets: Secrets): EmailItem | string {
+  const { team_id, id: broadcast_id, link_base } = letter.row
+  const token = broadcastToken(secrets, { team_id, broadcast_id, contact_id: member.id })
+  const made = addressed(letter, member, unsubscribeUrl(link_base ?? '', token))
+  return typeof made === 'string' ? made : { ...made, contact_id: member.id }
+}
+
+/** Stores the emails of the next members, as far as quota and `most` allow. */
+async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<Step> {
+  const { tx, secrets } = deps
+  const until = row.audience_until ?? now.toISOString()
+  const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: LOOK, limit: most })
+  const { letter, version } = await fixedLetter(tx, row)
+  const all = next.members.map((member) => ({ member, made: madeFor(letter, member, secrets) }))
+  const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
+  const { limits, used } = await lockAccount(tx, row.team_id)
+  const quota = left(limits.emails, used.emails)
+  const taken = items.slice(0, quota)
+  // Contacts after the last email that the quota holds are met when there is quota again.
+  const stop = items[taken.length]?.contact_id
+  const met =
+    stop === undefined
+      ? all
+      : all.slice(
+          0,
+          all.findIndex(({ member }) => member.id === stop),
+        )
+  const refused = await storeEmails(deps, { row, version }, taken)
+  if (refused === 'domain') return pause(tx, row, 'from_domain_not_verified', now)
+  const skips = met.flatMap(({ member, made }) => {
+    const detail = typeof made === 'string' ? made : refused.get(member.id)
+    return detail === undefined ? [] : [skipOf(row, member, detail)]
+  })
+  const key = { team_id: row.team_id, broadcast_id: row.id }
+  const made = met.length - skips.length
+  await insertSkips(tx, skips, now)
+  await insertMoves(tx, [
+    { ...key, figure: 'made', count: made },
+    { ...key, figure: 'queued', count: made },
+    { ...key, figure: 'skipped', count: skips.length },
+  ])
+  const cursor = stop === undefined ? next.cursor : (met.at(-1)?.member.id ?? row.cursor)
+  await moveCursor(tx, row, { cursor, ended: stop === undefined && next.ended }, now)
+  return stop === undefined ? { kind: 'moved' } : pause(tx, row, 'quota_exceeded', now)
+}
+
+const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): Skip => ({
+  team_id,
+  broadcast_id: id,
+  contact_id: member.id,
+  email: member.email,
+  reason: 'variables',
+  detail,
+})
+
+/** @returns why contacts were refused one, by their ids; `domain` when the sender's domain is not verified any more. */
+async function storeEmails(
+  { tx, queue, versions }: WalkDeps,
+  { row, version }: { row: BroadcastRow; version: Version },
+  items: readonly EmailItem[],
+): Promise<Map<string, string> | 'domain'> {
+  if (items.length === 0) return new Map()
+  const sender = { team_id: row.team_id, domain: null, broadcast_id: row.id, version }
+  const outcomes = await acceptEmails({ tx, queue, versions, links: null }, sender, items)
+  const refused = new Map<string, string>()
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.kind !== 'refused') continue
+    if (outcome.refusal.code === 'from_domain_not_verified') return 'domain'
+    refused.set(items[index]?.contact_id ?? '', outcome.refusal.message)
+  }
+  return refused
+}

@@ -1,0 +1,341 @@
+/**
+ * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
+ * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
+ * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
+ * more for a template version that is new here, or a look at the line; three more where there are attachments),
+ * whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row. Never talks to a
+ * provider. DECISIONS: Order of refusals, Quota.
+ */
+
+import {
+  type Account,
+  chargesOf,
+  left,
+  lockAccounts,
+  RateLimited,
+  type Standing,
+  secondsUntilToken,
+  standingOf,
+  storageRefusal,
+} from '../../accounts/teams/limits.ts'
+import { insertEmailFiles, publishFiles, readyFiles } from '../../content/files/files.sql.ts'
+import type { Versions } from '../../content/templates/versions.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { placesAfter } from '../../queue/line.ts'
+import { formatMailbox, parseMailbox } from '../../text/address.ts'
+import { idsAt } from '../../text/ids.ts'
+import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
+import { sizeKb } from './content.ts'
+import { type EmailRow, emailsByKeys, insertEmails } from './emails.sql.ts'
+import {
+  domainNotAllowed,
+  findReferences,
+  type References,
+  refusalOf,
+  soleRecipient,
+  variablesOf,
+} from './references.ts'
+import type { UnsubscribeLinks } from './unsubscribe-token.ts'
+
+/** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
+export type EmailOutcome =
+  | { kind: 'stored'; row: EmailRow; standing: Standing }
+  | { kind: 'replayed'; id: string }
+  | { kind: 'refused'; refusal: Refusal }
+
+/** What accepting works with. */
+export type AcceptDeps = {
+  tx: Tx
+  queue: Pick<Producer, 'enqueue' | 'reached'>
+  versions: Versions
+  /** What makes unsubscribe links; without it they can only come with the variables. */
+  links?: UnsubscribeLinks | null
+}
+
+/** A team while its calls are taken: its account is locked. */
+type Desk = {
+  account: Account
+  references: References
+  /** What each idempotency key is stored under, in this transaction too. */
+  stored: Map<string, StoredKey>
+  /** The contents that the team has, in this transaction too. */
+  ready: Set<string>
+  /** The files that new rows bring. */
+  brought: { team_id: string; id: string }[]
+  nextId: () => string
+}
+
+type StoredKey = { id: string; domain: string | null }
+
+const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
+
+function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: Desk): EmailRow {
+  const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
+  const html = template ? null : (item.html ?? '')
+  const { team_id } = sender
+  const id = nextId()
+  return {
+    team_id,
+    id,
+    domain_id: references.domains.get(item.from.domain) ?? '',
+    template_id: item.template_id,
+    template_version_id: template?.version_id ?? null,
+    variables: template ? variablesOf(item, template.slots, references, { team_id, id }) : null,
+    from_address: formatMailbox(item.from),
+    to_emails: [...item.to],
+    subject: item.subject,
+    html,
+    size_kb: html === null ? null : sizeKb(html),
+    tags: [...item.tags],
+    status: 'queued',
+    idempotency_key: item.idempotency_key,
+    created_at: account.now.toISOString(),
+    requeued_at: null,
+    provider_message_id: null,
+    broadcast_id: sender.broadcast_id ?? null,
+    contact_id: item.contact_id ?? references.contacts.get(soleRecipient(item) ?? '') ?? null,
+    body_text: item.text,
+    headers: item.headers,
+    reply_to: item.reply_to,
+    http_request_id: sender.http_request_id ?? null,
+    pending_recipients: null,
+    attachments: rowFilesOf(item),
+  }
+}
+
+/** What an item carries, with where each content of it is. */
+const filesOf = ({ attachments = [] }: EmailItem): Exclude<ItemFile, { missing: string }>[] =>
+  attachments.flatMap((file) => ('missing' in file ? [] : [file]))
+
+function rowFilesOf(item: EmailItem): EmailFile[] | null {
+  const files = filesOf(item).map(({ loaded: _loaded, ...file }) => file)
+  return files.length === 0 ? null : files
+}
+
+/** The contents that calls carry, each once for a team. */
+function contentsOf(calls: readonly EmailCall[]) {
+  const found = new Map<string, { team_id: string; sha256: string }>()
+  for (const { sender, items } of calls) {
+    for (const { sha256 } of items.flatMap(filesOf))
+      found.set(`${sender.team_id}/${sha256}`, { team_id: sender.team_id, sha256 })
+  }
+  return [...found.values()]
+}
+
+async function openDesks(
+  { tx, versions, links }: Omit<AcceptDeps, 'queue'>,
+  calls: readonly EmailCall[],
+  lock: 'wait' | 'skip',
+): Promise<Map<string, Desk>> {
+  const references = await findReferences({ tx, versions, links: links ?? null }, calls)
+  const accounts = await lockAccounts(
+    tx,
+    calls.map(({ sender }) => sender.team_id),
+    lock,
+  )
+  const desks = new Map<string, Desk>()
+  for (const [teamId, account] of accounts) {
+    const own = references.get(teamId)
+    if (own)
+      desks.set(teamId, {
+        account,
+        references: own,
+        stored: new Map(),
+        ready: new Set(),
+        brought: [],
+        nextId: idsAt(account.now),
+      })
+  }
+  const keys = calls.flatMap(({ sender: { team_id }, items }) =>
+    desks.has(team_id)
+      ? items.flatMap(({ idempotency_key: key }) => (key === null ? [] : [{ team_id, key }]))
+      : [],
+  )
+  for (const row of keys.length === 0 ? [] : await emailsByKeys(tx, keys)) {
+    const domain = parseMailbox(row.from_address)?.domain ?? null
+    desks.get(row.team_id)?.stored.set(row.idempotency_key, { id: row.id, domain })
+  }
+  const contents = contentsOf(calls)
+  for (const { team_id, sha256 } of contents.length === 0 ? [] : await readyFiles(tx, contents))
+    desks.get(team_id)?.ready.add(sha256)
+  return desks
+}
+
+function replayOf(item: EmailItem, sender: EmailSender, { stored }: Desk): EmailOutcome | null {
+  const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
+  if (!original) return null
+  if (sender.domain !== null && sender.domain !== original.domain)
+    return refused(domainNotAllowed(item, sender))
+  return { kind: 'replayed', id: original.id }
+}
+
+/** The items that would make rows, each new key once. @param refusals what each item would meet by itself. */
+function wantedOf(
+  items: readonly EmailItem[],
+  refusals: readonly (Refusal | null)[],
+  desk: Desk,
+): EmailItem[] {
+  const taken = new Set<string>()
+  const wanted: EmailItem[] = []
+  for (const [index, item] of items.entries()) {
+    const { idempotency_key: key } = item
+    if (refusals[index] || (key !== null && (taken.has(key) || desk.stored.has(key)))) continue
+    wanted.push(item)
+    if (key !== null) taken.add(key)
+  }
+  return wanted
+}
+
+/** The bytes of contents that items would add to the team's storage. */
+function bytesAdded(items: readonly EmailItem[], { ready }: Desk): number {
+  const added = new Map(items.flatMap(filesOf).map(({ sha256, size }) => [sha256, size]))
+  return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
+}
+
+/** Takes over the contents of an item that the team has not, and charges for them. */
+function bring(item: EmailItem, team_id: string, { account, ready, brought }: Desk): void {
+  for (const { sha256, size, loaded } of filesOf(item)) {
+    if (ready.has(sha256)) continue
+    // It was there a moment ago: only a row that was deleted meanwhile can explain that.
+    if (loaded === null)
+      throw new Refusal('unavailable', 'the attachments are just changing; please retry', 1)
+    brought.push({ team_id, id: loaded })
+    ready.add(sha256)
+    account.used.storage += size
+  }
+}
+
+/** Gives an item its row while tokens last. */
+function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
+  const { account } = desk
+  // The send rate is the API's door: broadcasts are paced where they are delivered.
+  if (sender.broadcast_id === undefined && sender.rated !== false) {
+    if (account.bucket.tokens < 1) return refused(new RateLimited(account, secondsUntilToken(account)))
+    account.bucket.tokens -= 1
+  }
+  account.used.emails += 1
+  bring(item, sender.team_id, desk)
+  const row = rowOf(item, sender, desk)
+  if (item.idempotency_key !== null)
+    desk.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
+  return { kind: 'stored', row, standing: standingOf(account) }
+}
+
+/**
+ * Takes a call's items in order, as if each came alone: a key met again is a replay once its first item is stored,
+ * whatever the later one would be refused for. The refusal is of the whole call.
+ */
+function take({ sender, items }: EmailCall, desk: Desk): EmailOutcome[] | Refusal {
+  const refusals = items.map((item) =>
+    replayOf(item, sender, desk) ? null : refusalOf(item, sender, desk.references),
+  )
+  const { limits, used } = desk.account
+  const wanted = wantedOf(items, refusals, desk)
+  if (wanted.length > left(limits.emails, used.emails)) {
+    return new Refusal(
+      'quota_exceeded',
+      `the allowance of ${limits.emails} emails for this period is reached`,
+    )
+  }
+  const storageFull = storageRefusal(desk.account, bytesAdded(wanted, desk))
+  if (storageFull) return storageFull
+  return items.map((item, index) => {
+    const refusal = refusals[index]
+    return replayOf(item, sender, desk) ?? (refusal ? refused(refusal) : store(item, sender, desk))
+  })
+}
+
+/** A line that emails wait in: whose it is, and what remembers the place of a team's last one. */
+type Line = {
+  job: 'deliver-email' | 'deliver-broadcast'
+  place: 'email' | 'broadcast'
+  takes: (row: EmailRow) => boolean
+}
+
+const LINES: readonly Line[] = [
+  { job: 'deliver-email', place: 'email', takes: ({ broadcast_id }) => broadcast_id === null },
+  { job: 'deliver-broadcast', place: 'broadcast', takes: ({ broadcast_id }) => broadcast_id !== null },
+]
+
+/** Publishes the contents that rows bring, and notes who needs them. */
+async function attach(tx: Tx, rows: readonly EmailRow[], brought: Desk['brought']): Promise<void> {
+  const refs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
+    (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
+  )
+  if (refs.length === 0) return
+  if (brought.length > 0 && (await publishFiles(tx, brought)) !== brought.length)
+    throw new Error('the bytes of an attachment are not there')
+  await insertEmailFiles(tx, refs)
+}
+
+/** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
+async function commit(
+  { tx, queue }: AcceptDeps,
+  rows: readonly EmailRow[],
+  desks: ReadonlyMap<string, Desk>,
+): Promise<void> {
+  const lines = LINES.map((line) => ({ ...line, rows: rows.filter(line.takes) })).filter(
+    (line) => line.rows.length > 0,
+  )
+  const charged = new Map<string, Account>()
+  const jobs: { job: Line['job']; refs: { team_id: string; email_id: string }[]; places: number[] }[] = []
+  for (const { job, place: line, rows: own } of lines) {
+    const reached = await queue.reached(tx, job)
+    const places = own.map(({ team_id }) => {
+      const account = desks.get(team_id)?.account
+      if (!account) throw new Error(`the account of ${team_id} is not locked`)
+      const [place = 0] = placesAfter(account.places[line], reached, 1)
+      account.places[line] = place
+      charged.set(team_id, account)
+      return place
+    })
+    jobs.push({ job, refs: own.map(({ team_id, id }) => ({ team_id, email_id: id })), places })
+  }
+  await insertEmails(tx, rows, chargesOf(charged))
+  await attach(
+    tx,
+    rows,
+    [...desks.values()].flatMap(({ brought }) => brought),
+  )
+  for (const { job, refs, places } of jobs) {
+    const stored = await queue.enqueue(tx, job, refs, places)
+    if (stored !== refs.length) throw new Error(`stored ${refs.length} emails but ${stored} jobs`)
+  }
+}
+
+/**
+ * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues `deliver-email` for each
+ * new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
+ * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
+ * then nothing of it is stored; null when it was passed over.
+ */
+export async function acceptEmailCalls(
+  deps: AcceptDeps,
+  calls: readonly EmailCall[],
+  lock: 'wait' | 'skip',
+): Promise<(EmailOutcome[] | Refusal | null)[]> {
+  const desks = await openDesks(deps, calls, lock)
+  const ends = calls.map((call) => {
+    const desk = desks.get(call.sender.team_id)
+    return desk ? take(call, desk) : null
+  })
+  const rows = ends.flatMap((end) =>
+    Array.isArray(end) ? end.flatMap((one) => (one.kind === 'stored' ? [one.row] : [])) : [],
+  )
+  if (rows.length > 0) await commit(deps, rows, desks)
+  return ends
+}
+
+/** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
+export async function acceptEmails(
+  deps: AcceptDeps,
+  sender: EmailSender,
+  items: readonly EmailItem[],
+): Promise<EmailOutcome[]> {
+  const [end] = await acceptEmailCalls(deps, [{ sender, items }], 'wait')
+  if (!end) throw new Error('a call that waits is not passed over')
+  if (end instanceof Refusal) throw end
+  return end
+}

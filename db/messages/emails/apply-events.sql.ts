@@ -1,0 +1,112 @@
+/** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { array, object, string } from 'yup'
+import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL_LADDER } from '../../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type EmailRef, refTuples } from './emails.sql.ts'
+import type { EmailStatus } from './status.ts'
+
+const recipientsRow = object({
+  team_id: string().defined(),
+  email_id: string().defined(),
+  to_emails: array(string().defined()).defined(),
+})
+
+/** The recipients of rows, locked in one order, so that transactions over the same rows cannot deadlock. */
+export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
+  return tx.any(sql.prepared('lock_emails', recipientsRow)`
+    select team_id, id as email_id, to_emails from emails
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    order by team_id, id for no key update`)
+}
+
+const providerIdRow = object({
+  provider_message_id: string().defined(),
+  team_id: string().defined(),
+  email_id: string().defined(),
+})
+
+/** The emails that the provider knows by these ids. */
+export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promise<Map<string, EmailRef>> {
+  const rows = await tx.any(sql.prepared('emails_by_provider_ids', providerIdRow)`
+    select provider_message_id, team_id, id as email_id from emails
+    where provider_message_id = any(${sql.array(ids, 'text')}) order by id desc`)
+  return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
+}
+
+/** What happened to an email, as it changes the row. */
+export type EmailChange = EmailRef & {
+  /** What it rises to; it never falls. */
+  status: EmailStatus
+  /** One that is stored already stays. */
+  provider_message_id: string | null
+  size_kb: number | null
+  pending: Pending
+}
+
+/** What becomes of the recipients that are still to be tried. */
+export type Pending =
+  | 'as they were'
+  | 'none left'
+  /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */
+  | { left: readonly string[] | null; seen: Seen }
+
+/** What an attempt began from. */
+export type Seen = { provider_message_id: string | null; pending_recipients: readonly string[] | null }
+
+const json = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list))
+
+function tupleOf({ team_id, email_id, status, provider_message_id, size_kb, pending }: EmailChange) {
+  const { left, seen } = typeof pending === 'string' ? { left: null, seen: null } : pending
+  const kind = typeof pending === 'string' ? pending : 'an attempt'
+  const of_row = [team_id, email_id, status, provider_message_id, size_kb]
+  return [
+    ...of_row,
+    kind,
+    json(left),
+    seen?.provider_message_id ?? null,
+    json(seen?.pending_recipients ?? null),
+  ]
+}
+
+const CHANGE = ['uuid', 'uuid', 'text', 'text', 'float8', 'text', 'json', 'text', 'json']
+
+const list = (column: FragmentSqlToken) =>
+  sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
+
+/** Changes locked rows, in one statement that writes each at most once; rows that stay as they are, not at all. */
+export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
+  const ladder = sql.array(EMAIL_LADDER, 'text')
+  const pending = sql.fragment`
+    case
+      when c.kind = 'none left' then null
+      when c.kind = 'an attempt' and e.provider_message_id is not distinct from c.seen_id
+        and e.pending_recipients is not distinct from ${list(sql.fragment`c.seen_pending`)}
+        then ${list(sql.fragment`c.pending`)}
+      else e.pending_recipients
+    end`
+  await tx.query(sql.prepared('change_emails', object())`
+    with change as (
+      select e.team_id, e.id, e.status as was,
+        case when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
+          then c.status else e.status end as status,
+        coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
+        coalesce(e.size_kb, c.size_kb) as size_kb,
+        ${pending} as pending_recipients
+      from emails e join ${sql.unnest(changes.map(tupleOf), CHANGE)}
+        as c (team_id, id, status, provider_message_id, size_kb, kind, pending, seen_id, seen_pending)
+        on e.team_id = c.team_id and e.id = c.id
+    ), changed as (
+      update emails e set
+        status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
+        pending_recipients = c.pending_recipients
+      from change c
+      where e.team_id = c.team_id and e.id = c.id
+        and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients)
+          is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients)
+      returning ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`c.was`, became: sql.fragment`e.status` })}
+    )
+    ${appendMoves(EMAIL, sql.fragment`changed`)}`)
+}

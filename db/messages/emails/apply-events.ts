@@ -1,0 +1,167 @@
+/**
+ * Applies what happened to emails: stores each event once, moves rows up the ladder, updates contacts.
+ * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
+ * same few statements for one event or a thousand; only recipients that are on the row count; a provider's id, once
+ * stored, stays. Rows are locked in one order, emails before contacts. Given a transaction; must not know a provider's
+ * words.
+ */
+
+import type { ContactEffect } from '../../audience/contacts/effect.ts'
+import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
+import { type Fate, ignored, UNKNOWN } from '../../delivery/reports/fate.ts'
+import type { MessageRef } from '../../delivery/reports/ref.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import {
+  changeEmails,
+  type EmailChange,
+  emailsByProviderIds,
+  lockEmails,
+  type Seen,
+} from './apply-events.sql.ts'
+import type { EmailRef } from './emails.sql.ts'
+import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
+import { bareRecipients, recipientIdentity } from './recipients.ts'
+import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
+
+/** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
+type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_id' | 'by_mail'>>
+
+/** Something that happened to an email, or to one recipient of it, as a report says. */
+export type ReportedEmail = {
+  ref: MessageRef
+  kind: EmailEventKind
+  /** As the provider gives it; counts only if it is on the row. null when the report names none. */
+  recipient: string | null
+  occurred_at: Date
+  /** The provider's words, storable. */
+  detail: string
+  /** Unique for this event of this message: a repeat of the report gives the same key. */
+  event_key: string
+  effect: ContactEffect
+  /** The stored report that it comes from. */
+  report_id?: string
+  /** Anyone who got the email can have sent it: each recipient sees the signed return address that proves it. */
+  by_mail?: boolean
+  /** Given by a provider that takes a message whole, for a row that lost its answer; null when the report has none. */
+  provider_message_id: string | null
+}
+
+const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
+
+const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`
+
+/** What one try to deliver an email leaves, besides its events. */
+export type AttemptRecord = EmailRef & {
+  provider_message_id: string | null
+  size_kb: number | null
+  /** Who is still to be tried, where the others' fate is decided; null when that is nobody, or everybody. */
+  pending_recipients: readonly string[] | null
+  seen: Seen
+}
+
+/**
+ * Stores events and lifts their rows. Events that were stored before change nothing.
+ * @param attempts what the events are of, where they come from a delivery. @returns a fate for each event.
+ */
+export async function applyEmailEvents(
+  tx: Tx,
+  events: readonly AppliedEvent[],
+  now: Date,
+  attempts: readonly AttemptRecord[] = [],
+): Promise<Fate[]> {
+  if (events.length === 0) return []
+  const rows = await lockEmails(tx, events)
+  const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
+  const fates: Fate[] = []
+  const placed: AppliedEvent[] = []
+  for (const event of events) {
+    const own = recipients.get(keyOf(event))
+    const recipient = own && recipientOf(event, own)
+    if (recipient !== undefined) placed.push({ ...event, recipient, effect: effectOn(event, own) })
+    if (!own) fates.push(UNKNOWN)
+    else
+      fates.push(
+        recipient === undefined ? ignored(FOREIGN_RECIPIENT) : { kind: 'applied', team_id: event.team_id },
+      )
+  }
+  if (placed.length === 0) return fates
+  const contactOf = await lockTouchedContacts(tx, placed)
+  const news = await storeEmailEvents(
+    tx,
+    placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
+  )
+  const changes = changesOf(news, attempts)
+  if (changes.length > 0) await changeEmails(tx, changes)
+  await applyContactEffects(tx, contactOf, news, now)
+  return fates
+}
+
+/** Mail about an email with several recipients moves no contact (DECISIONS: Delivery reports). */
+const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string> | undefined): ContactEffect =>
+  event.by_mail && own !== undefined && own.size > 1 ? 'none' : (event.effect ?? 'none')
+
+/**
+ * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
+ * is about the sole recipient; about nobody (null) when there are several.
+ */
+function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>): string | null | undefined {
+  if (recipient !== null) return own.get(recipientIdentity(recipient))
+  const [only, ...others] = own.values()
+  return only !== undefined && others.length === 0 ? only : null
+}
+
+/** One change for each row. */
+function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRecord[]): EmailChange[] {
+  const changes = new Map<string, EmailChange>()
+  for (const { pending_recipients: left, seen, ...attempt } of attempts) {
+    changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, seen } })
+  }
+  for (const event of events) {
+    const { team_id, email_id, provider_message_id } = event
+    const change: EmailChange = changes.get(keyOf(event)) ?? {
+      team_id,
+      email_id,
+      status: 'queued',
+      provider_message_id: null,
+      size_kb: null,
+      pending: 'as they were',
+    }
+    change.status = higherStatus(change.status, statusOfEvent(event.kind))
+    if (provider_message_id) {
+      // Set once the email is handed over, also when only a report says so. Each attempt is for
+      // everyone who is still pending, so a message that was taken whole leaves nobody to try again.
+      change.provider_message_id = provider_message_id
+      change.pending = 'none left'
+    }
+    changes.set(keyOf(event), change)
+  }
+  return [...changes.values()]
+}
+
+/** Applies events as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
+export async function applyReportedEmails(
+  tx: Tx,
+  events: readonly ReportedEmail[],
+  now: Date,
+): Promise<Fate[]> {
+  const foreign = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
+  const byProviderId =
+    foreign.length > 0 ? await emailsByProviderIds(tx, [...new Set(foreign)]) : new Map<string, EmailRef>()
+  const found = events.map(({ ref }): EmailRef | undefined =>
+    'provider_message_id' in ref
+      ? byProviderId.get(ref.provider_message_id)
+      : { team_id: ref.team_id.toLowerCase(), email_id: ref.id.toLowerCase() },
+  )
+  const known = events.flatMap((event, index): { event: AppliedEvent; index: number }[] => {
+    const ref = found[index]
+    return ref ? [{ event: { ...event, ...ref }, index }] : []
+  })
+  const applied = await applyEmailEvents(
+    tx,
+    known.map(({ event }) => event),
+    now,
+  )
+  const fates = events.map(() => UNKNOWN)
+  for (const [at, { index }] of known.entries()) fates[index] = applied[at] ?? UNKNOWN
+  return fates
+}

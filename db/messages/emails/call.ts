@@ -1,0 +1,59 @@
+/** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
+import type { Mailbox } from '../../text/address.ts'
+
+/**
+ * Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if
+ * any.
+ */
+export type EmailSender = {
+  team_id: string
+  domain: string | null
+  http_request_id?: string
+  /** Set when a broadcast sends: then the emails are its own, wait in its queue, and take nothing from the rate. */
+  broadcast_id?: string
+  /** The version of the template that is sent, when it is not the one that the template has now. */
+  version?: { version_id: string; slots: readonly string[] }
+  /** false: they take nothing from the rate either. */
+  rated?: false
+}
+
+/** What an email carries, as its row shows it. */
+export type EmailFile = {
+  filename: string
+  content_type: string
+  size: number
+  content_id: string | null
+  /** In lower-case hex. */
+  sha256: string
+}
+
+/** What a new email is to carry: a content that is stored, or an upload that there is not. */
+export type ItemFile =
+  | (EmailFile & {
+      /** The id of its bytes, where this call brings them. */
+      loaded: string | null
+    })
+  | { missing: string }
+
+/** An email whose fields are valid by themselves. `html` counts only without a template. */
+export type EmailItem = {
+  /** Where it lies in the call, such as `emails[3].`, for messages that name its fields; '' for a single send. */
+  path: string
+  from: Mailbox
+  to: readonly string[]
+  subject: string
+  html: string | null
+  template_id: string | null
+  variables: Readonly<Record<string, string>> | null
+  text: string | null
+  headers: Record<string, string> | null
+  reply_to: string
+  tags: readonly string[]
+  idempotency_key: string | null
+  /** Of a broadcast: the stored contact that it is for, known beforehand. */
+  contact_id?: string
+  attachments?: readonly ItemFile[]
+}
+
+/** One call: a single send has one item, a batch up to a hundred. */
+export type EmailCall = { sender: EmailSender; items: readonly EmailItem[] }

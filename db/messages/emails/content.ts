@@ -1,0 +1,48 @@
+/**
+ * What an email says: its html and text, from the row and its template version. Pure.
+ * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: Html of a template send).
+ */
+import type { CompiledVersion } from '../../content/templates/versions.ts'
+import { filledBytes, fillSlots } from '../../text/slots.ts'
+import { LARGEST_PART, utf8Bytes } from '../../text/strings.ts'
+import type { EmailRow } from './emails.sql.ts'
+
+/** The parts as sent; `text` is '' when there is none. */
+export type Content = { html: string; text: string }
+
+/** `version` is needed when the row names one. @throws Error when it is missing. */
+export function emailContent(row: EmailRow, version: CompiledVersion | undefined): Content {
+  if (row.html !== null) return { html: row.html, text: row.body_text ?? '' }
+  if (!version) throw new Error(`template version ${row.template_version_id} of email ${row.id} is missing`)
+  const variables = row.variables ?? {}
+  const text = row.body_text ?? (version.text ? fillSlots(version.text, variables, 'none') : '')
+  return { html: fillSlots(version.html, variables, 'html'), text }
+}
+
+/**
+ * Which part of a template send would be too large, filled; null when none would. @param text the send's own, if
+ * any.
+ */
+export function partTooLarge(
+  version: CompiledVersion,
+  variables: Readonly<Record<string, string>>,
+  text: string | null,
+): 'html' | 'text' | null {
+  if (filledBytes(version.html, variables, 'html') > LARGEST_PART) return 'html'
+  const own = text === null ? version.text : null
+  return own && filledBytes(own, variables, 'none') > LARGEST_PART ? 'text' : null
+}
+
+/** What a template makes of these values, or the part that a send would be refused for: it is not made then. */
+export function previewOf(
+  version: CompiledVersion,
+  variables: Readonly<Record<string, string>>,
+): Content | { too_large: 'html' | 'text' } {
+  const too_large = partTooLarge(version, variables, null)
+  if (too_large) return { too_large }
+  const text = version.text ? fillSlots(version.text, variables, 'none') : ''
+  return { html: fillSlots(version.html, variables, 'html'), text }
+}
+
+/** Kilobytes of the html, to two decimals (DECISIONS: Size kb). */
+export const sizeKb = (html: string): number => Math.round((utf8Bytes(html) / 1024) * 100) / 100

@@ -1,0 +1,265 @@
+/** Rows of emails, and the queries over them. Their events are in events.sql.ts. */
+import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { isSuspended } from '../../accounts/teams/teams.sql.ts'
+import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL_LADDER } from '../../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { EmailFile } from './call.ts'
+
+const stringMap = mixed<Record<string, string>>()
+
+export const emailRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  domain_id: string().defined(),
+  template_id: string().defined().nullable(),
+  template_version_id: string().defined().nullable(),
+  variables: stringMap.defined().nullable(),
+  from_address: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  subject: string().defined(),
+  /** Raw html; null when it is rendered from the template version. */
+  html: string().defined().nullable(),
+  size_kb: number().defined().nullable(),
+  tags: array(string().defined()).defined(),
+  status: string().oneOf(EMAIL_LADDER).defined(),
+  idempotency_key: string().defined().nullable(),
+  created_at: string().defined(),
+  requeued_at: string().defined().nullable(),
+  provider_message_id: string().defined().nullable(),
+  broadcast_id: string().defined().nullable(),
+  contact_id: string().defined().nullable(),
+  body_text: string().defined().nullable(),
+  headers: stringMap.defined().nullable(),
+  reply_to: string().defined(),
+  http_request_id: string().defined().nullable(),
+  pending_recipients: array(string().defined()).defined().nullable(),
+  attachments: mixed<EmailFile[]>().defined().nullable(),
+})
+export type EmailRow = InferType<typeof emailRow>
+
+/** All but the bodies. */
+const lightColumns = sql.fragment`
+  team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb, tags, status,
+  idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, headers, reply_to,
+  http_request_id, pending_recipients, attachments`
+
+const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
+
+type Scalar = string | number | null
+
+const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** What is stored of a new row, by column, each with its type on the way. */
+const NEW_COLUMNS = {
+  team_id: 'uuid',
+  id: 'uuid',
+  domain_id: 'uuid',
+  template_id: 'uuid',
+  template_version_id: 'uuid',
+  variables: 'json',
+  from_address: 'text',
+  to_emails: 'json',
+  subject: 'text',
+  html: 'text',
+  size_kb: 'float8',
+  tags: 'json',
+  status: 'text',
+  idempotency_key: 'text',
+  created_at: 'timestamptz',
+  contact_id: 'uuid',
+  broadcast_id: 'uuid',
+  body_text: 'text',
+  headers: 'json',
+  reply_to: 'text',
+  http_request_id: 'text',
+  attachments: 'json',
+} as const satisfies Partial<Record<keyof EmailRow, string>>
+
+const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]
+
+const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
+
+const newNames = commas(newColumns.map(([column]) => sql.identifier([column])))
+
+const newValues = commas(
+  newColumns.map(([column]) =>
+    column === 'to_emails'
+      ? sql.fragment`array(select json_array_elements_text(to_emails))`
+      : sql.identifier([column]),
+  ),
+)
+
+const EMAILS = sql.fragment`emails`
+
+/** Stores new rows and charges for them (limits.ts, chargesOf), in one statement. */
+export async function insertEmails(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  charge: FragmentSqlToken,
+): Promise<void> {
+  const tuples = rows.map((row) =>
+    newColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
+  )
+  const types = newColumns.map(([, type]) => type)
+  await tx.query(sql.prepared('insert_emails', object())`
+    with charged as (${charge}), stored as (
+      insert into emails (${newNames})
+      select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})
+      returning ${movedColumns(EMAIL, EMAILS, { was: null, became: sql.fragment`emails.status` })}
+    )
+    ${appendMoves(EMAIL, sql.fragment`stored`)}`)
+}
+
+const referenceRow = object({
+  team_id: string().defined(),
+  kind: string().oneOf(['domain', 'pending', 'template', 'contact']).defined(),
+  key: string().defined(),
+  id: string().defined(),
+  version_id: string().defined().nullable(),
+  slots: array(string().defined()).defined().nullable(),
+})
+
+/** A name that a team's email refers to something by. */
+export type Reference = { team_id: string; key: string }
+
+const referenceTuples = (references: readonly Reference[], type: 'text' | 'uuid') =>
+  sql.unnest(
+    references.map(({ team_id, key }) => [team_id, key]),
+    ['uuid', type],
+  )
+
+/** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
+export async function emailReferences(
+  tx: Tx,
+  wanted: {
+    domains: readonly Reference[]
+    templates: readonly Reference[]
+    contacts: readonly Reference[]
+  },
+) {
+  return tx.any(sql.prepared('email_references', referenceRow)`
+    select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
+    from ${referenceTuples(wanted.domains, 'text')} as w (team_id, key)
+      join domains d on d.team_id = w.team_id and d.name = w.key
+    union all
+    select t.team_id, 'template', t.id::text, t.id, v.id, v.slots
+    from ${referenceTuples(wanted.templates, 'uuid')} as w (team_id, key)
+      join templates t on t.team_id = w.team_id and t.id = w.key
+      join template_versions v on v.team_id = t.team_id and v.id = t.version_id
+    union all
+    select c.team_id, 'contact', c.identity, c.id, null, null
+    from ${referenceTuples(wanted.contacts, 'text')} as w (team_id, key)
+      join contacts c on c.team_id = w.team_id and c.identity = w.key`)
+}
+
+const storedKeyRow = object({
+  team_id: string().defined(),
+  idempotency_key: string().defined(),
+  id: string().defined(),
+  from_address: string().defined(),
+})
+
+/** The emails that teams have stored under these keys. */
+export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
+  return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
+    select e.team_id, e.idempotency_key, e.id, e.from_address
+    from ${referenceTuples(keys, 'text')} as w (team_id, key)
+      join emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
+}
+
+/** The email of this id, or null without one. */
+export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
+  return tx.maybeOne(sql.prepared('email_by_id', emailRow)`
+    select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+const addresseesRow = object({
+  to_emails: array(string().defined()).defined(),
+  contact_id: string().defined().nullable(),
+})
+
+/** Whom an email went to, or null without one. */
+export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
+    select to_emails, contact_id from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+export type EmailRef = { team_id: string; email_id: string }
+
+export const refTuples = (refs: readonly EmailRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, email_id }) => [team_id, email_id]),
+    ['uuid', 'uuid'],
+  )
+
+const outgoingRow = emailRow.shape({
+  /** From when its tries count: it was accepted, or requeued by a person. */
+  since: string().defined(),
+  /** Since then: its tries that were put off, and those without an answer. */
+  deferrals: number().defined(),
+  unknowns: number().defined(),
+  /** When the first of them was; null when it was never tried. */
+  tried_since: string().defined().nullable(),
+  /** When it was held back last because its sender may be at fault; null when it never was. */
+  held_at: string().defined().nullable(),
+  /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
+  is_large: boolean().defined(),
+})
+export type OutgoingRow = InferType<typeof outgoingRow>
+
+/** The largest bodies that are read with their rows, in bytes. */
+const LARGE = 65_536
+
+/**
+ * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
+ * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
+ * Large bodies are left out: a worker that reads ahead shall not hold them all.
+ */
+export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
+  return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
+    select ${lightColumns}, is_large, case when not is_large then html end as html,
+      case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
+      coalesce(tries_from, created_at) as since, past.*
+    from ${refTuples(refs)} as ref (ref_team, ref_id)
+    cross join lateral (
+      select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
+        + coalesce(pg_column_size(variables), 0) > ${LARGE}::int as is_large
+      from emails where team_id = ref_team and id = ref_id offset 0) emails
+    cross join lateral (
+      select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
+        count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
+        min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
+        max(v.occurred_at) filter (where v.kind = 'held') as held_at
+      from email_events v
+      where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
+        and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
+    where unfinished and not ${isSuspended(sql.fragment`emails.team_id`)}`)
+}
+
+const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
+
+/** The bodies of an email, or null without one. */
+export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
+    select html, body_text, variables from emails where team_id = ${teamId} and id = ${id}`)
+}
+
+const deletedRow = object({ created_at: string().defined() })
+
+/**
+ * Deletes an email and its events. The row comes first, as everywhere: a transaction that records events has
+ * it locked, and what it stores is seen by the statement after. @returns when it was created, or null without one.
+ */
+export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
+  const deleted = await tx.maybeOne(sql.type(deletedRow)`
+    with deleted as (
+      delete from emails where team_id = ${teamId} and id = ${id}
+      returning ${movedColumns(EMAIL, EMAILS, { was: sql.fragment`emails.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    select created_at from deleted`)
+  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
+  return deleted
+}

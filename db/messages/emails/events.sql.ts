@@ -1,0 +1,57 @@
+/** Rows of email_events: what happened to emails. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { ContactEffect } from '../../audience/contacts/effect.ts'
+import { EMAIL } from '../../channels/channels.sql.ts'
+import { storeEvents } from '../../channels/happenings/store-events.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { EmailRef } from './emails.sql.ts'
+import type { EmailEventKind } from './status.ts'
+
+/** One thing that happened to an email, or to one recipient of it. */
+export type EmailEvent = EmailRef & {
+  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
+  event_key: string
+  kind: EmailEventKind
+  recipient: string | null
+  occurred_at: Date
+  /** The provider's words. */
+  detail: string
+  /** What it means for the recipient's contact; nothing when absent. */
+  effect?: ContactEffect
+  /** The stored report that it comes from, if any. */
+  report_id?: string | undefined
+  /** That contact, if there is one. */
+  contact_id?: string | undefined
+}
+
+/** Only what counts for or against a run of soft bounces is looked up again. */
+const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>
+  contact_id !== undefined && (effect === 'soft' || effect === 'delivered')
+    ? [contact_id, effect]
+    : [null, null]
+
+/** Stores events of emails. @returns those that were not stored before. */
+export async function storeEmailEvents<E extends EmailEvent>(tx: Tx, events: readonly E[]): Promise<E[]> {
+  const given = events.map((event) => {
+    const [contact_id, effect] = counted(event)
+    const { team_id, email_id: id, event_key, kind, recipient, occurred_at, detail } = event
+    return { team_id, id, event_key, kind, recipient, occurred_at, detail, contact_id, effect, event }
+  })
+  return (await storeEvents(tx, EMAIL, given)).map(({ event }) => event)
+}
+
+const eventRow = object({
+  kind: string().defined(),
+  recipient: string().defined().nullable(),
+  occurred_at: string().defined(),
+  detail: string().defined(),
+})
+export type EmailEventRow = InferType<typeof eventRow>
+
+/** The email's timeline, oldest first. */
+export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {
+  return tx.any(sql.type(eventRow)`
+    select kind, recipient, occurred_at, detail from email_events
+    where team_id = ${teamId} and email_id = ${id} order by occurred_at, kind = 'gave_up', event_key`)
+}

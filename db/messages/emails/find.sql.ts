@@ -1,0 +1,113 @@
+/**
+ * The query behind every list and search of emails: one filter, newest first, a page at a time.
+ * Promises: pages by key, never by offset or count; an unset part of the filter costs nothing. A recipient is looked
+ * up by an index on recipients' identities, which the migration defines together with what an identity is.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { isCustomers } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
+import { likePattern } from '../../text/strings.ts'
+import { type EmailRow, emailRow } from './emails.sql.ts'
+import type { EmailStatus } from './status.ts'
+
+/** Every part that is set has to fit. Without `team_id`: of all teams. */
+export type EmailCriteria = {
+  team_id?: string | undefined
+  /** The spellings of one address's identity. */
+  recipients?: readonly string[] | undefined
+  /** The email's own id, its idempotency key, its request's id, its Message-ID, or the provider's id for it. */
+  id?: string | undefined
+  /** Each of them is somewhere in the subject, whatever the case. */
+  words?: readonly string[] | undefined
+  status?: EmailStatus | undefined
+  /** The spellings of one From domain. */
+  domains?: readonly string[] | undefined
+  template_id?: string | undefined
+  tag?: string | undefined
+  /** Accepted at this time or later. */
+  from?: Date | undefined
+  /** Accepted before this time. */
+  to?: Date | undefined
+  /** `all`: sign-in mails of ours too, which are in no team's lists; for operators. */
+  whose?: 'all' | undefined
+  /** No newer than the first of these ids, and no older than the second. */
+  between?: { newest: string; oldest: string } | undefined
+}
+
+/** A page: at most `limit` emails; with `before`, those that follow this id. */
+export type Page = { before?: string | undefined; limit: number }
+
+const texts = (values: readonly string[]) => sql.array(values, 'text')
+
+// Each part is a look-up by an index of its own.
+const anyIdIs = (id: string): FragmentSqlToken => {
+  const { uuids, texts: spellings } = spellingsOfId(id)
+  const any = sql.fragment`any(${texts(spellings)})`
+  return sql.fragment`(e.id = any(${sql.array(uuids, 'uuid')}) or e.idempotency_key = ${any}
+    or e.provider_message_id = ${any} or e.http_request_id = ${any})`
+}
+
+// What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
+const statusIs = (status: EmailStatus): FragmentSqlToken =>
+  status === 'queued'
+    ? sql.fragment`e.status = 'queued' and e.unfinished`
+    : sql.fragment`e.status = ${status}`
+
+const subjectHas = (words: readonly string[]): FragmentSqlToken =>
+  sql.fragment`e.subject ilike all (${texts(words.map(likePattern))})`
+
+const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
+  sql.fragment`substring(lower(e.from_address) from '@([^@>]+)>?$') = any(${texts(domains)})`
+
+/** Whether an email `e` fits the criteria, its team apart. */
+export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
+  const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
+  const parts = [
+    criteria.whose === 'all' ? sql.fragment`true` : isCustomers,
+    recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
+    id !== undefined && anyIdIs(id),
+    words && words.length > 0 && subjectHas(words),
+    status !== undefined && statusIs(status),
+    domains && fromDomainIs(domains),
+    template !== undefined && sql.fragment`e.template_id = ${template}`,
+    tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
+    from !== undefined && sql.fragment`e.id >= ${firstIdAt(from)}`,
+    to !== undefined && sql.fragment`e.id < ${firstIdAt(to)}`,
+    between && sql.fragment`e.id between ${between.oldest} and ${between.newest}`,
+  ]
+  const set = parts.filter((part) => typeof part === 'object')
+  return sql.fragment`${sql.join(set, sql.fragment` and `)}`
+}
+
+/** Without the bodies; html is there where nothing else gives its size. */
+const listedColumns = sql.fragment`
+  e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
+  e.subject, case when e.size_kb is null then e.html end as html, e.size_kb, e.tags, e.status, e.idempotency_key,
+  e.created_at, e.requeued_at, e.provider_message_id, e.broadcast_id, e.contact_id, null as body_text, e.headers,
+  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments`
+
+/**
+ * A page of the emails that fit, newest first, without their bodies. Of all teams, each team's newest are merged, so
+ * that every team's part is read by its own key; a recipient's are few and read at once, as is what is queued.
+ */
+export async function emailsFound(
+  tx: Tx,
+  criteria: EmailCriteria,
+  { before, limit }: Page,
+): Promise<readonly EmailRow[]> {
+  const { team_id: team, recipients, status } = criteria
+  const fits = sql.fragment`${fitsCriteria(criteria)}
+    and ${before === undefined ? sql.fragment`true` : sql.fragment`e.id < ${before}`}`
+  const newest = sql.fragment`order by e.id desc limit ${limit}`
+  if (team !== undefined) {
+    return tx.any(sql.type(emailRow)`
+      select ${listedColumns} from emails e where e.team_id = ${team} and ${fits} ${newest}`)
+  }
+  if (recipients || status === 'queued') {
+    return tx.any(sql.type(emailRow)`select ${listedColumns} from emails e where ${fits} ${newest}`)
+  }
+  return tx.any(sql.type(emailRow)`
+    select ${listedColumns} from teams t cross join lateral (
+      select * from emails e where e.team_id = t.id and ${fits} ${newest}) e ${newest}`)
+}

@@ -1,0 +1,22 @@
+/** What a send says of itself, as its fields become an email's: sender, reply address. Pure. */
+import { Refusal } from '../../errors.ts'
+import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../text/address.ts'
+import { codePoints } from '../../text/strings.ts'
+
+/**
+ * The bare reply address, '' without one. @param path where the send lies in a batch.
+ * @throws Refusal invalid_reply_to
+ */
+export function replyToOf(given: string | undefined, path = ''): string {
+  if (given === undefined || given === '') return ''
+  const mailbox = parseMailbox(given)
+  if (!mailbox) throw new Refusal('invalid_reply_to', `${path}reply_to must be an email address`)
+  return mailbox.address
+}
+
+/** Who sends. @throws Refusal invalid_from */
+export function fromOf(given: string, path = ''): Mailbox {
+  const mailbox = parseMailbox(given)
+  if (mailbox && codePoints(mailbox.name ?? '') <= LONGEST_NAME) return mailbox
+  throw new Refusal('invalid_from', `${path}from must be an address such as a@b.c or Name <a@b.c>`)
+}

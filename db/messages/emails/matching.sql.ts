@@ -1,0 +1,70 @@
+/** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import { EMAIL } from '../../channels/channels.sql.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type EmailCriteria, fitsCriteria, type Page } from './find.sql.ts'
+
+const idRow = object({ id: string().defined() })
+
+/** The ids of a team's emails that fit, newest first. */
+export async function idsMatching(
+  tx: Tx,
+  teamId: string,
+  criteria: EmailCriteria,
+  { before, limit }: Page,
+): Promise<readonly string[]> {
+  const older = before === undefined ? sql.fragment`true` : sql.fragment`e.id < ${before}`
+  const rows = await tx.any(sql.type(idRow)`
+    select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} and ${older}
+    order by e.id desc limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
+/** The ids of a team's emails that fit and that no provider has taken; with `force` those too that were refused. */
+export async function idsToRequeue(
+  tx: Tx,
+  teamId: string,
+  criteria: EmailCriteria,
+  force: boolean,
+): Promise<readonly string[]> {
+  const ways = force
+    ? sql.fragment`(e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`
+    : sql.fragment`e.unfinished`
+  const rows = await tx.any(sql.type(idRow)`
+    select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} and ${ways}`)
+  return rows.map(({ id }) => id)
+}
+
+const countRow = object({
+  count: number().defined(),
+  newest: string().defined().nullable(),
+  oldest: string().defined().nullable(),
+})
+
+/** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
+export async function countMatching(tx: Tx, teamId: string, criteria: EmailCriteria, most: number) {
+  return tx.one(sql.type(countRow)`
+    select count(*) as count, max(id::text) as newest, min(id::text) as oldest from (
+      select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)}
+      order by e.id desc limit ${most}) found`)
+}
+
+const deletedRow = object({ created_at: string().defined() })
+
+/** Deletes emails with their events: the rows first, by id as everywhere. @returns when each was created. */
+export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly string[]) {
+  const these = sql.array(ids, 'uuid')
+  const deleted = await tx.any(sql.type(deletedRow)`
+    with held as materialized (
+      select id from emails where team_id = ${teamId} and id = any(${these}) order by id for update
+    ), deleted as (
+      delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
+      returning ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    select created_at from deleted`)
+  await tx.query(sql.unsafe`
+    delete from email_events where team_id = ${teamId} and email_id = any(${these})`)
+  return deleted
+}

@@ -1,0 +1,163 @@
+/**
+ * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in lots that the
+ * caller puts into a transaction each (db/work).
+ * Promises: what is changed lies between the newest and the oldest that were counted, so emails that arrived since are
+ * left alone. Counting ends at `most` emails or when the time is up, and says so.
+ */
+import { EMAIL } from '../../channels/channels.sql.ts'
+import { requeueMessages } from '../../delivery/requeue.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { firstIdAt } from '../../text/ids.ts'
+import type { EmailCriteria, Page } from './find.sql.ts'
+import { criteriaOf, type EmailFilter } from './find.ts'
+import { countMatching, idsMatching, idsToRequeue } from './matching.sql.ts'
+import { removeEmails } from './remove.ts'
+import { needsLooking, timeToLook } from './search.ts'
+import { stretches, timeOf } from './stretches.ts'
+
+type Filter = Omit<EmailFilter, 'team_id'>
+const LOT = 500
+
+/** For how long to look through further emails, in milliseconds. */
+const PATIENCE = 1_000
+
+export type Between = NonNullable<EmailCriteria['between']>
+
+export type Counted = {
+  count: number
+  /** The first and the last of those that were counted; null when nothing matches. */
+  between: Between | null
+  /** Set when the time was up: older emails were not looked at. */
+  lookedTo: Date | null
+}
+
+/**
+ * The newest emails that match, counted up to `most`, in stretches while the time lasts.
+ * @param since no email of the team is older. @throws Refusal bad_request as `findEmails`.
+ */
+export async function countEmails(
+  { tx, now, since }: At & { since: Date },
+  teamId: string,
+  { filter, most }: { filter: Filter; most: number },
+  patience = PATIENCE,
+): Promise<Counted> {
+  const counted: Counted = { count: 0, between: null, lookedTo: null }
+  const time = timeToLook(filter, { since, now })
+  for (const part of needsLooking(filter) ? stretches(time, patience) : [{ from: filter.from }]) {
+    const criteria = criteriaOf({ ...filter, ...part })
+    const { count, newest, oldest } = await countMatching(tx, teamId, criteria, most - counted.count)
+    counted.count += count
+    if (newest !== null && oldest !== null)
+      counted.between = { newest: counted.between?.newest ?? newest, oldest }
+    const isAll = counted.count === most || !needsLooking(filter) || Number(part.from) <= time.first
+    counted.lookedTo = isAll ? null : (part.from ?? null)
+    if (isAll) break
+  }
+  return counted
+}
+
+/** A filter as it is stored with long work: its times are text. */
+export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
+
+/** A filter to be stored. */
+export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
+  ...filter,
+  ...(from === undefined ? {} : { from: from.toISOString() }),
+  ...(to === undefined ? {} : { to: to.toISOString() }),
+})
+
+const revived = ({ from, to, ...filter }: StoredFilter): Filter => ({
+  ...filter,
+  ...(from === undefined ? {} : { from: new Date(from) }),
+  ...(to === undefined ? {} : { to: new Date(to) }),
+})
+
+/** Which emails to change: those that match and lie between these, the newest `most`. */
+type Wanted = { filter: StoredFilter; between: Between; most: number }
+/** How many were looked at, and the last of them. */
+export type LotCursor = { seen: number; before?: string }
+type Lot = { cursor: LotCursor | null; looked: number; changed: number }
+
+/** The next ids to change, and where to look on; null when all was looked through. */
+async function nextIds(tx: Tx, teamId: string, { filter, between }: Wanted, { before, limit }: Page) {
+  const wanted = revived(filter)
+  const criteria = { ...criteriaOf(wanted), between }
+  if (!needsLooking(wanted)) {
+    const ids = await idsMatching(tx, teamId, criteria, { before, limit })
+    return { ids, before: ids.length < limit ? null : (ids.at(-1) ?? null) }
+  }
+  const ids: string[] = []
+  const time = { first: timeOf(between.oldest), last: timeOf(before ?? between.newest) + 1 }
+  let reached = before
+  for (const part of stretches(time, PATIENCE)) {
+    const page = { before: ids.at(-1) ?? before, limit: limit - ids.length }
+    ids.push(...(await idsMatching(tx, teamId, { ...criteria, ...part }, page)))
+    if (ids.length === limit) return { ids, before: ids.at(-1) ?? null }
+    reached = part.from.getTime() <= time.first ? undefined : firstIdAt(part.from)
+  }
+  return { ids, before: reached ?? null }
+}
+
+/** Does something with the next lot of those that were counted. */
+async function nextLot(
+  { tx }: { tx: Tx },
+  teamId: string,
+  wanted: Wanted,
+  {
+    cursor: { seen, before },
+    work,
+  }: { cursor: LotCursor; work: (ids: readonly string[]) => Promise<number> },
+): Promise<Lot> {
+  const limit = Math.min(LOT, wanted.most - seen)
+  const next = limit > 0 ? await nextIds(tx, teamId, wanted, { before, limit }) : { ids: [], before: null }
+  const changed = next.ids.length > 0 ? await work(next.ids) : 0
+  const looked = next.ids.length
+  const done = seen + looked
+  const cursor = next.before !== null && done < wanted.most ? { seen: done, before: next.before } : null
+  return { cursor, looked, changed }
+}
+
+/** Requeues those of a lot that no provider has taken; with `force` those too that were refused. */
+export const requeueLot = async (
+  at: At & { queue: Pick<Producer, 'reenqueue'> },
+  teamId: string,
+  { force, ...wanted }: Wanted & { force: boolean },
+  cursor: LotCursor,
+): Promise<Lot> =>
+  nextLot(at, teamId, wanted, {
+    cursor,
+    work: async (ids) => {
+      const refs = ids.map((id) => ({ team_id: teamId, id }))
+      return (await requeueMessages(at, EMAIL, refs, { by: 'person', force })).length
+    },
+  })
+
+/** Deletes a lot with its events; those of this period free their places in the allowance. */
+export const deleteLot = async (
+  { tx }: { tx: Tx },
+  teamId: string,
+  wanted: Wanted,
+  cursor: LotCursor,
+): Promise<Lot> =>
+  nextLot({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
+
+/**
+ * The emails of a team that match and wait to be taken by a provider, which an index has; with `force` those too that
+ * were refused, which are looked for part by part.
+ */
+export async function undeliveredEmails(
+  tx: Tx,
+  teamId: string,
+  { force, ...filter }: Filter & { force: boolean },
+): Promise<readonly string[]> {
+  const criteria = criteriaOf(filter)
+  if (!force || filter.recipient !== undefined || filter.id !== undefined)
+    return idsToRequeue(tx, teamId, criteria, force)
+  const time = timeToLook(filter, { since: new Date(0), now: await serviceTime(tx) })
+  const ids: string[] = []
+  for (const part of stretches(time, Number.POSITIVE_INFINITY))
+    ids.push(...(await idsToRequeue(tx, teamId, { ...criteria, ...part }, force)))
+  return ids
+}

@@ -1,0 +1,170 @@
+/**
+ * What emails refer to (domains, templates, contacts), found for many teams at once, and the refusals that follow.
+ * Must not know what an account is. DECISIONS: Order of refusals.
+ */
+
+import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { missingSlots, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
+import { LARGEST_PART } from '../../text/strings.ts'
+import type { EmailCall, EmailItem, EmailSender } from './call.ts'
+import { partTooLarge } from './content.ts'
+import { emailReferences, type Reference } from './emails.sql.ts'
+import { bareRecipients } from './recipients.ts'
+import type { UnsubscribeLinks } from './unsubscribe-token.ts'
+
+type Template = { version_id: string; slots: readonly string[]; compiled: CompiledVersion | undefined }
+
+/** One team's, by the names that emails use. */
+export type References = {
+  /** The verified ones. */
+  domains: Map<string, string>
+  pending: Set<string>
+  templates: Map<string, Template>
+  contacts: Map<string, string>
+  /** What makes unsubscribe links; null: they can only come with the variables. */
+  links: UnsubscribeLinks | null
+}
+
+/** The identity of an email's only recipient; null when it has several. */
+export const soleRecipient = (item: EmailItem): string | null => {
+  const [only, ...others] = bareRecipients(item.to).keys()
+  return only !== undefined && others.length === 0 ? only : null
+}
+
+/** What the calls' items name, each once for a team. */
+function named(calls: readonly EmailCall[], nameOf: (item: EmailItem) => string | null): Reference[] {
+  const found = new Map<string, Reference>()
+  for (const { sender, items } of calls) {
+    for (const item of items) {
+      const key = nameOf(item)
+      if (key !== null) found.set(`${sender.team_id}/${key}`, { team_id: sender.team_id, key })
+    }
+  }
+  return [...found.values()]
+}
+
+/** The references of each team that calls, in one statement. */
+export async function findReferences(
+  { tx, versions, links = null }: { tx: Tx; versions: Versions; links?: UnsubscribeLinks | null },
+  calls: readonly EmailCall[],
+): Promise<Map<string, References>> {
+  const rows = await emailReferences(tx, {
+    domains: named(calls, (item) => item.from.domain),
+    // A broadcast brings its version and its contacts along.
+    templates: named(
+      calls.filter(({ sender }) => !sender.version),
+      (item) => item.template_id,
+    ),
+    contacts: named(calls, (item) => (item.contact_id === undefined ? soleRecipient(item) : null)),
+  })
+  const templates = rows.filter((row) => row.kind === 'template')
+  const given = calls.flatMap(({ sender, items: [item] }) =>
+    sender.version && item
+      ? [{ ...sender.version, team_id: sender.team_id, template_id: item.template_id ?? '' }]
+      : [],
+  )
+  const compiled = await versions(tx, [
+    ...templates.map((row) => ({ team_id: row.team_id, id: row.version_id ?? '' })),
+    ...given.map(({ team_id, version_id: id }) => ({ team_id, id })),
+  ])
+  const byTeam = new Map<string, References>()
+  for (const { sender } of calls) {
+    byTeam.set(sender.team_id, {
+      domains: new Map(),
+      pending: new Set(),
+      templates: new Map(),
+      contacts: new Map(),
+      links,
+    })
+  }
+  for (const row of rows) {
+    const known = byTeam.get(row.team_id)
+    if (row.kind === 'domain') known?.domains.set(row.key, row.id)
+    if (row.kind === 'pending') known?.pending.add(row.key)
+    if (row.kind === 'contact') known?.contacts.set(row.key, row.id)
+    if (row.kind === 'template') {
+      const { version_id, slots } = { version_id: row.version_id ?? '', slots: row.slots ?? [] }
+      known?.templates.set(row.key, { version_id, slots, compiled: compiled.get(version_id) })
+    }
+  }
+  for (const { team_id, template_id, version_id, slots } of given)
+    byTeam.get(team_id)?.templates.set(template_id, { version_id, slots, compiled: compiled.get(version_id) })
+  return byTeam
+}
+
+/** Refused to a key that is bound to another domain. */
+export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal =>
+  new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
+
+/** An id of the right length: links of all emails are equally long. */
+const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
+/** What can stand in a List-Unsubscribe header as it is. */
+const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
+
+/**
+ * Those of a send's variables that its template takes, with the unsubscribe link of an email to one stored contact,
+ * where we can make one (DECISIONS: Unsubscribe link).
+ */
+export function variablesOf(
+  item: EmailItem,
+  slots: readonly string[],
+  { contacts, links }: References,
+  email: { team_id: string; id?: string },
+): Readonly<Record<string, string>> {
+  const own = item.variables ?? {}
+  const filled = slots.flatMap((slot) => (Object.hasOwn(own, slot) ? [[slot, own[slot] ?? ''] as const] : []))
+  const isAsked = links !== null && slots.includes(UNSUBSCRIBE_SLOT)
+  const isLinked = isAsked && contacts.has(soleRecipient(item) ?? '')
+  const link = isLinked ? [[UNSUBSCRIBE_SLOT, links({ id: ANY_EMAIL, ...email })] as const] : []
+  return Object.fromEntries([...filled, ...link])
+}
+
+/** Why the variables do not do for the template. */
+function variablesFault(
+  { slots, compiled }: Template,
+  variables: Readonly<Record<string, string>>,
+  text: string | null,
+) {
+  const missing = missingSlots(slots, variables)
+  if (missing.length > 0) return `must fill the template's slots: ${missing.join(', ')} missing`
+  if (compiled?.list_unsubscribe && !HEADER_URL.test(variables[UNSUBSCRIBE_SLOT] ?? '')) {
+    return `must have an http(s) URL in ${UNSUBSCRIBE_SLOT}: it goes into the List-Unsubscribe header`
+  }
+  const large = compiled && partTooLarge(compiled, variables, text)
+  return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
+}
+
+/** For the first of an item's uploads that there is not; null without one. */
+function missingUpload({ path, attachments = [] }: EmailItem): Refusal | null {
+  for (const [index, file] of attachments.entries()) {
+    if (!('missing' in file)) continue
+    const at = `${path}attachments[${index}].attachment_id`
+    return new Refusal('not_found', `${at}: there is no attachment ${file.missing}, or it has expired`)
+  }
+  return null
+}
+
+/** Why the item can't be sent (DECISIONS: Order of refusals); null when it can. */
+export function refusalOf(item: EmailItem, sender: EmailSender, references: References): Refusal | null {
+  const { domains, pending, templates } = references
+  const { path } = item
+  const { domain } = item.from
+  if (!domains.has(domain)) {
+    const why = pending.has(domain)
+      ? `${domain} is not verified yet: publish its DNS records, then have it verified`
+      : `${domain} is not a verified domain of this team: add it first`
+    return new Refusal('from_domain_not_verified', `${path}from: ${why}`)
+  }
+  if (sender.domain !== null && sender.domain !== domain) return domainNotAllowed(item, sender)
+  const template = item.template_id === null ? undefined : templates.get(item.template_id)
+  if (item.template_id !== null && !template)
+    return new Refusal('not_found', `${path}template_id: there is no template ${item.template_id}`)
+  const missing = missingUpload(item)
+  if (missing !== null) return missing
+  if (!template) return null
+  const variables = variablesOf(item, template.slots, references, sender)
+  const fault = variablesFault(template, variables, item.text)
+  return fault === null ? null : new Refusal('bad_request', `${path}variables ${fault}`)
+}

@@ -1,0 +1,55 @@
+/**
+ * Deletes emails with their events and frees their places in the allowance, in the caller's transaction.
+ * Promises: the counter still equals a recount afterwards. Its job is left to the worker, which finds no row.
+ * DECISIONS: Quota.
+ */
+
+import { type Account, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { deleteEmailRow } from './emails.sql.ts'
+import { deleteEmailRows } from './matching.sql.ts'
+
+/** Frees the places of deleted emails, those that count in this period. */
+export async function freePlaces(
+  tx: Tx,
+  teamId: string,
+  account: Account,
+  deleted: readonly { created_at: string }[],
+): Promise<void> {
+  const { start, end } = account.period
+  const counted = deleted.filter(({ created_at }) => {
+    const created = new Date(created_at)
+    return created >= start && created < end
+  })
+  if (counted.length === 0) return
+  account.used.emails = Math.max(0, account.used.emails - counted.length)
+  await saveAccount(tx, teamId, account)
+}
+
+/** Deletes those of the emails that there are. @returns how many. */
+export async function removeEmails(
+  { tx }: { tx: Tx },
+  teamId: string,
+  ids: readonly string[],
+): Promise<number> {
+  const account = await lockAccount(tx, teamId)
+  const deleted = await deleteEmailRows(tx, teamId, ids)
+  await freePlaces(tx, teamId, account, deleted)
+  return deleted.length
+}
+
+/** @throws Refusal not_found. */
+export async function removeEmail(
+  { tx }: { tx: Tx },
+  teamId: string,
+  id: string,
+): Promise<{ created_at: string }> {
+  await teamOrRefusal(tx, teamId)
+  const account = await lockAccount(tx, teamId)
+  const deleted = await deleteEmailRow(tx, teamId, id)
+  if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
+  await freePlaces(tx, teamId, account, [deleted])
+  return deleted
+}

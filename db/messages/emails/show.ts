@@ -1,0 +1,79 @@
+/**
+ * An email for an operator's eyes: with its timeline and, while it waits, its next attempt.
+ * Must not change anything, nor need the queue itself.
+ */
+
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { BROADCAST, EMAIL } from '../../channels/channels.sql.ts'
+import type { Versions } from '../../content/templates/versions.ts'
+import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { type EmailRow, emailById } from './emails.sql.ts'
+import { eventsOfEmail } from './events.sql.ts'
+import { unsubscribeUrl } from './unsubscribe-token.ts'
+import { type EmailView, emailView } from './view.ts'
+
+type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
+
+/** `publicUrl`: where recipients reach the service; undefined when that is not set. */
+type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
+
+export type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
+
+export type ShownEmail = EmailView & {
+  /** Null without a token, or without the public URL. */
+  unsubscribe_url: string | null
+  /** The X-Request-Id of the call that sent it, if any. */
+  http_request_id: string | null
+  events: ShownEvent[]
+  /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
+  waiting?: Waiting & { recipients: string[] }
+}
+
+/** The template versions that rows name. */
+export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
+  const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
+  const compiled = await versions(tx, refs)
+  return (row: EmailRow) => compiled.get(row.template_version_id ?? '')
+}
+
+/** The email of this id. @throws Refusal not_found. */
+async function emailOrRefusal(tx: Tx, teamId: string, id: string): Promise<EmailRow> {
+  await teamOrRefusal(tx, teamId)
+  const row = await emailById(tx, teamId, id)
+  if (!row) throw new Refusal('not_found', `there is no email ${id} in this team`)
+  return row
+}
+
+const urlOf = (publicUrl: string | undefined, token: string | null): string | null =>
+  publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
+
+/** @throws Refusal not_found. */
+export async function showEmail(deps: ShowDeps, teamId: string, id: string): Promise<ShownEmail> {
+  const row = await emailOrRefusal(deps.tx, teamId, id)
+  const versionOf = await versionsOf(deps, [row])
+  const view = emailView(row, versionOf(row), deps.secrets)
+  const events = await eventsOfEmail(deps.tx, teamId, id)
+  const shown = {
+    ...view,
+    unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
+    http_request_id: row.http_request_id,
+    events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
+      time,
+      kind,
+      recipient,
+      detail,
+    })),
+  }
+  const ref = { team_id: teamId, id }
+  const waiting = await waitingOf(
+    deps.tx,
+    row.broadcast_id === null ? EMAIL : BROADCAST,
+    { ref, now: deps.now },
+    events,
+  )
+  if (waiting === null) return shown
+  return { ...shown, waiting: { ...waiting, recipients: row.pending_recipients ?? row.to_emails } }
+}

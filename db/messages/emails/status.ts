@@ -1,0 +1,29 @@
+/** The ladder of email statuses (DECISIONS: Statuses) and what can happen to an email. Pure. */
+import { createLadder, EMAIL_LADDER } from '../../channels/ladder.ts'
+
+export type EmailStatus = (typeof EMAIL_LADDER)[number]
+
+/** What can happen to an email; those that name a status move the row to it, the others only tell. */
+const EMAIL_EVENTS = [
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'complained',
+  'deferred',
+  'held',
+  'unknown',
+  'delayed',
+  'requeued',
+  'gave_up',
+] as const
+export type EmailEventKind = (typeof EMAIL_EVENTS)[number]
+
+const ladder = createLadder<EmailStatus>(EMAIL_LADDER)
+
+/** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
+export const statusOfEvent = (kind: EmailEventKind): EmailStatus => ladder.statusOf(kind)
+
+/** The higher of two rungs. */
+export const higherStatus = ladder.higher

@@ -1,0 +1,98 @@
+/**
+ * An email as it is shown: the fields of the Email row in the API's order, and nothing internal. Pure.
+ * Promises: the API, the CLI and a replay show the same row alike. Must not look anything up.
+ */
+
+import type { CompiledVersion } from '../../content/templates/versions.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { broadcastToken } from './broadcast-token.ts'
+import type { EmailFile } from './call.ts'
+import { type Content, emailContent, sizeKb } from './content.ts'
+import type { EmailRow } from './emails.sql.ts'
+import type { EmailStatus } from './status.ts'
+import { unsubscribeToken } from './unsubscribe-token.ts'
+
+export type EmailView = {
+  id: string
+  team_id: string
+  domain_id: string
+  template_id: string | null
+  from_address: string
+  to_emails: string[]
+  subject: string
+  html: string
+  size_kb: number
+  tags: string[]
+  status: EmailStatus
+  idempotency_key: string | null
+  created_at: string
+  requeued_at: string | null
+  provider_message_id: string | null
+  broadcast_id: string | null
+  contact_id: string | null
+  unsubscribe_token: string | null
+  body_text: string
+  headers: Record<string, string> | null
+  reply_to: string
+  /** Absent when there are none. */
+  attachments?: EmailFile[]
+}
+
+/** In a list the bodies are left out: html may be a mebibyte each. */
+export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
+
+/** `version` is needed when the row names one. @throws Error when it is missing. */
+export function emailView(row: EmailRow, version: CompiledVersion | undefined, secrets: Secrets): EmailView {
+  const { html, text } = emailContent(row, version)
+  return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
+}
+
+/** As `emailView`; html, or `version`, is needed only while nothing else gives the size. */
+export function listedEmail(
+  row: EmailRow,
+  version: CompiledVersion | undefined,
+  secrets: Secrets,
+): ListedEmail {
+  const size_kb = row.size_kb ?? sizeKb(emailContent(row, version).html)
+  const { html: _html, body_text: _text, ...listed } = viewOf(row, { html: '', text: '', size_kb }, secrets)
+  return listed
+}
+
+/** What its unsubscribe link ends with. */
+function tokenOf({ team_id, id, broadcast_id, contact_id }: EmailRow, secrets: Secrets): string | null {
+  if (contact_id === null) return null
+  return broadcast_id === null
+    ? unsubscribeToken(secrets, team_id, id)
+    : broadcastToken(secrets, { team_id, broadcast_id, contact_id })
+}
+
+function viewOf(
+  row: EmailRow,
+  { html, text, size_kb }: Content & { size_kb: number },
+  secrets: Secrets,
+): EmailView {
+  return {
+    id: row.id,
+    team_id: row.team_id,
+    domain_id: row.domain_id,
+    template_id: row.template_id,
+    from_address: row.from_address,
+    to_emails: row.to_emails,
+    subject: row.subject,
+    html,
+    size_kb,
+    tags: row.tags,
+    status: row.status,
+    idempotency_key: row.idempotency_key,
+    created_at: row.created_at,
+    requeued_at: row.requeued_at,
+    provider_message_id: row.provider_message_id,
+    broadcast_id: row.broadcast_id,
+    contact_id: row.contact_id,
+    unsubscribe_token: tokenOf(row, secrets),
+    body_text: text,
+    headers: row.headers,
+    reply_to: row.reply_to,
+    ...(row.attachments === null ? {} : { attachments: row.attachments }),
+  }
+}

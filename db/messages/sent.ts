@@ -1,0 +1,50 @@
+/**
+ * What was sent to a contact, over both channels, for people: `contact show` and the contact's page.
+ * A contact is known by its address alone; the numbers among its properties are where WhatsApp reaches it.
+ */
+
+import type { ContactRow } from '../audience/contacts/contacts.sql.ts'
+import { contactIdentity } from '../audience/contacts/edit.ts'
+import { emailsToContact, type SentEmailRow } from '../audience/contacts/search.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { normalisePhone } from '../text/phone.ts'
+import { messagesFound } from './whatsapp/find.sql.ts'
+
+/** Newest first. Times are ISO 8601. */
+export type SentToContact = {
+  emails: readonly SentEmailRow[]
+  whatsapp_messages: readonly {
+    id: string
+    recipient: string
+    template_id: string
+    status: string
+    created_at: string
+  }[]
+}
+
+/** How many of its properties are taken for numbers: properties are free-form. */
+const MOST_NUMBERS = 5
+
+/** The latest messages to a contact, at most `limit` of each channel. */
+export async function sentToContact(
+  tx: Tx,
+  teamId: string,
+  { email, properties }: Pick<ContactRow, 'email' | 'properties'>,
+  limit: number,
+): Promise<SentToContact> {
+  const spellings = [...new Set([contactIdentity(email), email.toLowerCase()])]
+  const phones = Object.values(properties).flatMap((value) => normalisePhone(value)?.e164 ?? [])
+  const recipients = [...new Set(phones)].slice(0, MOST_NUMBERS)
+  const emails = await emailsToContact(tx, teamId, spellings, limit)
+  const messages = recipients.length === 0 ? [] : await messagesFound(tx, teamId, { recipients }, { limit })
+  return {
+    emails,
+    whatsapp_messages: messages.map(({ id, recipient, template_id, status, created_at }) => ({
+      id,
+      recipient,
+      template_id,
+      status,
+      created_at,
+    })),
+  }
+}

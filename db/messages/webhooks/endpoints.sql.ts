@@ -1,0 +1,173 @@
+/** Rows of webhook_endpoints: teams' own servers, which get their events. */
+import { sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import { WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+
+const endpointRow = object({
+  id: string().defined(),
+  url: string().defined(),
+  name: string().defined(),
+  types: array(string().defined()).defined(),
+  /** The domain whose events it gets, by name; null: of everything. */
+  domain: string().defined().nullable(),
+  state: string().oneOf(['enabled', 'disabled']).defined(),
+  state_reason: string().defined().nullable(),
+  created_at: string().defined(),
+  last_success_at: string().defined().nullable(),
+  failing_since: string().defined().nullable(),
+  paused_until: string().defined().nullable(),
+  /** Messages that wait for it. */
+  backlog: number().defined(),
+})
+export type EndpointRow = InferType<typeof endpointRow>
+
+const endpointColumns = sql.fragment`
+  w.id, w.url, w.name, w.types, w.state, w.state_reason, w.created_at, w.last_success_at, w.failing_since,
+  (select s.paused_until from senders s
+    where s.key = ${WEBHOOK_SENDERS} || w.id::text and s.paused_until > now()) as paused_until,
+  case when w.domain_id is not null then coalesce(
+    (select d.name from domains d where d.team_id = w.team_id and d.id = w.domain_id), 'removed') end as domain,
+  (select count(*) from webhook_messages m
+    where m.team_id = w.team_id and m.endpoint_id = w.id and m.unfinished) as backlog`
+
+/** A team's endpoints, oldest first. */
+export async function endpointsOfTeam(tx: Tx, teamId: string): Promise<readonly EndpointRow[]> {
+  return tx.any(sql.type(endpointRow)`
+    select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} order by w.id`)
+}
+
+/** An endpoint, or null without one. */
+export async function endpointById(tx: Tx, teamId: string, id: string): Promise<EndpointRow | null> {
+  return tx.maybeOne(sql.type(endpointRow)`
+    select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} and w.id = ${id}`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many endpoints a team has, the team locked meanwhile so that two calls cannot pass a limit together. */
+export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {
+  await tx.query(sql.type(object())`select from teams where id = ${teamId} for no key update`)
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from webhook_endpoints where team_id = ${teamId}`)
+  return count
+}
+
+export type NewEndpoint = {
+  id: string
+  url: string
+  name: string
+  types: readonly string[]
+  domain_id: string | null
+  secret: Buffer
+}
+
+/** Stores an endpoint, enabled. */
+export async function insertEndpoint(
+  tx: Tx,
+  teamId: string,
+  { id, url, name, types, domain_id, secret }: NewEndpoint,
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into webhook_endpoints (team_id, id, url, name, types, domain_id, state, secret, created_at)
+    values (${teamId}, ${id}, ${url}, ${name}, ${sql.array([...types], 'text')}, ${domain_id}, 'enabled',
+      ${sql.binary(secret)}, ${sql.timestamp(now)})`)
+}
+
+/** What of an endpoint can be changed; an absent field stays as it is. */
+export type EndpointChange = {
+  url?: string | undefined
+  name?: string | undefined
+  types?: readonly string[] | undefined
+  domain_id?: string | null | undefined
+}
+
+/** Changes an endpoint. A new URL begins without the old one's failures. */
+export async function updateEndpoint(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  { url, name, types, domain_id }: EndpointChange,
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    update webhook_endpoints set
+      failing_since = case when ${url ?? null}::text <> url then null else failing_since end,
+      url = coalesce(${url ?? null}, url), name = coalesce(${name ?? null}, name),
+      types = case when ${types === undefined} then types else ${sql.array([...(types ?? [])], 'text')} end,
+      domain_id = case when ${domain_id === undefined} then domain_id else ${domain_id ?? null}::uuid end
+    where team_id = ${teamId} and id = ${id}`)
+}
+
+/** Gives an endpoint a new secret. @param until the old one signs too until then; null: not at all. */
+export async function replaceSecret(
+  tx: Tx,
+  teamId: string,
+  { id, secret, until }: { id: string; secret: Buffer; until: Date | null },
+): Promise<void> {
+  const end = until && sql.timestamp(until)
+  await tx.query(sql.type(object())`
+    update webhook_endpoints set
+      previous_secret = ${end === null ? sql.fragment`null` : sql.fragment`secret`},
+      previous_until = ${end}, secret = ${sql.binary(secret)}
+    where team_id = ${teamId} and id = ${id}`)
+}
+
+/** Enables an endpoint, or disables it for a reason. */
+export async function setEndpointState(
+  tx: Tx,
+  teamId: string,
+  { id, reason }: { id: string; reason: string | null },
+): Promise<void> {
+  // What it asked to wait before counts no more.
+  await tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
+  await tx.query(sql.type(object())`
+    update webhook_endpoints set
+      state = ${reason === null ? 'enabled' : 'disabled'}, state_reason = ${reason},
+      failing_since = case when ${reason}::text is null then null else failing_since end
+    where team_id = ${teamId} and id = ${id}`)
+}
+
+/** Deletes an endpoint with all messages to it. */
+export async function deleteEndpoint(tx: Tx, teamId: string, id: string): Promise<void> {
+  await tx.query(sql.type(object())`
+    with gone as (
+      delete from webhook_messages where team_id = ${teamId} and endpoint_id = ${id} returning id
+    ), noted as (
+      delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)
+    ), calm as (
+      delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text
+    ), tried as (
+      delete from webhook_attempts where team_id = ${teamId} and endpoint_id = ${id}
+    )
+    delete from webhook_endpoints where team_id = ${teamId} and id = ${id}`)
+}
+
+const sealedRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  secret: mixed<Buffer>().defined(),
+  previous_secret: mixed<Buffer>().defined().nullable(),
+})
+export type SealedSecrets = InferType<typeof sealedRow>
+
+/** The sealed secrets of every endpoint of every team, locked until the transaction ends. */
+export async function lockSealedSecrets(tx: Tx): Promise<readonly SealedSecrets[]> {
+  return tx.any(sql.type(sealedRow)`
+    select team_id, id, secret, previous_secret from webhook_endpoints order by team_id, id for update`)
+}
+
+/** Stores secrets that were sealed with another key. */
+export async function updateSealedSecrets(tx: Tx, rows: readonly SealedSecrets[]): Promise<void> {
+  const tuples = rows.map((row) => [
+    row.team_id,
+    row.id,
+    row.secret.toString('hex'),
+    row.previous_secret?.toString('hex') ?? null,
+  ])
+  await tx.query(sql.type(object())`
+    update webhook_endpoints w set
+      secret = decode(k.current, 'hex'), previous_secret = decode(k.previous, 'hex')
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as k (team_id, id, current, previous)
+    where w.team_id = k.team_id and w.id = k.id`)
+}

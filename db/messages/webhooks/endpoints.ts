@@ -1,0 +1,270 @@
+/**
+ * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled, tested,
+ * replayed.
+ * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing, and what waited for
+ * it stands as failed, to be replayed. Each change writes its own audit line.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../../accounts/audit/record.ts'
+import { domainByName } from '../../accounts/domains/domains.sql.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { WEBHOOK } from '../../channels/channels.sql.ts'
+import { storeEvents } from '../../channels/happenings/store-events.ts'
+import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/happenings/webhook-types.ts'
+import { tellTest } from '../../channels/happenings/webhooks.ts'
+import { requeueNote } from '../../delivery/requeue.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type Network, urlFault } from '../../process/public-address.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { nameProblem } from '../../text/name.ts'
+import { isUuid } from '../../text/strings.ts'
+import {
+  countEndpoints,
+  deleteEndpoint,
+  type EndpointRow,
+  endpointById,
+  endpointsOfTeam,
+  insertEndpoint,
+  replaceSecret,
+  setEndpointState,
+  updateEndpoint,
+} from './endpoints.sql.ts'
+import {
+  type AttemptRow,
+  attemptsOf,
+  failWaiting,
+  type ReplayFilter,
+  replayable,
+  restartWebhooks,
+} from './messages.sql.ts'
+import { makeSecret } from './secret.ts'
+
+/** How many endpoints a team may have. */
+const MOST = 10
+/** For how long the secret before signs too. */
+const ROTATION = 86_400_000
+/** How many tries are shown. */
+const SHOWN = 50
+/** How many messages are begun once more in one statement. */
+const LOT = 1_000
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+/** Why a person has disabled an endpoint. */
+const BY_HAND = 'disabled by hand'
+
+/** What is given of an endpoint; an absent field stays as it is, or takes its default. */
+export type EndpointFields = {
+  url?: string | undefined
+  name?: string | undefined
+  /** '*' or types. */
+  types?: readonly string[] | undefined
+  /** The name of a domain; null: none. */
+  domain?: string | null | undefined
+}
+
+type Checked = {
+  url: string | undefined
+  name: string | undefined
+  types: string[] | undefined
+  domain_id: string | null | undefined
+}
+
+export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
+
+type Choosing = By & { allowed: readonly Network[] }
+
+function checkTypes(given: readonly string[]): string[] {
+  const types = [...new Set(given)]
+  const unknown = types.find((type) => type !== ALL_TYPES && !WEBHOOK_TYPES.some((known) => known === type))
+  if (unknown !== undefined) {
+    const known = WEBHOOK_TYPES.join(', ')
+    throw new Refusal('bad_request', `types: there is no type ${JSON.stringify(unknown)}, only ${known}`)
+  }
+  if (types.length === 0) throw new Refusal('bad_request', `types must name at least one, or ${ALL_TYPES}`)
+  return types.includes(ALL_TYPES) ? [ALL_TYPES] : types
+}
+
+/** @throws Refusal bad_request naming the field, not_found for a domain. */
+async function checked(
+  { tx, allowed }: Pick<Choosing, 'tx' | 'allowed'>,
+  teamId: string,
+  { url, name, types, domain }: EndpointFields,
+): Promise<Checked> {
+  const problem = url === undefined ? null : urlFault(url, allowed)
+  if (problem !== null) throw new Refusal('bad_request', `url ${problem}`)
+  const named = name === undefined ? null : nameProblem(name)
+  if (named !== null) throw new Refusal('bad_request', `name ${named}`)
+  const found = domain ? await domainByName(tx, teamId, domain.toLowerCase()) : null
+  if (domain && !found) throw new Refusal('not_found', `there is no domain ${domain} in this team`)
+  return {
+    url: url === undefined ? undefined : withoutFragment(url),
+    name,
+    types: types && checkTypes(types),
+    domain_id: domain === undefined ? undefined : (found?.id ?? null),
+  }
+}
+
+function withoutFragment(text: string): string {
+  const url = new URL(text)
+  url.hash = ''
+  return url.href
+}
+
+/** @throws Refusal not_found for the team or the endpoint. */
+async function endpointOrRefusal(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
+  const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
+  if (endpoint) return endpoint
+  await teamOrRefusal(tx, teamId)
+  throw new Refusal('not_found', `there is no webhook ${id} in this team`)
+}
+
+/** A team's endpoints. @throws Refusal not_found. */
+export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly EndpointRow[]> {
+  await teamOrRefusal(tx, teamId)
+  return endpointsOfTeam(tx, teamId)
+}
+
+/** An endpoint with the latest tries. @throws Refusal not_found. */
+export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<ShownEndpoint> {
+  const endpoint = await endpointOrRefusal(tx, teamId, id)
+  return { ...endpoint, attempts: await attemptsOf(tx, teamId, id, SHOWN) }
+}
+
+/** Makes an endpoint. @throws Refusal not_found for team or domain, bad_request. */
+export async function addEndpoint(
+  { secrets, ...at }: Choosing & { secrets: Pick<Secrets, 'encrypt'> },
+  teamId: string,
+  fields: EndpointFields & { url: string },
+): Promise<EndpointRow & { secret: string }> {
+  const { tx, now } = at
+  await teamOrRefusal(tx, teamId)
+  const { url = fields.url, name, types, domain_id } = await checked(at, teamId, fields)
+  if ((await countEndpoints(tx, teamId)) >= MOST)
+    throw new Refusal('bad_request', `a team has at most ${MOST} webhooks`)
+  const id = uuidv7()
+  const secret = makeSecret(secrets, { team_id: teamId, id })
+  const endpoint = {
+    ...{ id, url, name: name ?? new URL(url).hostname, types: types ?? [ALL_TYPES] },
+    domain_id: domain_id ?? null,
+    secret: secret.sealed,
+  }
+  await insertEndpoint(tx, teamId, endpoint, now)
+  await record(at, { team_id: teamId, action: 'webhook.add', subject: id, detail: url })
+  return { ...(await endpointOrRefusal(tx, teamId, id)), secret: secret.shown }
+}
+
+/** Changes an endpoint. @throws Refusal not_found, bad_request. */
+export async function changeEndpoint(
+  at: Choosing,
+  teamId: string,
+  id: string,
+  fields: EndpointFields,
+): Promise<EndpointRow> {
+  await endpointOrRefusal(at.tx, teamId, id)
+  await updateEndpoint(at.tx, teamId, id, await checked(at, teamId, fields))
+  const changed = await endpointOrRefusal(at.tx, teamId, id)
+  await record(at, { team_id: teamId, action: 'webhook.set', subject: id, detail: changed.url })
+  return changed
+}
+
+/** Gives an endpoint a new secret; the old one signs too for a day, unless `at_once`. @throws Refusal not_found. */
+export async function rotateSecret(
+  { secrets, ...at }: By & { secrets: Pick<Secrets, 'encrypt'> },
+  teamId: string,
+  id: string,
+  at_once = false,
+): Promise<EndpointRow & { secret: string }> {
+  const { tx, now } = at
+  const endpoint = await endpointOrRefusal(tx, teamId, id)
+  const secret = makeSecret(secrets, { team_id: teamId, id })
+  const until = at_once ? null : new Date(now.getTime() + ROTATION)
+  await replaceSecret(tx, teamId, { id, secret: secret.sealed, until })
+  await record(at, { team_id: teamId, action: 'webhook.rotate', subject: id, detail: endpoint.url })
+  return { ...endpoint, secret: secret.shown }
+}
+
+/** Lets an endpoint get events from now on. @throws Refusal not_found. */
+export async function enableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
+  await endpointOrRefusal(at.tx, teamId, id)
+  await setEndpointState(at.tx, teamId, { id, reason: null })
+  await record(at, { team_id: teamId, action: 'webhook.enable', subject: id })
+  return endpointOrRefusal(at.tx, teamId, id)
+}
+
+/** Disables an endpoint: it gets nothing more. @throws Refusal not_found. */
+export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
+  await endpointOrRefusal(at.tx, teamId, id)
+  await stopTelling(at.tx, teamId, { id, reason: BY_HAND })
+  await record(at, { team_id: teamId, action: 'webhook.disable', subject: id })
+  return endpointOrRefusal(at.tx, teamId, id)
+}
+
+/** Disables an endpoint for a reason; what waits for it has failed. @returns how much did. */
+export async function stopTelling(
+  tx: Tx,
+  teamId: string,
+  endpoint: { id: string; reason: string },
+): Promise<number> {
+  await setEndpointState(tx, teamId, endpoint)
+  return (await failWaiting(tx, teamId, endpoint.id)).length
+}
+
+/** Forgets an endpoint and all messages to it. @throws Refusal not_found. */
+export async function removeEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
+  const endpoint = await endpointOrRefusal(at.tx, teamId, id)
+  await deleteEndpoint(at.tx, teamId, id)
+  await record(at, { team_id: teamId, action: 'webhook.remove', subject: id, detail: endpoint.url })
+  return endpoint
+}
+
+/** @throws Refusal bad_request for an endpoint that is disabled. */
+function checkEnabled({ state }: EndpointRow): void {
+  if (state === 'disabled') throw new Refusal('bad_request', 'the webhook is disabled: enable it first')
+}
+
+/** Sends an endpoint a message of type webhook.test. @throws Refusal not_found, bad_request while it is disabled. */
+export async function testEndpoint(at: By, teamId: string, id: string): Promise<{ event_id: string }> {
+  checkEnabled(await endpointOrRefusal(at.tx, teamId, id))
+  const event_id = await tellTest(at.tx, teamId, id, at.now)
+  await record(at, { team_id: teamId, action: 'webhook.test', subject: id })
+  return { event_id }
+}
+
+/**
+ * Sends an endpoint its messages that are over, delivered or failed, again: the same ids, the same bytes.
+ * @returns how much. @throws Refusal not_found, bad_request while it is disabled.
+ */
+export async function replayEndpoint(
+  { queue, ...at }: By & { queue: Pick<Producer, 'reenqueue'> },
+  teamId: string,
+  id: string,
+  filter: ReplayFilter,
+): Promise<number> {
+  const { tx, now } = at
+  checkEnabled(await endpointOrRefusal(tx, teamId, id))
+  if (filter.type !== undefined && filter.type !== TEST_TYPE) checkTypes([filter.type])
+  let replayed = 0
+  for (let after = NO_ID; ; ) {
+    const refs = await replayable(tx, { team_id: teamId, id, after, limit: LOT }, filter)
+    const last = refs.at(-1)
+    if (last === undefined) break
+    await restartWebhooks(tx, refs, now)
+    await storeEvents(
+      tx,
+      WEBHOOK,
+      refs.map((ref) => requeueNote(ref, now)),
+    )
+    await queue.reenqueue(
+      tx,
+      WEBHOOK.job,
+      refs.map((ref) => ({ team_id: teamId, message_id: ref.id, endpoint_id: id })),
+    )
+    replayed += refs.length
+    after = last.id
+  }
+  const detail = `${replayed} messages`
+  await record(at, { team_id: teamId, action: 'webhook.replay', subject: id, detail })
+  return replayed
+}

@@ -1,0 +1,209 @@
+/** Rows of webhook_messages and webhook_attempts: what endpoints get, and each try. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { isSuspended } from '../../accounts/teams/teams.sql.ts'
+import { type DeliveryRef, refTuples } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { isUuid } from '../../text/strings.ts'
+
+const outgoingRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  endpoint_id: string().defined(),
+  event_id: string().defined(),
+  type: string().defined(),
+  body: string().defined(),
+  since: string().defined(),
+  url: string().defined(),
+  secret: mixed<Buffer>().defined(),
+  /** While a secret is replaced: the one before. */
+  previous_secret: mixed<Buffer>().defined().nullable(),
+  /** Tries that count since then, and the answers to them. */
+  tries: number().defined(),
+  statuses: array(number().defined()).defined(),
+})
+export type OutgoingWebhook = InferType<typeof outgoingRow>
+
+/** Those of the messages that still are to be sent, to endpoints that are enabled, of teams that may send. */
+export async function webhooksToDeliver(tx: Tx, refs: readonly DeliveryRef[]) {
+  return tx.any(sql.prepared('webhooks_to_deliver', outgoingRow)`
+    select m.team_id, m.id, m.endpoint_id, m.event_id, m.type, m.body, coalesce(m.tries_from, m.created_at) as since,
+      w.url, w.secret, case when w.previous_until > now() then w.previous_secret end as previous_secret,
+      past.*
+    from ${refTuples(refs)} as ref (team_id, id)
+      cross join lateral (
+        select * from webhook_messages where team_id = ref.team_id and id = ref.id and unfinished offset 0) m
+      cross join lateral (
+        select * from webhook_endpoints
+        where team_id = m.team_id and id = m.endpoint_id and state = 'enabled' offset 0) w
+      cross join lateral (
+        select count(*) as tries, coalesce(array_agg(a.status) filter (where a.status is not null), '{}') as statuses
+        from webhook_attempts a
+        where a.team_id = m.team_id and a.message_id = m.id and a.counts
+          and a.at >= coalesce(m.tries_from, m.created_at)) past
+    where not ${isSuspended(sql.fragment`m.team_id`)}`)
+}
+
+/** A try that is over. */
+export type Attempt = {
+  team_id: string
+  endpoint_id: string
+  id: string
+  message_id: string
+  at: Date
+  status: number | null
+  ms: number
+  response: string
+  counts: boolean
+}
+
+/** Stores tries; one that is stored already falls away. */
+export async function insertAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void> {
+  const tuples = attempts.map((one) => [
+    ...[one.team_id, one.endpoint_id, one.id, one.message_id, one.at.toISOString()],
+    ...[one.status, one.ms, one.response, one.counts],
+  ])
+  await tx.query(sql.prepared('insert_webhook_attempts', object())`
+    insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
+    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'timestamptz', 'int4', 'int4', 'text', 'bool'])}
+      as a (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
+    on conflict do nothing`)
+}
+
+/** Ends messages, each as delivered or failed. */
+export async function endWebhooks(
+  tx: Tx,
+  refs: readonly DeliveryRef[],
+  status: 'delivered' | 'failed',
+): Promise<void> {
+  await tx.query(sql.prepared('end_webhooks', object())`
+    update webhook_messages set status = ${status}
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
+}
+
+/** Ends those of the messages as failed that wait for an endpoint which is disabled: they were made as it ended. */
+export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promise<void> {
+  await tx.query(sql.prepared('fail_silenced_webhooks', object())`
+    update webhook_messages m set status = 'failed'
+    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished
+      and not exists (
+        select from webhook_endpoints w
+        where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled')`)
+}
+
+const idRow = object({ team_id: string().defined(), id: string().defined() })
+
+/** Ends all that still waits for an endpoint as failed: nothing more goes there. @returns what did. */
+export async function failWaiting(tx: Tx, teamId: string, endpointId: string) {
+  return tx.any(sql.type(idRow)`
+    update webhook_messages set status = 'failed'
+    where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id`)
+}
+
+/** What a round of tries says of one endpoint. */
+export type EndpointNews = {
+  team_id: string
+  id: string
+  /** When it last took something, and when the first failure since came back; null without. */
+  success_at: Date | null
+  failure_at: Date | null
+}
+
+const stateRow = idRow.shape({ failing_since: string().defined().nullable(), enabled: boolean().defined() })
+
+/** Notes what came back from endpoints; in the order of their ids, as everybody locks them. @returns how they stand. */
+export async function noteEndpoints(tx: Tx, news: readonly EndpointNews[]) {
+  const text = (at: Date | null) => at?.toISOString() ?? null
+  const tuples = news.map((one) => [
+    ...[one.team_id, one.id],
+    ...[text(one.success_at), text(one.failure_at)],
+  ])
+  return tx.any(sql.prepared('note_webhook_endpoints', stateRow)`
+    with held as materialized (
+      select w.team_id, w.id, n.success_at, n.failure_at
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'timestamptz', 'timestamptz'])}
+        as n (team_id, id, success_at, failure_at)
+        join webhook_endpoints w on w.team_id = n.team_id and w.id = n.id
+      order by w.team_id, w.id for no key update of w
+    )
+    update webhook_endpoints w set
+      last_success_at = greatest(w.last_success_at, h.success_at),
+      failing_since = case
+        when h.success_at is not null then h.failure_at else coalesce(w.failing_since, h.failure_at) end
+    from held h where w.team_id = h.team_id and w.id = h.id
+    returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled`)
+}
+
+const attemptRow = object({
+  event_id: string().defined(),
+  type: string().defined(),
+  at: string().defined(),
+  status: number().defined().nullable(),
+  ms: number().defined(),
+  response: string().defined(),
+})
+export type AttemptRow = InferType<typeof attemptRow>
+
+/** The latest tries to an endpoint, newest first. */
+export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, limit: number) {
+  return tx.any(sql.type(attemptRow)`
+    select m.event_id, m.type, a.at, a.status, a.ms, a.response
+    from (
+      select * from webhook_attempts where team_id = ${teamId} and endpoint_id = ${endpointId}
+      order by id desc limit ${limit}) a
+      join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
+    order by a.id desc`)
+}
+
+const eventRow = object({
+  type: string().defined(),
+  status: string().defined(),
+  body: string().defined(),
+  created_at: string().defined(),
+})
+
+/** The message to an endpoint about one event; null when there is none, or no longer. */
+export async function webhookByEvent(
+  tx: Tx,
+  teamId: string,
+  { endpoint_id, event_id }: { endpoint_id: string; event_id: string },
+) {
+  if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
+  return tx.maybeOne(sql.type(eventRow)`
+    select type, status, body, created_at from webhook_messages
+    where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+    order by id limit 1`)
+}
+
+/** What is replayed: by when it happened, its type, and whether it failed. */
+export type ReplayFilter = {
+  from?: Date | undefined
+  to?: Date | undefined
+  type?: string | undefined
+  failed: boolean
+}
+
+/** Up to `limit` of the messages to an endpoint that fit and are over, those with ids above `after`, in order. */
+export async function replayable(
+  tx: Tx,
+  { team_id, id, after, limit }: DeliveryRef & { after: string; limit: number },
+  { from, to, type, failed }: ReplayFilter,
+): Promise<readonly DeliveryRef[]> {
+  const any = sql.fragment`true`
+  return tx.any(sql.type(idRow)`
+    select team_id, id from webhook_messages
+    where team_id = ${team_id} and endpoint_id = ${id} and id > ${after} and not unfinished
+      and ${failed ? sql.fragment`status = 'failed'` : any}
+      and ${from === undefined ? any : sql.fragment`created_at >= ${sql.timestamp(from)}`}
+      and ${to === undefined ? any : sql.fragment`created_at <= ${sql.timestamp(to)}`}
+      and ${type === undefined ? any : sql.fragment`type = ${type}`}
+    order by id limit ${limit} for no key update`)
+}
+
+/** Begins messages that are over once more. */
+export async function restartWebhooks(tx: Tx, refs: readonly DeliveryRef[], now: Date): Promise<void> {
+  const time = sql.timestamp(now)
+  await tx.query(sql.type(object())`
+    update webhook_messages set status = 'queued', requeued_at = ${time}, tries_from = ${time}
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`)
+}

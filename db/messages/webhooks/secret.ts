@@ -1,0 +1,43 @@
+/**
+ * The secrets that webhooks are signed with, as Standard Webhooks 1.0.0 has them: `whsec_` and base64 of 32 bytes.
+ * Promises: stored sealed, each for its own endpoint alone; printed when it is made and never again. The decoded bytes
+ * sign, over "id.timestamp.body".
+ */
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Secrets } from '../../process/secrets.ts'
+
+const PREFIX = 'whsec_'
+const BYTES = 32
+
+type Owner = { team_id: string; id: string }
+
+const about = ({ team_id, id }: Owner): string => `${team_id}/${id}`
+
+/** A new secret: as it is shown, and as it is stored. */
+export function makeSecret(secrets: Pick<Secrets, 'encrypt'>, owner: Owner) {
+  const key = randomBytes(BYTES)
+  return { shown: `${PREFIX}${key.toString('base64')}`, sealed: sealSecret(secrets, owner, key) }
+}
+
+export const sealSecret = (secrets: Pick<Secrets, 'encrypt'>, owner: Owner, key: Buffer): Buffer =>
+  secrets.encrypt('webhook', key, about(owner))
+
+/** @throws Error when it was not sealed for this endpoint with a key that we know. */
+export const openSecret = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, sealed: Buffer): Buffer =>
+  secrets.decrypt('webhook', sealed, about(owner))
+
+/** The headers of one try: `at` is the try's time, the signatures those of every key that counts now. */
+export function signedHeaders(
+  keys: readonly Buffer[],
+  { event_id, body }: { event_id: string; body: string },
+  at: Date,
+): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1_000))
+  const content = `${event_id}.${timestamp}.${body}`
+  const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`)
+  return {
+    'webhook-id': event_id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures.join(' '),
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Accepts WhatsApp sends: checks them, charges each team's allowance, stores one row per recipient and enqueues
+ * delivery, all or nothing. Promises: one path for a single send, a batch, and single sends of many teams that are
+ * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges, jobs,
+ * commit), whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an
+ * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of refusals.
+ */
+
+import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { placesAfter } from '../../queue/line.ts'
+import { idsAt } from '../../text/ids.ts'
+import type { Phone } from '../../text/phone.ts'
+import {
+  insertRequests,
+  type NewMessage,
+  type NewRequest,
+  requestsByKeys,
+  type SentRow,
+} from './messages.sql.ts'
+import { parametersProblem } from './template.ts'
+import { type SendableTemplate, templatesByIds } from './templates.sql.ts'
+
+/** A send whose fields are valid by themselves; each number once. */
+export type WhatsappItem = {
+  /** Where it lies in the call, such as `messages[3].`, for messages that name its fields; '' for a single send. */
+  path: string
+  template_id: string
+  to: readonly Phone[]
+  parameters: Readonly<Record<string, string>>
+  idempotency_key: string | null
+}
+
+/** A request and its messages, in the order of its recipients. */
+type Stored = { request: NewRequest; messages: readonly NewMessage[] }
+
+/** What became of one item: new rows, the request its key was stored under, or a refusal. */
+export type WhatsappOutcome =
+  | { kind: 'stored'; first_id: string; rows: SentRow[] }
+  | { kind: 'replayed'; first_id: string; request_id: string }
+  | { kind: 'refused'; refusal: Refusal }
+
+type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
+
+/** One call: a single send has one item, a batch up to a hundred. */
+export type WhatsappCall = {
+  team_id: string
+  items: readonly WhatsappItem[]
+  /** The id of the HTTP request, if any. */
+  http_request_id?: string
+}
+
+/** What accepting works with. */
+type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reached'> }
+
+/** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
+function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
+  const template = templates.get(item.template_id)
+  if (!template)
+    return new Refusal('not_found', `${item.path}template_id: there is no template ${item.template_id}`)
+  if (template.status !== 'approved') {
+    return new Refusal(
+      'template_disabled',
+      `the template is ${template.status}; only an approved one can be sent`,
+    )
+  }
+  if (template.unsupported !== null) {
+    return new Refusal('template_unsupported', `the template can't be sent: ${template.unsupported}`)
+  }
+  const problem = parametersProblem(template.slots, item.parameters)
+  return problem === null ? null : new Refusal('invalid_params', `${item.path}${problem}`)
+}
+
+type Templates = ReadonlyMap<string, SendableTemplate>
+
+/** A team while its calls are taken: its account is locked. */
+type Desk = {
+  account: Account
+  templates: Map<string, SendableTemplate>
+  /** What each idempotency key is stored under, in this transaction too. */
+  stored: Map<string, StoredKey>
+  place: Place
+}
+
+type StoredKey = { first_id: string; request_id: string }
+
+async function openDesks(
+  tx: Tx,
+  calls: readonly WhatsappCall[],
+  lock: 'wait' | 'skip',
+): Promise<Map<string, Desk>> {
+  const named = calls.flatMap(({ team_id, items }) =>
+    items.map(({ template_id: id, idempotency_key: key }) => ({ team_id, id, key })),
+  )
+  const templates = await templatesByIds(tx, named)
+  const teams = calls.map(({ team_id }) => team_id)
+  const desks = new Map<string, Desk>()
+  for (const [teamId, account] of await lockAccounts(tx, teams, lock)) {
+    desks.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
+  }
+  for (const row of templates) desks.get(row.team_id)?.templates.set(row.id, row)
+  const keys = named.flatMap(({ team_id, key }) =>
+    key !== null && desks.has(team_id) ? [{ team_id, key }] : [],
+  )
+  for (const row of keys.length === 0 ? [] : await requestsByKeys(tx, keys)) {
+    const { request_id, first_id } = row
+    desks.get(row.team_id)?.stored.set(row.idempotency_key, { request_id, first_id })
+  }
+  return desks
+}
+
+/** Where and when rows are stored. */
+type Place = { team_id: string; created_at: string; nextId: () => string }
+
+function build(
+  { team_id, created_at, nextId }: Place,
+  item: WhatsappItem,
+  http_request_id: string | null,
+): Stored {
+  const { template_id, parameters, idempotency_key } = item
+  const request = {
+    team_id,
+    id: nextId(),
+    template_id,
+    parameters,
+    idempotency_key,
+    http_request_id,
+    created_at,
+  }
+  const messages = item.to.map(({ e164, country }, position) => ({
+    team_id,
+    id: nextId(),
+    request_id: request.id,
+    position,
+    recipient: e164,
+    country,
+    created_at,
+  }))
+  return { request, messages }
+}
+
+const sentRows = ({ messages }: Stored): SentRow[] =>
+  messages.map(({ id, recipient }) => ({ id, recipient, status: 'queued' }))
+
+const placeOf = (team_id: string, { now }: Account): Place => ({
+  team_id,
+  created_at: now.toISOString(),
+  nextId: idsAt(now),
+})
+
+/**
+ * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
+ * its rows, whatever the later one would be refused for. Nothing is charged yet.
+ */
+function buildAll({ items, http_request_id }: WhatsappCall, { stored, templates, place }: Desk) {
+  const made: Stored[] = []
+  const keys = new Map<string, StoredKey>()
+  const outcomes = items.map((item): WhatsappOutcome => {
+    const { idempotency_key: key } = item
+    const original = key === null ? undefined : (stored.get(key) ?? keys.get(key))
+    if (original) return { kind: 'replayed', ...original }
+    const refusal = refusalOf(item, templates)
+    if (refusal) return { kind: 'refused', refusal }
+    const built = build(place, item, http_request_id ?? null)
+    made.push(built)
+    if (key !== null) keys.set(key, storedKey(built))
+    return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
+  })
+  return { made, outcomes }
+}
+
+const storedKey = (built: Stored): StoredKey => ({ first_id: firstOf(built), request_id: built.request.id })
+
+function firstOf({ messages }: Stored): string {
+  const [first] = messages
+  if (!first) throw new Error('an item must have a recipient')
+  return first.id
+}
+
+/** Takes a call's items in order. The refusal is of the whole call: its rows don't all fit the allowance. */
+function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
+  const { limits, used } = desk.account
+  const { made, outcomes } = buildAll(call, desk)
+  const rows = made.flatMap(({ messages }) => messages).length
+  if (rows > left(limits.whatsapp, used.whatsapp)) {
+    const reason = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
+    return new Refusal('quota_exceeded', reason)
+  }
+  used.whatsapp += rows
+  for (const stored of made) {
+    const { idempotency_key: key } = stored.request
+    if (key !== null) desk.stored.set(key, storedKey(stored))
+  }
+  return { made, outcomes }
+}
+
+/** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
+async function commit(
+  { tx, queue }: AcceptDeps,
+  made: readonly Stored[],
+  desks: ReadonlyMap<string, Desk>,
+): Promise<void> {
+  const reached = await queue.reached(tx, 'deliver-whatsapp')
+  const messages = made.flatMap((one) => one.messages)
+  const charged = new Map<string, Account>()
+  const places: number[] = []
+  for (const { team_id } of messages) {
+    const account = desks.get(team_id)?.account
+    if (!account) throw new Error(`the account of ${team_id} is not locked`)
+    const [place = 0] = placesAfter(account.places.whatsapp, reached, 1)
+    account.places.whatsapp = place
+    places.push(place)
+    charged.set(team_id, account)
+  }
+  await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, chargesOf(charged))
+  const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
+  const jobs = await queue.enqueue(tx, 'deliver-whatsapp', refs, places)
+  if (jobs !== messages.length) throw new Error(`stored ${messages.length} messages but ${jobs} jobs`)
+}
+
+/**
+ * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues `deliver-whatsapp` for
+ * each new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
+ * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
+ * then nothing of it is stored; null when it was passed over.
+ */
+export async function acceptWhatsappCalls(
+  deps: AcceptDeps,
+  calls: readonly WhatsappCall[],
+  lock: 'wait' | 'skip',
+): Promise<(WhatsappOutcome[] | Refusal | null)[]> {
+  const desks = await openDesks(deps.tx, calls, lock)
+  const ends = calls.map((call) => {
+    const desk = desks.get(call.team_id)
+    return desk ? take(call, desk) : null
+  })
+  const made = ends.flatMap((end) => (end === null || end instanceof Refusal ? [] : end.made))
+  if (made.length > 0) await commit(deps, made, desks)
+  return ends.map((end) => (end === null || end instanceof Refusal ? end : end.outcomes))
+}
+
+/** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
+export async function acceptWhatsapp(deps: AcceptDeps, call: WhatsappCall): Promise<WhatsappOutcome[]> {
+  const [end] = await acceptWhatsappCalls(deps, [call], 'wait')
+  if (!end) throw new Error('a call that waits is not passed over')
+  if (end instanceof Refusal) throw end
+  return end
+}

@@ -1,0 +1,100 @@
+/** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
+import { sql } from 'slonik'
+import { boolean, object, string } from 'yup'
+import { WHATSAPP } from '../../channels/channels.sql.ts'
+import { WHATSAPP_LADDER } from '../../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { type MessageRef, refTuples } from './messages.sql.ts'
+import type { WhatsappStatus } from './status.ts'
+
+const refRow = object({ team_id: string().defined(), message_id: string().defined() })
+
+/** Locks those of the messages that there are, until the transaction ends. */
+export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise<readonly MessageRef[]> {
+  return tx.any(sql.prepared('lock_whatsapp_messages', refRow)`
+    select team_id, id as message_id from whatsapp_messages
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    order by team_id, id for no key update`)
+}
+
+const takenRow = refRow.shape({
+  status: string().oneOf(WHATSAPP_LADDER).defined(),
+  unfinished: boolean().defined(),
+  provider_message_id: string().defined().nullable(),
+})
+
+/** As `lockMessages`, with what the provider has said so far. */
+export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
+  return tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
+    select team_id, id as message_id, status, unfinished, provider_message_id from whatsapp_messages
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    order by team_id, id for no key update`)
+}
+
+/** Makes messages that the provider gave back unfinished again. */
+export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: Date): Promise<void> {
+  await tx.query(sql.prepared('release_whatsapp_messages', object())`
+    update whatsapp_messages set accepted_at = null, provider_message_id = null, requeued_at = ${sql.timestamp(now)}
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and status = 'queued'`)
+}
+
+const foundRow = refRow.shape({ provider_message_id: string().defined() })
+
+/** The messages that the provider has taken under these ids. */
+export async function messagesByProviderIds(
+  tx: Tx,
+  ids: readonly string[],
+): Promise<Map<string, MessageRef>> {
+  const rows = await tx.any(sql.prepared('whatsapp_by_provider_ids', foundRow)`
+    select team_id, id as message_id, provider_message_id from whatsapp_messages
+    where provider_message_id = any(${sql.array(ids, 'text')})`)
+  return new Map(
+    rows.map(({ provider_message_id, team_id, message_id }) => [
+      provider_message_id,
+      { team_id, message_id },
+    ]),
+  )
+}
+
+/** A message that the provider has taken; its id is null when the answer could not be read. */
+export type Acceptance = MessageRef & { accepted_at: Date; provider_message_id: string | null }
+
+/** Stores that the provider has taken messages, in one statement; what was stored first stays. */
+export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): Promise<void> {
+  const tuples = taken.map((one) => [
+    one.team_id,
+    one.message_id,
+    one.accepted_at.toISOString(),
+    one.provider_message_id,
+  ])
+  await tx.query(sql.prepared('record_whatsapp_acceptances', object())`
+    update whatsapp_messages m set
+      accepted_at = coalesce(m.accepted_at, a.accepted_at),
+      provider_message_id = coalesce(m.provider_message_id, a.provider_message_id)
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'timestamptz', 'text'])}
+      as a (team_id, id, accepted_at, provider_message_id)
+    where m.team_id = a.team_id and m.id = a.id`)
+}
+
+/** Lifts locked rows to a status each, never down the ladder, in one statement. */
+export async function raiseStatuses(
+  tx: Tx,
+  rises: readonly (MessageRef & { status: WhatsappStatus })[],
+): Promise<void> {
+  const ladder = sql.array(WHATSAPP_LADDER, 'text')
+  await tx.query(sql.prepared('raise_whatsapp_statuses', object())`
+    with rise as (
+      select r.*, m.status as was
+      from ${sql.unnest(
+        rises.map((rise) => [rise.team_id, rise.message_id, rise.status]),
+        ['uuid', 'uuid', 'text'],
+      )}
+        as r (team_id, id, status) join whatsapp_messages m on m.team_id = r.team_id and m.id = r.id
+      where array_position(${ladder}, r.status) > array_position(${ladder}, m.status)
+    ), risen as (
+      update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.id
+      returning ${movedColumns(WHATSAPP, sql.fragment`m`, { was: sql.fragment`r.was`, became: sql.fragment`m.status` })}
+    )
+    ${appendMoves(WHATSAPP, sql.fragment`risen`)}`)
+}

@@ -1,0 +1,49 @@
+/**
+ * Applies the provider's news of templates. They name no team, so they concern every team's template of that name.
+ * Promises: any order and any number of repeats end in the same state. The latest news count; of those with the same
+ * second, the most restrictive. Given a transaction; must not know a provider's words.
+ */
+
+import { APPLIED, type Fate, ignored } from '../../delivery/reports/fate.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { TEMPLATE_STATES } from './status.ts'
+import {
+  applyTemplateNews,
+  type TemplateChange,
+  type TemplateNews,
+  teamsWithTemplates,
+} from './templates.sql.ts'
+
+const keyOf = ({ name, language }: { name: string; language: string }): string =>
+  `${name}/${language.replaceAll('-', '_')}`
+
+const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
+  const apart = one.occurred_at.getTime() - other.occurred_at.getTime()
+  if (apart !== 0) return apart > 0
+  return TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status)
+}
+
+/** Applies news in one statement. @returns a fate for each. */
+export async function applyReportedTemplates(
+  tx: Tx,
+  news: readonly TemplateNews[],
+  now: Date,
+): Promise<Fate[]> {
+  const latest = new Map<string, TemplateNews>()
+  for (const one of news) {
+    const known = latest.get(keyOf(one))
+    if (!known || isNewer(one, known)) latest.set(keyOf(one), one)
+  }
+  const there = new Set((await applyTemplateNews(tx, [...latest.values()], now)).map(keyOf))
+  return news.map((one) => (there.has(keyOf(one)) ? APPLIED : ignored('no team has this template')))
+}
+
+/** Changes of what templates are made of: they do not say what has changed. @returns for each, whose lists to renew. */
+export async function applyTemplateChanges(tx: Tx, changes: readonly TemplateChange[]): Promise<Fate[]> {
+  const teams = Map.groupBy(await teamsWithTemplates(tx, changes), keyOf)
+  return changes.map((change) => {
+    const own = teams.get(keyOf(change)) ?? []
+    if (own.length === 0) return ignored('no team has this template')
+    return { kind: 'applied', sync: own.map(({ team_id }) => team_id) }
+  })
+}

@@ -1,0 +1,55 @@
+/** Rows of whatsapp_events: what happened to messages. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import { WHATSAPP } from '../../channels/channels.sql.ts'
+import { storeEvents } from '../../channels/happenings/store-events.ts'
+import { WHATSAPP_LADDER } from '../../channels/ladder.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { MessageRef } from './messages.sql.ts'
+import type { WhatsappEventKind } from './status.ts'
+
+/** One thing that happened to a message. */
+export type WhatsappEvent = MessageRef & {
+  /** What makes a repeat of it fall away: the provider's words for it, or the attempt. */
+  event_key: string
+  kind: WhatsappEventKind
+  occurred_at: Date
+  /** The provider's words. */
+  detail: string
+  /** The provider's fault code beside its words; none without a fault. */
+  code?: string | null
+}
+
+/** Stores events of messages. @returns those that were not stored before. */
+export async function storeWhatsappEvents<E extends WhatsappEvent>(
+  tx: Tx,
+  events: readonly E[],
+): Promise<E[]> {
+  const given = events.map((event) => {
+    const { team_id, message_id: id, event_key, kind, occurred_at, detail, code } = event
+    return { team_id, id, event_key, kind, occurred_at, detail, code, event }
+  })
+  return (await storeEvents(tx, WHATSAPP, given)).map(({ event }) => event)
+}
+
+const eventRow = object({
+  kind: string().defined(),
+  occurred_at: string().defined(),
+  detail: string().defined(),
+  code: string().defined().nullable(),
+})
+export type WhatsappEventRow = InferType<typeof eventRow>
+
+/** The message's timeline, oldest first; within a second, which is all that reports tell, by the ladder. */
+export async function eventsOfMessage(
+  tx: Tx,
+  teamId: string,
+  id: string,
+): Promise<readonly WhatsappEventRow[]> {
+  return tx.any(sql.type(eventRow)`
+    select kind, occurred_at, detail, code from whatsapp_events
+    where team_id = ${teamId} and message_id = ${id}
+    order by date_trunc('second', occurred_at),
+      coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, kind = 'gave_up',
+      event_key`)
+}

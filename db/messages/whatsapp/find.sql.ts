@@ -1,0 +1,64 @@
+/**
+ * The query behind every search of WhatsApp messages: one filter, newest first, a page at a time.
+ * Promises: pages by key, never by offset or count; an unset part of the filter costs nothing.
+ */
+import { sql } from 'slonik'
+import type { Tx } from '../../postgres/pool.ts'
+import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
+import { messageColumns, messageRow, messageTables, type WhatsappRow } from './messages.sql.ts'
+import type { WhatsappStatus } from './status.ts'
+
+/** Every part that is set has to fit. */
+export type MessageFilter = {
+  /** Numbers in E.164 form, of which one has to fit. */
+  recipients?: readonly string[] | undefined
+  /** The message's own id, its request's idempotency key or X-Request-Id, or the provider's id for it. */
+  id?: string | undefined
+  status?: WhatsappStatus | undefined
+  template_id?: string | undefined
+  /** Accepted at this time or later. */
+  from?: Date | undefined
+  /** Accepted before this time. */
+  to?: Date | undefined
+}
+
+// Each a look-up by an index of its own: as one condition over both tables, every message would be looked at.
+const anyIdIs = (teamId: string, id: string) => sql.fragment`
+  m.id in (
+    select unnest(${sql.array(spellingsOfId(id).uuids, 'uuid')}) union all
+    select id from whatsapp_messages where team_id = ${teamId} and provider_message_id = ${id}
+    union all
+    select one.id from whatsapp_requests asked
+    join whatsapp_messages one on one.team_id = asked.team_id and one.request_id = asked.id
+    where asked.team_id = ${teamId} and (asked.idempotency_key = ${id} or asked.http_request_id = ${id}))`
+
+// What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
+const statusIs = (status: WhatsappStatus) =>
+  status === 'queued'
+    ? sql.fragment`m.status = 'queued' and m.unfinished`
+    : sql.fragment`m.status = ${status}`
+
+/** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
+export async function messagesFound(
+  tx: Tx,
+  teamId: string,
+  { recipients, id, status, template_id: template, from, to }: MessageFilter,
+  { before, limit }: { before?: string | undefined; limit: number },
+): Promise<readonly WhatsappRow[]> {
+  const parts = [
+    sql.fragment`m.team_id = ${teamId}`,
+    recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
+    id !== undefined && anyIdIs(teamId, id),
+    status !== undefined && statusIs(status),
+    template !== undefined && sql.fragment`r.template_id = ${template}`,
+    from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,
+    to !== undefined && sql.fragment`m.id < ${firstIdAt(to)}`,
+    before !== undefined && sql.fragment`m.id < ${before}`,
+  ]
+  const fits = sql.join(
+    parts.filter((part) => typeof part === 'object'),
+    sql.fragment` and `,
+  )
+  return tx.any(sql.type(messageRow)`
+    select ${messageColumns} from ${messageTables} where ${fits} order by m.id desc limit ${limit}`)
+}

@@ -1,0 +1,210 @@
+/** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events.sql.ts. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import { isSuspended } from '../../accounts/teams/teams.sql.ts'
+import { WHATSAPP } from '../../channels/channels.sql.ts'
+import { WHATSAPP_LADDER } from '../../channels/ladder.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { WhatsappStatus } from './status.ts'
+
+const stringMap = mixed<Record<string, string>>()
+
+/** What was asked for, once for all its recipients. */
+export type NewRequest = {
+  team_id: string
+  id: string
+  template_id: string
+  parameters: Readonly<Record<string, string>>
+  idempotency_key: string | null
+  /** The id of the HTTP request, if any. */
+  http_request_id: string | null
+  created_at: string
+}
+
+/** One recipient of a request, as it is first stored. */
+export type NewMessage = {
+  team_id: string
+  id: string
+  request_id: string
+  position: number
+  recipient: string
+  country: string | null
+  created_at: string
+}
+
+/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargesOf), in one statement. */
+export async function insertRequests(
+  tx: Tx,
+  { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
+  charge: FragmentSqlToken,
+): Promise<void> {
+  const asked = requests.map((request) => [
+    request.team_id,
+    request.id,
+    request.template_id,
+    JSON.stringify(request.parameters),
+    request.idempotency_key,
+    request.http_request_id,
+    request.created_at,
+  ])
+  const tuples = messages.map((message) => [
+    message.team_id,
+    message.id,
+    message.request_id,
+    message.position,
+    message.recipient,
+    message.country,
+    message.created_at,
+  ])
+  await tx.query(sql.prepared('insert_whatsapp_requests', object())`
+    with charged as (${charge}), asked as (
+      insert into whatsapp_requests (
+        team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
+      select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'text', 'timestamptz'])} as request
+    ), stored as (
+      insert into whatsapp_messages as m (
+        team_id, id, request_id, position, recipient, country, created_at, status)
+      select team_id, id, request_id, position, recipient, country, created_at, 'queued'
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
+        as message (team_id, id, request_id, position, recipient, country, created_at)
+      returning ${movedColumns(WHATSAPP, sql.fragment`m`, { was: null, became: sql.fragment`m.status` })}
+    )
+    ${appendMoves(WHATSAPP, sql.fragment`stored`)}`)
+}
+
+const storedKeyRow = object({
+  team_id: string().defined(),
+  idempotency_key: string().defined(),
+  request_id: string().defined(),
+  first_id: string().defined(),
+})
+
+/** The requests that teams have stored under these keys, each with the id of its first message. */
+export async function requestsByKeys(tx: Tx, keys: readonly { team_id: string; key: string }[]) {
+  const wanted = keys.map(({ team_id, key }) => [team_id, key])
+  return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
+    select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
+    from ${sql.unnest(wanted, ['uuid', 'text'])} as w (team_id, key)
+      join whatsapp_requests r on r.team_id = w.team_id and r.idempotency_key = w.key
+      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id and m.position = 0`)
+}
+
+const status = () => string().oneOf(WHATSAPP_LADDER).defined()
+
+const shownRow = object({ id: string().defined(), recipient: string().defined(), status: status() })
+export type SentRow = InferType<typeof shownRow>
+
+/** A request's messages as they stand now, in the order of its recipients. */
+export async function messagesOfRequest(
+  tx: Tx,
+  teamId: string,
+  requestId: string,
+): Promise<readonly SentRow[]> {
+  return tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
+    select id, recipient, status from whatsapp_messages
+    where team_id = ${teamId} and request_id = ${requestId} order by position`)
+}
+
+export const messageRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  request_id: string().defined(),
+  template_id: string().defined(),
+  recipient: string().defined(),
+  country: string().defined().nullable(),
+  status: status(),
+  parameters: stringMap.defined(),
+  idempotency_key: string().defined().nullable(),
+  http_request_id: string().defined().nullable(),
+  created_at: string().defined(),
+  requeued_at: string().defined().nullable(),
+  accepted_at: string().defined().nullable(),
+  provider_message_id: string().defined().nullable(),
+})
+export type WhatsappRow = InferType<typeof messageRow>
+
+export const messageColumns = sql.fragment`
+  m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
+  r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id`
+
+export const messageTables = sql.fragment`
+  whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id`
+
+/** A message with what was asked for, or null without one. */
+export async function messageById(tx: Tx, teamId: string, id: string): Promise<WhatsappRow | null> {
+  return tx.maybeOne(sql.type(messageRow)`
+    select ${messageColumns} from ${messageTables} where m.team_id = ${teamId} and m.id = ${id}`)
+}
+
+/** A team's messages, newest first. */
+export async function messagesOfTeam(
+  tx: Tx,
+  teamId: string,
+  { status: only, limit }: { status?: WhatsappStatus | undefined; limit: number },
+): Promise<readonly WhatsappRow[]> {
+  const onlyStatus =
+    only === undefined
+      ? sql.fragment`true`
+      : sql.fragment`m.status = ${only} and (${only} <> 'queued' or m.unfinished)`
+  return tx.any(sql.type(messageRow)`
+    select ${messageColumns} from ${messageTables}
+    where m.team_id = ${teamId} and ${onlyStatus} order by m.id desc limit ${limit}`)
+}
+
+export type MessageRef = { team_id: string; message_id: string }
+
+/** References as rows of a statement. */
+export const refTuples = (refs: readonly MessageRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, message_id }) => [team_id, message_id]),
+    ['uuid', 'uuid'],
+  )
+
+const outgoingRow = object({
+  team_id: string().defined(),
+  message_id: string().defined(),
+  recipient: string().defined(),
+  /** From when its tries count: it was accepted, or requeued by a person. */
+  since: string().defined(),
+  /** Since then: its tries that were put off, those without an answer, and the first of them. */
+  deferrals: number().defined(),
+  unknowns: number().defined(),
+  tried_since: string().defined().nullable(),
+  http_request_id: string().defined().nullable(),
+  parameters: stringMap.defined(),
+  template_id: string().defined(),
+  name: string().defined(),
+  language: string().defined(),
+  slots: array(string().defined()).defined(),
+  url_buttons: array(number().defined()).defined(),
+})
+export type OutgoingRow = InferType<typeof outgoingRow>
+
+/**
+ * Those of the messages that the provider has not taken and whose team may send, with what their template is now. Each
+ * is looked up by its key, whatever the planner thinks of the tables: with few templates (never analyzed) it went
+ * through all messages of the team, and 30 of 20,000 took half a second.
+ */
+export async function messagesToDeliver(
+  tx: Tx,
+  refs: readonly MessageRef[],
+): Promise<readonly OutgoingRow[]> {
+  return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
+    select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
+      r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
+    from ${refTuples(refs)} as ref (team_id, id)
+      cross join lateral (
+        select * from whatsapp_messages where team_id = ref.team_id and id = ref.id and unfinished offset 0) m
+      cross join lateral (
+        select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
+      cross join lateral (
+        select * from whatsapp_templates where team_id = m.team_id and id = r.template_id offset 0) t
+      cross join lateral (
+        select count(*) filter (where kind = 'deferred') as deferrals,
+          count(*) filter (where kind = 'unknown') as unknowns, min(occurred_at) as tried_since
+        from whatsapp_events
+        where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
+          and occurred_at >= coalesce(m.tries_from, m.created_at)) past
+    where not ${isSuspended(sql.fragment`m.team_id`)}`)
+}

@@ -1,0 +1,114 @@
+/**
+ * WhatsApp templates as the provider's own object: reads it, keeps it, and says what it takes.
+ * Promises: a stored template's slots are those of its object; a shape we cannot send is kept too, marked so.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { isObject } from '../../text/fields.ts'
+import { codePoints, textFault } from '../../text/strings.ts'
+import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
+import { shapeOf } from './template.ts'
+import {
+  insertTemplate,
+  setTemplateStatus,
+  type TemplateContent,
+  type WhatsappTemplateRow,
+} from './templates.sql.ts'
+
+type At = { tx: Tx; now: Date }
+
+const LARGEST = 256 * 1024
+const LONGEST_NAME = 512
+
+export type WhatsappTemplateView = {
+  id: string
+  name: string
+  language: string
+  category: string | null
+  status: TemplateState
+  slots: string[]
+  /** Whether its shape is one that we can send; `unsupported` says why not. */
+  supported: boolean
+  unsupported: string | null
+  fault: string | null
+  created_at: string
+  updated_at: string
+}
+
+/** A template as the CLI prints it. Pure. */
+export const templateView = (row: WhatsappTemplateRow): WhatsappTemplateView => ({
+  id: row.id,
+  name: row.name,
+  language: row.language,
+  category: row.category,
+  status: row.status,
+  slots: row.slots,
+  supported: row.unsupported === null,
+  unsupported: row.unsupported,
+  fault: row.fault,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+})
+
+function field(definition: Readonly<Record<string, unknown>>, name: string): string {
+  const value = definition[name]
+  if (typeof value === 'string' && value !== '' && codePoints(value) <= LONGEST_NAME) return value
+  throw new Refusal('bad_request', `${name} must be a string of 1 to ${LONGEST_NAME} characters`)
+}
+
+/** @throws Refusal bad_request naming the states that there are. */
+function stateOrRefusal(word: unknown): TemplateState {
+  const state = typeof word === 'string' ? templateState(word) : null
+  if (state) return state
+  throw new Refusal('bad_request', `status must be one of ${TEMPLATE_STATES.join(', ')}`)
+}
+
+/** Reads the provider's template object; without a status it is pending. @throws Refusal bad_request */
+export function readTemplate(definition: unknown): TemplateContent {
+  if (!isObject(definition)) throw new Refusal('bad_request', 'the template must be an object')
+  const fault = textFault(definition)
+  if (fault) throw new Refusal('bad_request', `${fault.path} ${fault.problem}`)
+  if (JSON.stringify(definition).length > LARGEST) {
+    throw new Refusal('bad_request', 'the template must be at most 256 KiB')
+  }
+  if (!Array.isArray(definition.components)) {
+    throw new Refusal('bad_request', 'components must be an array')
+  }
+  return {
+    ...shapeOf(definition),
+    name: field(definition, 'name'),
+    language: field(definition, 'language'),
+    category: typeof definition.category === 'string' ? definition.category : null,
+    status: stateOrRefusal(definition.status ?? 'pending'),
+    definition,
+  }
+}
+
+/** Stores a new template. @throws Refusal not_found for the team, bad_request */
+export async function createWhatsappTemplate(
+  { tx, now }: At,
+  teamId: string,
+  definition: unknown,
+): Promise<WhatsappTemplateView> {
+  const content = readTemplate(definition)
+  await teamOrRefusal(tx, teamId)
+  const row = await insertTemplate(tx, teamId, uuidv7(), content, now)
+  if (row) return templateView(row)
+  throw new Refusal('bad_request', `the team has a template ${content.name} (${content.language}) already`)
+}
+
+/** Sets a template's state by hand. @throws Refusal not_found, bad_request */
+export async function setWhatsappTemplateStatus(
+  { tx, now }: At,
+  teamId: string,
+  id: string,
+  word: string,
+): Promise<WhatsappTemplateView> {
+  const status = stateOrRefusal(word)
+  await teamOrRefusal(tx, teamId)
+  const row = await setTemplateStatus(tx, teamId, id, status, now)
+  if (!row) throw new Refusal('not_found', `there is no template ${id} in this team`)
+  return templateView(row)
+}

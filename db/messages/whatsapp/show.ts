@@ -1,0 +1,56 @@
+/**
+ * Shows WhatsApp messages to operators: a list, or one message with its timeline and, while it waits, its next attempt.
+ * Must not change anything, nor need the queue itself.
+ */
+
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { WHATSAPP } from '../../channels/channels.sql.ts'
+import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
+import { Refusal } from '../../errors.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import { eventsOfMessage } from './events.sql.ts'
+import { messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
+import type { WhatsappStatus } from './status.ts'
+
+export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
+
+export type ShownMessage = WhatsappView & {
+  /** `code`: the provider's fault code; absent without one. */
+  events: { time: string; kind: string; detail: string; code?: string }[]
+  /** Absent when nothing is left to deliver. */
+  waiting?: Waiting
+}
+
+const view = ({ team_id, id, recipient, ...rest }: WhatsappRow): WhatsappView => ({
+  id,
+  team_id,
+  to: recipient,
+  ...rest,
+})
+
+/** @throws Refusal not_found. */
+export async function showMessage({ tx, now }: At, teamId: string, id: string): Promise<ShownMessage> {
+  await teamOrRefusal(tx, teamId)
+  const row = await messageById(tx, teamId, id)
+  if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
+  const rows = await eventsOfMessage(tx, teamId, id)
+  const events = rows.map(({ occurred_at: time, kind, detail, code }) => ({
+    time,
+    kind,
+    detail,
+    ...(code === null ? {} : { code }),
+  }))
+  const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }
+  const waiting = await waitingOf(tx, WHATSAPP, at, rows)
+  return { ...view(row), events, ...(waiting === null ? {} : { waiting }) }
+}
+
+/** A team's messages, newest first, at most `limit`. @throws Refusal not_found. */
+export async function listMessages(
+  tx: Tx,
+  teamId: string,
+  options: { status?: WhatsappStatus | undefined; limit: number },
+): Promise<WhatsappView[]> {
+  await teamOrRefusal(tx, teamId)
+  return (await messagesOfTeam(tx, teamId, options)).map(view)
+}

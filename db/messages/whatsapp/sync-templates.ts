@@ -1,0 +1,76 @@
+/**
+ * Brings a team's templates up to what the provider lists, through a worker: only workers know the provider.
+ * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
+ * list is left as it is, and named in the answer.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { Refusal } from '../../errors.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { jobEnd } from '../../queue/jobs.sql.ts'
+import { templateView, type WhatsappTemplateView } from './save-template.ts'
+import { refreshTemplates, type TemplateContent, templatesOfTeam } from './templates.sql.ts'
+
+/** How long to wait for a worker, and how often to look, in milliseconds. */
+const PATIENCE = 30_000
+const PAUSE = 200
+
+const JOB = 'sync-whatsapp-templates'
+
+type SyncResult = { templates: WhatsappTemplateView[]; missing: string[] }
+
+/**
+ * Applies what the provider listed when it was asked. @returns the names of the team's templates that it does not
+ * list.
+ */
+export async function applyListing(
+  tx: Tx,
+  teamId: string,
+  contents: readonly TemplateContent[],
+  asked_at: Date,
+): Promise<string[]> {
+  const listed = new Map(contents.map((content) => [`${content.name}/${content.language}`, content]))
+  const known = await refreshTemplates(tx, teamId, [...listed.values()], asked_at)
+  const ids = new Set(known.map(({ id }) => id))
+  const own = await templatesOfTeam(tx, teamId)
+  return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
+}
+
+/** Asks a worker to sync. @returns the id of its job. @throws Refusal not_found */
+export async function requestSync(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  teamId: string,
+): Promise<string> {
+  await teamOrRefusal(tx, teamId)
+  const sync_id = uuidv7()
+  await queue.enqueue(tx, JOB, [{ team_id: teamId, sync_id }])
+  return sync_id
+}
+
+/** Asks for syncs that nobody waits for, of teams that exist. */
+export async function requestSyncs(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  teamIds: readonly string[],
+): Promise<void> {
+  const payloads = teamIds.map((team_id) => ({ team_id, sync_id: uuidv7() }))
+  await queue.enqueue(tx, JOB, payloads)
+}
+
+/** Waits for a sync that was asked for. @throws Refusal unavailable */
+export async function awaitSync(database: Database, teamId: string, sync_id: string): Promise<SyncResult> {
+  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
+    const end = await jobEnd(database, JOB, sync_id)
+    if (end?.state === 'completed') {
+      const templates = (await templatesOfTeam(database, teamId)).map(templateView)
+      return { templates, missing: end.output?.missing ?? [] }
+    }
+    if (end?.output?.reason) throw new Refusal('unavailable', `the sync failed: ${end.output.reason}`)
+    await sleep(PAUSE)
+  }
+  throw new Refusal(
+    'unavailable',
+    `no worker has synced within ${PATIENCE / 1_000} s: is one running with WHATSAPP_ACCESS_TOKEN set?`,
+  )
+}

@@ -1,0 +1,257 @@
+/** Rows of WhatsApp templates, and the queries over them. */
+import { sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import type { MessageRef } from './messages.sql.ts'
+import { TEMPLATE_STATES, type TemplateState } from './status.ts'
+import type { TemplateShape } from './template.ts'
+
+const stateField = () => string().oneOf(TEMPLATE_STATES).defined()
+
+const templateRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  name: string().defined(),
+  language: string().defined(),
+  category: string().defined().nullable(),
+  status: stateField(),
+  definition: mixed<Record<string, unknown>>().defined(),
+  slots: array(string().defined()).defined(),
+  url_buttons: array(number().defined()).defined(),
+  unsupported: string().defined().nullable(),
+  fault: string().defined().nullable(),
+  created_at: string().defined(),
+  updated_at: string().defined(),
+})
+export type WhatsappTemplateRow = InferType<typeof templateRow>
+
+const templateColumns = sql.fragment`
+  team_id, id, name, language, category, status, definition, slots, url_buttons, unsupported, fault, created_at,
+  updated_at`
+
+/** A template as it is read from the provider's object. */
+export type TemplateContent = TemplateShape & {
+  name: string
+  language: string
+  category: string | null
+  status: TemplateState
+  definition: Readonly<Record<string, unknown>>
+}
+
+/** Stores a template. @returns the row, or null when the team has one of this name and language. */
+export async function insertTemplate(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  content: TemplateContent,
+  now: Date,
+): Promise<WhatsappTemplateRow | null> {
+  return tx.maybeOne(sql.type(templateRow)`
+    insert into whatsapp_templates (
+      team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, unsupported,
+      created_at, updated_at)
+    values (${teamId}, ${id}, ${content.name}, ${content.language}, ${content.category}, ${content.status},
+      ${sql.timestamp(now)}, ${JSON.stringify(content.definition)}, ${sql.array(content.slots, 'text')},
+      ${sql.array(content.url_buttons, 'int2')}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
+    on conflict (team_id, name, language) do nothing
+    returning ${templateColumns}`)
+}
+
+/** A team's templates, oldest first. */
+export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly WhatsappTemplateRow[]> {
+  return tx.any(sql.type(templateRow)`
+    select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
+}
+
+/** Sets a template's state. @returns the row, or null when there is none. */
+export async function setTemplateStatus(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  status: TemplateState,
+  now: Date,
+): Promise<WhatsappTemplateRow | null> {
+  return tx.maybeOne(sql.type(templateRow)`
+    update whatsapp_templates set
+      status = ${status}, status_at = ${sql.timestamp(now)}, updated_at = ${sql.timestamp(now)}
+    where team_id = ${teamId} and id = ${id}
+    returning ${templateColumns}`)
+}
+
+const sendableRow = object({
+  team_id: string().defined(),
+  id: string().defined(),
+  status: stateField(),
+  slots: array(string().defined()).defined(),
+  unsupported: string().defined().nullable(),
+})
+export type SendableTemplate = InferType<typeof sendableRow>
+
+/** What accepting needs to know of teams' templates. */
+export async function templatesByIds(
+  tx: Tx,
+  refs: readonly { team_id: string; id: string }[],
+): Promise<readonly SendableTemplate[]> {
+  const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, [team_id, id]]))
+  return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
+    select t.team_id, t.id, t.status, t.slots, t.unsupported
+    from ${sql.unnest([...wanted.values()], ['uuid', 'uuid'])} as w (team_id, id)
+      join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
+}
+
+/** What a delivery found wrong with a template; a state is set only when the provider named one. */
+export type TemplateFinding = {
+  team_id: string
+  template_id: string
+  status: TemplateState | null
+  fault: string
+}
+
+/** Stores findings, in one statement. */
+export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[], now: Date): Promise<void> {
+  const tuples = findings.map(({ team_id, template_id, status, fault }) => [
+    team_id,
+    template_id,
+    status,
+    fault,
+  ])
+  await tx.query(sql.prepared('record_whatsapp_template_findings', object())`
+    update whatsapp_templates t set
+      status = coalesce(f.status, t.status), fault = f.fault, updated_at = ${sql.timestamp(now)},
+      status_at = case when f.status is null then t.status_at else ${sql.timestamp(now)} end
+    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as f (team_id, id, status, fault)
+    where t.team_id = f.team_id and t.id = f.id`)
+}
+
+/** What the report of a message found wrong with its template, at the provider's time. */
+export type ReportedFinding = MessageRef & { status: TemplateState | null; fault: string; occurred_at: Date }
+
+/**
+ * Stores what reports found wrong with the templates of messages, in one statement. The latest counts, by the times
+ * of the provider, which are whole seconds; what is older than the state we know changes nothing.
+ */
+export async function recordReportedFindings(
+  tx: Tx,
+  findings: readonly ReportedFinding[],
+  now: Date,
+): Promise<void> {
+  const tuples = findings.map(({ team_id, message_id, status, fault, occurred_at }) => [
+    team_id,
+    message_id,
+    status,
+    fault,
+    occurred_at.toISOString(),
+  ])
+  const states = sql.array(TEMPLATE_STATES, 'text')
+  await tx.query(sql.prepared('record_reported_template_findings', object())`
+    with found as (
+      select distinct on (r.team_id, r.template_id) r.team_id, r.template_id, f.status, f.fault, f.at
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz'])}
+          as f (team_id, message_id, status, fault, at)
+        join whatsapp_messages m on m.team_id = f.team_id and m.id = f.message_id
+        join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
+      order by r.team_id, r.template_id, f.status is null, f.at desc, array_position(${states}, f.status) desc
+    ), meant as (
+      select t.team_id, t.id, f.status, f.fault, f.at from found f
+        join whatsapp_templates t on t.team_id = f.team_id and t.id = f.template_id
+      order by t.team_id, t.id for no key update of t
+    )
+    update whatsapp_templates t set
+      status = coalesce(m.status, t.status), fault = m.fault, updated_at = ${sql.timestamp(now)},
+      status_at = case when m.status is null then t.status_at else m.at end
+    from meant m
+    where t.team_id = m.team_id and t.id = m.id and (
+      date_trunc('second', t.status_at) < m.at
+      or date_trunc('second', t.status_at) = m.at
+        and coalesce(array_position(${states}, m.status) > array_position(${states}, t.status), true))`)
+}
+
+/** The provider's news of a template, which names no team: every team's template of this name is meant. */
+export type TemplateNews = { name: string; language: string; status: TemplateState; occurred_at: Date }
+
+/** The provider's word that a template is made of something else now. It names no team either. */
+export type TemplateChange = { name: string; language: string; occurred_at: Date }
+
+const holderRow = object({
+  team_id: string().defined(),
+  name: string().defined(),
+  language: string().defined(),
+})
+
+/** Which teams have templates of these names and languages. */
+export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
+  const tuples = changes.map(({ name, language }) => [name, language.replaceAll('-', '_')])
+  return tx.any(sql.prepared('teams_with_whatsapp_templates', holderRow)`
+    select distinct t.team_id, t.name, t.language
+    from ${sql.unnest(tuples, ['text', 'text'])} as c (name, language)
+      join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language`)
+}
+
+const namedRow = object({ name: string().defined(), language: string().defined() })
+
+/**
+ * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
+ * times are whole seconds and it writes a language with - or _. Older news than the state we know change nothing.
+ * @returns the name and language of every template that is meant, changed or not.
+ */
+export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
+  const tuples = news.map(({ name, language, status, occurred_at }) => [
+    name,
+    language.replaceAll('-', '_'),
+    status,
+    occurred_at.toISOString(),
+  ])
+  const states = sql.array(TEMPLATE_STATES, 'text')
+  return tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`
+    with news as (
+      select * from ${sql.unnest(tuples, ['text', 'text', 'text', 'timestamptz'])} as n (name, language, status, at)
+    ), meant as (
+      select t.team_id, t.id, t.name, t.language, n.status, n.at from news n
+        join whatsapp_templates t on t.name = n.name and replace(t.language, '-', '_') = n.language
+      order by t.team_id, t.id for no key update of t
+    ), changed as (
+      update whatsapp_templates t set
+        status = m.status, status_at = m.at, updated_at = ${sql.timestamp(now)}
+      from meant m
+      where t.team_id = m.team_id and t.id = m.id and (
+        date_trunc('second', t.status_at) < m.at
+        or date_trunc('second', t.status_at) = m.at
+          and array_position(${states}, m.status) > array_position(${states}, t.status))
+    )
+    select name, language from meant`)
+}
+
+/**
+ * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
+ * list had been asked for stays. @returns those it knows.
+ */
+export async function refreshTemplates(
+  tx: Tx,
+  teamId: string,
+  contents: readonly TemplateContent[],
+  askedAt: Date,
+): Promise<readonly WhatsappTemplateRow[]> {
+  const tuples = contents.map((content) => [
+    content.name,
+    content.language,
+    content.category,
+    content.status,
+    JSON.stringify(content.definition),
+    JSON.stringify(content.slots),
+    JSON.stringify(content.url_buttons),
+    content.unsupported,
+  ])
+  return tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
+    update whatsapp_templates t set
+      status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
+      status_at = greatest(t.status_at, ${sql.timestamp(askedAt)}), category = c.category, definition = c.definition,
+      slots = array(select json_array_elements_text(c.slots)),
+      url_buttons = array(select json_array_elements_text(c.url_buttons)::int2),
+      unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
+      fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
+    from ${sql.unnest(tuples, ['text', 'text', 'text', 'text', 'json', 'json', 'json', 'text'])}
+      as c (name, language, category, status, definition, slots, url_buttons, unsupported)
+    where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
+    returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
+      t.unsupported, t.fault, t.created_at, t.updated_at`)
+}

@@ -1,0 +1,121 @@
+/** The statements that take one person out of a team's emails, their events and the raw reports. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const foundRow = object({
+  id: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  undelivered: boolean().defined(),
+})
+export type FoundEmail = InferType<typeof foundRow>
+
+const foundColumns = sql.fragment`id, to_emails, unfinished as undelivered`
+
+/**
+ * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
+ * the team too, the planner goes through all that a large team sent.
+ */
+export async function emailsTo(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+  { after, limit }: { after: string; limit: number },
+): Promise<readonly FoundEmail[]> {
+  return tx.any(sql.type(foundRow)`
+    select ${foundColumns} from (
+      select team_id, id, to_emails, unfinished from emails
+      where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
+    where team_id = ${teamId} and id > ${after} order by id limit ${limit}`)
+}
+
+/** Those of these emails that there are still, locked by id as everywhere. */
+export async function lockEmails(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+): Promise<readonly FoundEmail[]> {
+  return tx.any(sql.type(foundRow)`
+    select ${foundColumns} from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})
+    order by id for update`)
+}
+
+/** What becomes of an email: its recipients, and whether all that it said goes too. */
+export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean }
+
+/** Rewrites emails without the person, and their events without its address, which `words` finds in a text. */
+export async function rewriteEmails(
+  tx: Tx,
+  teamId: string,
+  emails: readonly ErasedEmail[],
+  words: string,
+): Promise<void> {
+  const tuples = emails.map(({ id, to, empty }) => [id, JSON.stringify(to), empty])
+  await tx.query(sql.type(object())`
+    update emails e set
+      to_emails = array(select json_array_elements_text(n.recipients)),
+      pending_recipients = nullif(array(
+        select p from unnest(e.pending_recipients) p where p in (select json_array_elements_text(n.recipients))), '{}'),
+      contact_id = null,
+      subject = case when n.emptied then '' else e.subject end,
+      html = case when n.emptied and e.html is not null then '' else e.html end,
+      body_text = case when n.emptied and e.body_text is not null then '' else e.body_text end,
+      variables = case when n.emptied and e.variables is not null then '{}'::json else e.variables end,
+      headers = case when n.emptied then null else e.headers end,
+      attachments = case when n.emptied then null else e.attachments end
+    from ${sql.unnest(tuples, ['uuid', 'json', 'bool'])} as n (id, recipients, emptied)
+    where e.team_id = ${teamId} and e.id = n.id`)
+  await tx.query(sql.type(object())`
+    update email_events v set
+      recipient = null, detail = '', contact_id = null, effect = null
+    from ${sql.unnest(
+      emails.map(({ id, empty }) => [id, empty]),
+      ['uuid', 'bool'],
+    )} as n (id, emptied)
+    where v.team_id = ${teamId} and v.email_id = n.id and (
+      n.emptied or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
+}
+
+/** Deletes what webhooks tell of these emails or contacts, with each try to tell it. */
+export async function deleteWebhooksAbout(
+  tx: Tx,
+  teamId: string,
+  subjects: readonly string[],
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    with gone as (
+      delete from webhook_messages
+      where team_id = ${teamId} and subject_id = any(${sql.array([...subjects], 'uuid')}) returning id
+    ), noted as (
+      delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)
+    )
+    delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from gone)`)
+}
+
+/** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
+export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly string[]): Promise<void> {
+  await tx.query(sql.type(object())`
+    update broadcast_skips set email = '', detail = ''
+    where team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`)
+}
+
+const countRow = object({ last: string().defined().nullable(), deleted: number().defined() })
+
+/** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
+export async function deleteReportsNaming(
+  tx: Tx,
+  teamId: string,
+  words: string,
+  { after, length }: { after: string; length: number },
+): Promise<InferType<typeof countRow>> {
+  return tx.one(sql.type(countRow)`
+    with stretch as (
+      select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}
+    ), gone as (
+      delete from reports where id in (
+        select id from stretch
+        where state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${words})
+      returning 1
+    )
+    select (select max(id::text) from stretch) as last, (select count(*) from gone) as deleted`)
+}

@@ -1,0 +1,174 @@
+/**
+ * Erases a person from a team: the contact, the recipient in emails and their events, what was said to that person
+ * alone, raw reports about the team's emails that name the address, and webhooks about the contact or these emails.
+ * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
+ * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
+ * somebody who had unsubscribed, bounced or complained a keyed hash stays, so that marketing never mails the address
+ * when it is created again (erased.ts); an email to that person alone that still waits is deleted, and frees its place.
+ */
+import { domainToUnicode } from 'node:url'
+import { lockAccount } from '../../accounts/teams/limits.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { lockContact } from '../../audience/contacts/contacts.sql.ts'
+import { removeContact } from '../../audience/contacts/edit.ts'
+import { keepErased } from '../../audience/contacts/erased.sql.ts'
+import { erasureHash } from '../../audience/contacts/erased.ts'
+import { deleteGivenUp, eraseFiles } from '../../content/files/collect.ts'
+import { removeEmails } from '../../messages/emails/remove.ts'
+import type { At, Database } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { parsedAddress, parseMailbox } from '../../text/address.ts'
+import {
+  deleteReportsNaming,
+  deleteWebhooksAbout,
+  type ErasedEmail,
+  emailsTo,
+  emptySkipsOf,
+  type FoundEmail,
+  lockEmails,
+  rewriteEmails,
+} from './erase.sql.ts'
+
+/** What stands in a sent email's recipients where the person stood: the others keep their places. */
+export const NOBODY = 'erased@erased.invalid'
+
+/** How many emails one transaction changes, and how many reports one statement looks at. */
+const LOT = 500
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
+
+type Person = {
+  teamId: string
+  identity: string
+  /** The identity as recipients may have it. */
+  spellings: readonly string[]
+  /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
+  words: string
+  /** The same, in bytes written as `encode(…, 'escape')` writes them. */
+  bytes: string
+}
+
+/** An identity as it may be written: with its domain in ASCII form, or in letters. */
+function spellingsOf(identity: string): string[] {
+  const at = identity.lastIndexOf('@')
+  const inLetters = `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
+  return [...new Set([identity, inLetters])]
+}
+
+const literally = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&')
+
+/** Bytes as `encode(…, 'escape')` writes them: those beyond ASCII in octal. */
+const escapedBytes = (text: string): string =>
+  [...Buffer.from(text)]
+    .map((byte) => (byte < 128 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`))
+    .join('')
+
+/**
+ * Finds one of these addresses, whole: what stands before or after it must not make it a part of a longer one. An
+ * apostrophe before it is a quotation mark, unless a letter goes before: o'neil is another person than neil. An escape
+ * before it, such as JSON's \\n, is no part of it.
+ */
+const wholeAddress = (spellings: readonly string[]): string =>
+  `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
+
+function personOf(teamId: string, identity: string): Person {
+  const spellings = spellingsOf(identity)
+  const bytes = spellings.map(escapedBytes)
+  return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
+}
+
+function isPerson(recipient: string, identity: string): boolean {
+  const mailbox = parseMailbox(recipient)
+  return mailbox !== null && parsedAddress(mailbox.address).identity === identity
+}
+
+async function eraseContact(
+  { tx, now }: At,
+  { teamId, identity }: Person,
+  secrets: Pick<Secrets, 'sign'>,
+): Promise<boolean> {
+  // Locked before it is read: an unsubscribe that is just being answered counts.
+  await lockAccount(tx, teamId)
+  const contact = await lockContact(tx, teamId, identity)
+  if (!contact) return false
+  const { status, suppression } = contact
+  if (status !== 'subscribed') {
+    await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), status, suppression }, now)
+  }
+  await removeContact({ tx }, teamId, identity)
+  await deleteWebhooksAbout(tx, teamId, [contact.id])
+  return true
+}
+
+/** What becomes of an email that names the person; null when it is to be deleted, since nobody else waits for it. */
+function erasedEmail({ id, to_emails, undelivered }: FoundEmail, identity: string): ErasedEmail | null {
+  const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
+  if (undelivered) return others.length === 0 ? null : { id, to: others, empty: false }
+  const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? NOBODY : recipient))
+  return { id, to, empty: others.every((recipient) => recipient === NOBODY) }
+}
+
+const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
+  emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
+
+async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly string[]) {
+  const { teamId, identity, words } = person
+  await lockAccount(tx, teamId)
+  const named = namedIn(await lockEmails(tx, teamId, ids), person)
+  const rewritten = named.flatMap((email) => erasedEmail(email, identity) ?? [])
+  const kept = new Set(rewritten.map(({ id }) => id))
+  const gone = named.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
+  const empty = rewritten.flatMap(({ id, empty }) => (empty ? [id] : []))
+  await eraseFiles(tx, teamId, [...gone, ...empty])
+  const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
+  if (rewritten.length > 0) await rewriteEmails(tx, teamId, rewritten, words)
+  if (named.length > 0)
+    await deleteWebhooksAbout(
+      tx,
+      teamId,
+      named.map(({ id }) => id),
+    )
+  return { rewritten: rewritten.length, deleted }
+}
+
+async function eraseReports(database: Database, { teamId, bytes }: Person): Promise<number> {
+  let total = 0
+  for (let after = NO_ID; ; ) {
+    const { last, deleted } = await deleteReportsNaming(database, teamId, bytes, {
+      after,
+      length: LOT,
+    })
+    total += deleted
+    if (last === null) return total
+    after = last
+  }
+}
+
+/** Erases the person with this identity. @throws Refusal not_found for the team. */
+export async function erasePerson(
+  { database, secrets, now }: { database: Database; secrets: Pick<Secrets, 'sign'>; now: Date },
+  teamId: string,
+  identity: string,
+): Promise<Erasure> {
+  await teamOrRefusal(database, teamId)
+  const person = personOf(teamId, identity)
+  const contact = await database.transaction((tx) => eraseContact({ tx, now }, person, secrets))
+  await emptySkipsOf(database, teamId, person.spellings)
+  const erasure = { contact, emails: 0, waiting_emails_deleted: 0 }
+  for (let after = NO_ID; ; ) {
+    // Looked for without a lock, so that the team's sends do not wait meanwhile.
+    const found = await emailsTo(database, teamId, person.spellings, { after, limit: LOT })
+    const ids = namedIn(found, person).map(({ id }) => id)
+    if (ids.length > 0) {
+      const { rewritten, deleted } = await database.transaction((tx) => eraseEmails({ tx }, person, ids))
+      erasure.emails += rewritten
+      erasure.waiting_emails_deleted += deleted
+    }
+    const last = found.at(-1)
+    if (last === undefined) break
+    after = last.id
+  }
+  await deleteGivenUp(database)
+  return { ...erasure, reports: await eraseReports(database, person) }
+}

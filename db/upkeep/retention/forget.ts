@@ -1,0 +1,168 @@
+/**
+ * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
+ * what happened to senders.
+ * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
+ * what still has to be delivered, nor its events, nor a row of the team's current period, whose count is the quota.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CHANNELS } from '../../channels/channels.sql.ts'
+import { collectFiles } from '../../content/files/collect.ts'
+import { deleteStandstills } from '../../delivery/standstills.sql.ts'
+import type { Database } from '../../postgres/pool.ts'
+import { firstIdAt } from '../../text/ids.ts'
+import {
+  deleteEvents,
+  deleteMessages,
+  deleteRequests,
+  deleteSenderEvents,
+  deleteWebhooks,
+  emptiedUntil,
+  emptyEmails,
+  emptyRequests,
+  eventsOf,
+  type Found,
+  KEPT,
+  type Kept,
+  type Lot,
+  messagesOf,
+  noteEmptied,
+  type Span,
+  teamsAndWhetherTheyHave,
+} from './retention.sql.ts'
+
+/** For how many days each kind is kept; null: for ever. */
+export type Retention = {
+  reports: number
+  events: number | null
+  bodies: number | null
+  messages: number | null
+  senders: number | null
+  /** Bytes of attachments, after their last use. */
+  files: number
+}
+
+export type Forgotten = {
+  events: number
+  bodies: number
+  messages: number
+  senders: number
+  webhooks: number
+  files: number
+}
+
+const DAY = 86_400_000
+/** Rows of one statement, and the breath after it in milliseconds. */
+const LOT = 1_000
+const BREATH = 20
+/** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
+const SECOND_LOOK = 7 * DAY
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+/** Teams of one look, which is one statement. */
+const TEAMS = 1_000
+
+/** Goes through rows lot by lot. @returns how many there were. */
+async function inLots(work: (lot: Lot) => Promise<Found>, span: Span): Promise<number> {
+  let total = 0
+  for (let after = span.from; ; ) {
+    const { found, last } = await work({ after, before: span.before, limit: LOT })
+    total += found
+    if (found < LOT || last === null) return total
+    after = last
+    await sleep(BREATH)
+  }
+}
+
+/** Goes through the rows of each team that has any: a hundred thousand that have none are a hundred statements. */
+async function inTeams(
+  database: Database,
+  kept: Kept,
+  span: Span,
+  work: (team: string, lot: Lot) => Promise<Found>,
+): Promise<number> {
+  let total = 0
+  for (let after = NO_ID; ; ) {
+    const teams = await teamsAndWhetherTheyHave(database, kept, span, { after, limit: TEAMS })
+    for (const { id, has_some } of teams) {
+      if (has_some) total += await inLots((lot) => work(id, lot), span)
+    }
+    const last = teams.at(-1)
+    if (last === undefined || teams.length < TEAMS) return total
+    after = last.id
+    await sleep(BREATH)
+  }
+}
+
+const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
+
+async function emptyBodies(database: Database, until: Date): Promise<number> {
+  const done = await emptiedUntil(database)
+  const from = done === null ? NO_ID : firstIdAt(new Date(done.getTime() - SECOND_LOOK))
+  const span = { from, before: firstIdAt(until) }
+  const emails = await inTeams(database, KEPT.emails, span, (team, lot) => emptyEmails(database, team, lot))
+  const requests = await inTeams(database, KEPT.requests, span, (team, lot) =>
+    emptyRequests(database, team, lot),
+  )
+  await noteEmptied(database, until)
+  return emails + requests
+}
+
+async function deleteOld(database: Database, until: Date): Promise<number> {
+  const span = { from: NO_ID, before: firstIdAt(until) }
+  let total = 0
+  for (const channel of CHANNELS) {
+    total += await inTeams(database, messagesOf(channel), span, (team, lot) =>
+      deleteMessages(database, team, channel, lot),
+    )
+  }
+  await inTeams(database, KEPT.requests, span, (team, lot) => deleteRequests(database, team, lot))
+  return total
+}
+
+async function deleteOldEvents(database: Database, until: Date): Promise<number> {
+  const span = { from: NO_ID, before: firstIdAt(until) }
+  let total = 0
+  for (const channel of CHANNELS) {
+    total += await inTeams(database, eventsOf(channel), span, (team, lot) =>
+      deleteEvents(database, team, channel, lot),
+    )
+  }
+  return total
+}
+
+/** For how many days webhooks are kept that were delivered, or that failed and can be replayed. */
+const WEBHOOK_DAYS = { delivered: 3, failed: 30 } as const
+
+async function deleteOldWebhooks(database: Database, now: Date): Promise<number> {
+  let total = 0
+  for (const [status, days] of Object.entries(WEBHOOK_DAYS) as [keyof typeof WEBHOOK_DAYS, number][]) {
+    const span = { from: NO_ID, before: firstIdAt(before(now, days)) }
+    total += await inTeams(database, KEPT.webhooks, span, (team, lot) =>
+      deleteWebhooks(database, team, status, lot),
+    )
+  }
+  return total
+}
+
+async function deleteOldSenderEvents(database: Database, until: Date): Promise<number> {
+  await deleteStandstills(database, until)
+  return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
+}
+
+/** One round over all teams. @returns how much was forgotten. */
+export async function forgetMessages(
+  database: Database,
+  { events, bodies, messages, senders, files }: Retention,
+  now: Date,
+): Promise<Forgotten> {
+  const round = (days: number | null, work: typeof deleteOld): Promise<number> | 0 =>
+    days === null ? 0 : work(database, before(now, days))
+  return {
+    messages: await round(messages, deleteOld),
+    events: await round(events, deleteOldEvents),
+    bodies: await round(bodies, emptyBodies),
+    senders: await round(senders, deleteOldSenderEvents),
+    webhooks: await deleteOldWebhooks(database, now),
+    files: await collectFiles(database, files, now),
+  }
+}

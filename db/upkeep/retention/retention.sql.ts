@@ -1,0 +1,191 @@
+/**
+ * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small lot at a time; and
+ * events of senders.
+ * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, with
+ * its events, and so does a row that counts in the team's current period.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { boolean, type InferType, number, object, string } from 'yup'
+import { type Channel, EMAIL } from '../../channels/channels.sql.ts'
+import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** Which rows of a team: those whose id is above `after` and below `before`, up to a limit. */
+export type Lot = { after: string; before: string; limit: number }
+
+const lotRow = object({ found: number().defined(), last: string().defined().nullable() })
+/** How many rows a lot had, and the id of the last one: the next lot begins behind it. */
+export type Found = InferType<typeof lotRow>
+
+/** What is forgotten, by the ids of its messages. */
+export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
+
+const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
+export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
+export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
+export const KEPT = {
+  emails: messagesOf(EMAIL),
+  requests: byId(sql.fragment`whatsapp_requests`),
+  webhooks: byId(sql.fragment`webhook_messages`),
+}
+
+/** From this id on, and before that one. */
+export type Span = { from: string; before: string }
+
+const teamRow = object({ id: string().defined(), has_some: boolean().defined() })
+
+/** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
+export async function teamsAndWhetherTheyHave(
+  tx: Tx,
+  { rows, key }: Kept,
+  { from, before }: Span,
+  { after, limit }: { after: string; limit: number },
+) {
+  return tx.any(sql.type(teamRow)`
+    select t.id, one.has_some is not null as has_some
+    from (select id from teams where id > ${after} order by id limit ${limit}) t left join lateral (
+      select true as has_some from ${rows}
+      where team_id = t.id and ${key} >= ${from} and ${key} < ${before} limit 1) one on true
+    order by t.id`)
+}
+
+/**
+ * Deletes a lot of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
+ * it was given up, is what keeps it from being sent again.
+ */
+export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
+  const { rows, events, message } = channel
+  return tx.one(sql.type(lotRow)`
+    with old as (
+      select ctid as place from ${events} e
+      where team_id = ${teamId} and ${message} >= ${lot.after} and ${message} < ${lot.before}
+        and not exists (
+          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and m.unfinished)
+      order by ${message} limit ${lot.limit}
+    ), gone as (
+      delete from ${events} e using old where e.ctid = old.place returning e.${message} as id
+    )
+    select count(*) as found, max(id::text) as last from gone`)
+}
+
+/** Deletes a lot of messages with their events. */
+export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
+  const { rows, events, message } = channel
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from ${rows}
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished
+        and created_at < (
+          select case when period_end > now() then period_start else period_end end
+          from allowances where team_id = ${teamId})
+      order by id limit ${lot.limit} for update skip locked
+    ), gone as (
+      delete from ${rows} m where team_id = ${teamId} and id in (select id from old)
+      returning ${movedColumns(channel, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
+    ), moved as (
+      ${appendMoves(channel, sql.fragment`gone`)}
+    ), timeline as (
+      delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Deletes a lot of webhooks that have ended so, with their tries and notes. */
+export async function deleteWebhooks(
+  tx: Tx,
+  teamId: string,
+  status: 'delivered' | 'failed',
+  lot: Lot,
+): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from webhook_messages
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and status = ${status}
+      order by id limit ${lot.limit} for update skip locked
+    ), gone as (
+      delete from webhook_messages where team_id = ${teamId} and id in (select id from old)
+    ), tried as (
+      delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from old)
+    ), noted as (
+      delete from webhook_events where team_id = ${teamId} and message_id in (select id from old)
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Empties a lot of emails: raw html and text, variables, custom headers. A template's own words stay to be shown. */
+export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from emails
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
+        and not unfinished
+        and (html <> '' or body_text <> '' or variables::text <> '{}' or headers is not null)
+      order by id limit ${lot.limit} for no key update skip locked
+    ), emptied as (
+      update emails e set
+        html = case when e.html is not null then '' end,
+        body_text = case when e.body_text is not null then '' end,
+        variables = case when e.variables is not null then '{}'::json end,
+        headers = null
+      from old where e.team_id = ${teamId} and e.id = old.id
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Empties a lot of WhatsApp requests, but for those that still have a message to deliver. */
+export async function emptyRequests(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from whatsapp_requests r
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and parameters::text <> '{}'
+        and not exists (
+          select from whatsapp_messages m
+          where m.team_id = ${teamId} and m.request_id = r.id and m.unfinished)
+      order by id limit ${lot.limit} for no key update skip locked
+    ), emptied as (
+      update whatsapp_requests r set parameters = '{}'::json
+      from old where r.team_id = ${teamId} and r.id = old.id
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Deletes a lot of WhatsApp requests that have no message any more. */
+export async function deleteRequests(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as materialized (
+      select id from whatsapp_requests r
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
+        and not exists (
+          select from whatsapp_messages m where m.team_id = ${teamId} and m.request_id = r.id)
+      order by id limit ${lot.limit} for update skip locked
+    ), gone as (
+      delete from whatsapp_requests where team_id = ${teamId} and id in (select id from old)
+    )
+    select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Deletes a lot of what happened to senders. */
+export async function deleteSenderEvents(tx: Tx, { before, limit }: Lot): Promise<Found> {
+  return tx.one(sql.type(lotRow)`
+    with old as (
+      select ctid as place from sender_events where id < ${before} limit ${limit}
+    ), gone as (
+      delete from sender_events e using old where e.ctid = old.place returning e.id
+    )
+    select count(*) as found, max(id::text) as last from gone`)
+}
+
+const markRow = object({ done_until: string().defined() })
+
+/** Until when bodies have been emptied; null at the first time. */
+export async function emptiedUntil(tx: Tx): Promise<Date | null> {
+  const row = await tx.maybeOne(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
+  return row && new Date(row.done_until)
+}
+
+/** Notes until when bodies have been emptied. */
+export async function noteEmptied(tx: Tx, until: Date): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into upkeep (kind, done_until) values ('bodies', ${sql.timestamp(until)})
+    on conflict (kind) do update set done_until = excluded.done_until`)
+}

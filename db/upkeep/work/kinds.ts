@@ -1,0 +1,101 @@
+/**
+ * Every kind of long work: what one slice of it does, and its line in the audit trail.
+ * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the audit's
+ * action.
+ * Promises: a slice is short (a lot of rows), does all in the transaction that it is given, and goes by the cursor
+ * alone.
+ */
+import type { By, Deed } from '../../accounts/audit/record.ts'
+import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
+import { redriveLot } from '../../delivery/queues.ts'
+import {
+  type Between,
+  deleteLot,
+  type LotCursor,
+  requeueLot,
+  type StoredFilter,
+} from '../../messages/emails/matching.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import type { Producer } from '../../queue/boss.ts'
+import type { JobName } from '../../queue/jobs.ts'
+import type { OpenWork, Step } from './works.sql.ts'
+
+/** What slices work with beside their transaction. */
+export type WorkTools = {
+  queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
+  /** Null in the CLI, which does none of the work that needs them. */
+  secrets: Pick<Secrets, 'signatures'> | null
+}
+
+type Slicing = By & WorkTools
+
+export type Kind<G, C> = {
+  slice(at: Slicing, work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null }): Promise<Step>
+  /** Null: nothing was changed. */
+  deed(given: G, result: object): Pick<Deed, 'subject' | 'detail'> | null
+}
+
+/** The emails that match a filter and lie between these, the newest `most`. `words`: the filter in the audit trail. */
+type Bulk = { filter: StoredFilter; between: Between; most: number; words: string; force: boolean }
+type Changed = { changed: number }
+
+/** Something done with all emails that match, lot by lot. */
+const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor> => ({
+  async slice(at, { team_id, given, cursor, done, result }) {
+    const lot = await work(at, team_id ?? '', given, cursor ?? { seen: 0 })
+    const changed = ((result as Changed).changed ?? 0) + lot.changed
+    return { cursor: lot.cursor, done: done + lot.looked, total: null, result: { changed } }
+  },
+  deed({ words: detail }, result) {
+    const { changed } = result as Changed
+    return changed === 0 ? null : { subject: `${changed} emails`, detail }
+  },
+})
+
+type Redriving = { queue: JobName; reason: string | null }
+
+const redriving: Kind<Redriving, { until: string }> = {
+  async slice(at, { given: { queue, reason }, cursor, done }) {
+    const { moved, until } = await redriveLot(at, queue, { reason, until: cursor?.until ?? null })
+    const redriven = done + moved
+    return { cursor: until === null ? null : { until }, done: redriven, total: null, result: { redriven } }
+  },
+  deed: ({ queue }, result) => ({
+    subject: queue,
+    detail: `${(result as { redriven: number }).redriven} jobs`,
+  }),
+}
+
+type Importing = { import_id: string; file_name: string }
+
+const importing: Kind<Importing, ImportCursor> = {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
+    if (!secrets) throw new Error('an import takes the service’s key')
+    const slice = await importSlice({ ...at, secrets }, team_id ?? '', given.import_id, cursor)
+    const upserted = done + slice.upserted
+    const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
+    const total = slice.cursor?.place === null ? slice.cursor.records : null
+    const over = slice.cursor === null || upserted === total
+    return {
+      cursor: over ? null : slice.cursor,
+      done: upserted,
+      total: slice.cursor === null && slice.fault === undefined ? upserted : total,
+      result: { refused },
+      fault: slice.fault,
+    }
+  },
+  deed: ({ file_name }, result) => ({
+    subject: file_name,
+    detail: `${(result as { refused: number }).refused} refused`,
+  }),
+}
+
+export const KINDS = {
+  'contact.import': importing,
+  'email.requeue': bulk(requeueLot),
+  'email.delete': bulk(deleteLot),
+  'queue.redrive': redriving,
+}
+
+export type WorkKind = keyof typeof KINDS
+export type Given<K extends WorkKind> = (typeof KINDS)[K] extends Kind<infer G, infer _C> ? G : never

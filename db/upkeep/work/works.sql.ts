@@ -1,0 +1,101 @@
+/** Rows of works: long work, how far it has come and what it has brought. */
+import { sql } from 'slonik'
+import { type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { withoutJob } from '../../queue/jobs.sql.ts'
+
+const workRow = object({
+  id: string().defined(),
+  team_id: string().defined().nullable(),
+  kind: string().defined(),
+  done: number().defined(),
+  total: number().defined().nullable(),
+  result: mixed<Record<string, unknown>>().defined(),
+  fault: string().defined().nullable(),
+  begun_by: string().defined(),
+  begun_at: string().defined(),
+  finished_at: string().defined().nullable(),
+})
+export type WorkRow = InferType<typeof workRow>
+
+const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at`
+
+export type NewWork = { id: string; team_id: string | null; kind: string; given: object; begun_by: string }
+
+/** Stores work that is to be done. */
+export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into works (id, team_id, kind, given, begun_by, begun_at, moved_at)
+    values (${work.id}, ${work.team_id}, ${work.kind}, ${JSON.stringify(work.given)}, ${work.begun_by},
+      ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
+}
+
+const openRow = workRow.shape({
+  given: mixed<object>().defined(),
+  cursor: mixed<object>().defined().nullable(),
+})
+export type OpenWork = InferType<typeof openRow>
+
+/** Work that is not over, locked until the transaction ends; null when it is over or gone. */
+export async function lockWork(tx: Tx, id: string): Promise<OpenWork | null> {
+  return tx.maybeOne(sql.type(openRow)`
+    select ${columns}, given, cursor from works where id = ${id} and finished_at is null for update`)
+}
+
+/** What a slice leads to. `cursor` null: it was the last one. */
+export type Step = {
+  cursor: object | null
+  done: number
+  total: number | null
+  result: object
+  /** Set when it ends before its end: why. */
+  fault?: string | undefined
+}
+
+/** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
+export async function moveWork(tx: Tx, id: string, step: Step, now: Date): Promise<WorkRow> {
+  const over = step.cursor === null
+  return tx.one(sql.type(workRow)`
+    update works set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},
+      cursor = ${over ? null : JSON.stringify(step.cursor)}, moved_at = ${sql.timestamp(now)},
+      fault = ${step.fault ?? null}, given = case when not ${over} then given end,
+      finished_at = case when ${over} then ${sql.timestamp(now)} end
+    where id = ${id} returning ${columns}`)
+}
+
+/** Ends work that cannot be done, saying why. */
+export async function endWork(tx: Tx, id: string, fault: string, now: Date): Promise<void> {
+  await tx.query(sql.type(object())`
+    update works set fault = ${fault}, cursor = null, given = null, moved_at = ${sql.timestamp(now)},
+      finished_at = ${sql.timestamp(now)}
+    where id = ${id} and finished_at is null`)
+}
+
+/** One work; null without it. @param team whose; null: anybody's, for operators. */
+export async function workById(tx: Tx, team: string | null, id: string): Promise<WorkRow | null> {
+  return tx.maybeOne(sql.type(workRow)`
+    select ${columns} from works where id = ${id} and (${team}::uuid is null or team_id = ${team})`)
+}
+
+/** Works, newest first. @param team whose; null: everybody's, for operators. */
+export async function latestWorks(tx: Tx, team: string | null, limit: number): Promise<readonly WorkRow[]> {
+  const own = team === null ? sql.fragment`true` : sql.fragment`team_id = ${team}`
+  return tx.any(sql.type(workRow)`select ${columns} from works where ${own} order by id desc limit ${limit}`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Unfinished works that have not moved since `before` and have no job. */
+export async function lostWorks(tx: Tx, before: Date, limit: number): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from works w where finished_at is null and moved_at < ${sql.timestamp(before)}
+      and ${withoutJob('do-work', sql.fragment`w.id`)}
+    order by moved_at limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
+/** Deletes works that were begun before then and are over. */
+export async function deleteWorks(tx: Tx, before: Date): Promise<void> {
+  await tx.query(sql.type(object())`
+    delete from works where finished_at is not null and begun_at < ${sql.timestamp(before)}`)
+}

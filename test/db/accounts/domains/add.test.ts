@@ -1,0 +1,40 @@
+/** Domains of a team that are added side by side. */
+import t from 'tap'
+import { addDomain } from '../../../../db/accounts/domains/add.ts'
+import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
+import { Refusal } from '../../../../db/errors.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+
+t.test('a plan’s domains_limit is not exceeded by one, however many are added at once', async (t) => {
+  const { database, team } = await openStore(t)
+  // It has demo.test already; the plan allows 5.
+  const id = await team('free')
+  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date() }
+  const added = await Promise.allSettled(
+    Array.from({ length: 8 }, (_, n) => addDomain(deps, id, { name: `d${n}.test`, verified: false })),
+  )
+  t.equal(added.filter(({ status }) => status === 'fulfilled').length, 4)
+  const refusals = added.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  for (const refusal of refusals) {
+    t.ok(refusal instanceof Refusal)
+    t.match(refusal, {
+      code: 'quota_exceeded',
+      message: /^the plan free allows 5 domains, and the team has 5: /,
+    })
+  }
+  t.equal((await domainsOfTeam(database, id)).length, 5)
+})
+
+t.test('of one name added twice at once, the second is told so', async (t) => {
+  const { database, team } = await openStore(t)
+  const id = await team('pro')
+  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date() }
+  const added = await Promise.allSettled(
+    ['a.test', 'A.test'].map((name) => addDomain(deps, id, { name, verified: false })),
+  )
+  t.strictSame(added.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  const refused = added.find((outcome) => outcome.status === 'rejected')
+  t.match(refused?.reason, { code: 'bad_request', message: 'the team has the domain a.test already' })
+})

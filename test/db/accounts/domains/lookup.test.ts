@@ -1,0 +1,26 @@
+/** What a name server answers, within bounds. Real questions to a server on loopback. */
+import t from 'tap'
+import { createTxtLookup } from '../../../../db/accounts/domains/verify.ts'
+import { startDns } from '../../../support/dns.ts'
+
+t.test('of more records than a name can mean, the first are looked at', async (t) => {
+  const dns = await startDns(t)
+  const lookup = await createTxtLookup(dns.address)
+  dns.records.set(
+    'many.test',
+    Array.from({ length: 300 }, (_, index) => [`record ${index}`]),
+  )
+  const found = await lookup('many.test')
+  t.equal(found.length, 200)
+  t.ok(found.includes('record 0'))
+})
+
+t.test('a server that says nothing is given up in time', async (t) => {
+  const dns = await startDns(t)
+  dns.silent = true
+  const lookup = await createTxtLookup(dns.address, 100)
+  await t.rejects(lookup('silent.test'), {
+    code: 'unavailable',
+    message: 'cannot look up silent.test: no answer within 0.1 s',
+  })
+})

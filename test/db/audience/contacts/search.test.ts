@@ -1,0 +1,56 @@
+/** Looking through contacts: by an index where there is one, else in stretches, soon, and never a contact twice. */
+import t from 'tap'
+import { createContact } from '../../../../db/audience/contacts/edit.ts'
+import type { ContactSearch } from '../../../../db/audience/contacts/search.sql.ts'
+import { searchContacts } from '../../../../db/audience/contacts/search.ts'
+import { createTopic } from '../../../../db/audience/contacts/topics.ts'
+import { stopClock } from '../../../support/clock.ts'
+import { makeTeam, startService } from '../../../support/service.ts'
+
+const service = await startService(t)
+const { database, deps } = service
+const { id: team } = await makeTeam(service)
+const now = new Date()
+await stopClock(database, now)
+const news = await createTopic({ tx: database, now }, team, { name: 'News' })
+
+/** Adds a contact. All are made at the same time: only their ids tell them apart. */
+const add = async (email: string, topic_ids: string[] = []): Promise<void> =>
+  void (await database.transaction((tx) =>
+    createContact({ ...deps, tx }, team, { email, properties: {}, topic_ids }),
+  ))
+for (const name of ['ana', 'zoe', 'bob', 'zed', 'eve', 'dan']) await add(`${name}@example.org`)
+await add('news@example.org', [news.id])
+
+/** What all pages of a search show, however often it is broken off. */
+async function found(search: ContactSearch, patience: number): Promise<{ emails: string[]; pages: number }> {
+  const emails: string[] = []
+  let pages = 0
+  for (let before: string | undefined; ; ) {
+    const options = { patience, first: 1 }
+    const page = await searchContacts(database, team, search, { before, limit: 2 }, options)
+    emails.push(...page.contacts.map(({ email }) => email))
+    pages++
+    before = page.reached ?? (page.contacts.length === 2 ? page.contacts.at(-1)?.id : undefined)
+    if (before === undefined) return { emails: emails.sort(), pages }
+  }
+}
+
+t.test('a search that loses patience says from where to go on, and loses and repeats nobody', async (t) => {
+  const broken = await found({ email: 'z' }, -1)
+  t.strictSame(broken.emails, ['zed@example.org', 'zoe@example.org'])
+  t.ok(broken.pages > 4, `in ${broken.pages} goes`)
+  t.strictSame((await found({ email: 'z' }, 60_000)).emails, broken.emails)
+  t.strictSame(await found({ email: 'q' }, 60_000), { emails: [], pages: 1 })
+  t.equal((await found({ status: 'subscribed' }, -1)).emails.length, 7)
+})
+
+t.test(
+  'who has a topic, another status or three letters is found at once, whatever the patience',
+  async (t) => {
+    t.strictSame(await found({ topic: news.id }, -1), { emails: ['news@example.org'], pages: 1 })
+    t.strictSame(await found({ topic: news.id, email: 'z' }, -1), { emails: [], pages: 1 })
+    t.strictSame(await found({ status: 'complained' }, -1), { emails: [], pages: 1 })
+    t.strictSame(await found({ email: 'bob' }, -1), { emails: ['bob@example.org'], pages: 1 })
+  },
+)

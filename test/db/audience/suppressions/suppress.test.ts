@@ -1,0 +1,185 @@
+/** What suppresses a contact, what it leaves to be seen, and what ends it: decisions: suppression, delivery reports. */
+import t from 'tap'
+import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
+import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
+import { liftSuppression, showContact } from '../../../../db/audience/suppressions/lift.ts'
+import { reviewSoftSuppressions } from '../../../../db/audience/suppressions/suppress.ts'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
+import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
+import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
+import { contactState, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
+import { startService } from '../../../support/service.ts'
+
+const service = await startService(t)
+const { database } = service
+const HOUR = 3_600_000
+const START = Date.UTC(2026, 0, 1)
+const hour = (hours: number): Date => new Date(START + hours * HOUR)
+const REPORT = '0190a1b2-0000-7000-8000-00000000000c'
+
+/** A team with the contact ana@example.org, and what can happen to emails to her. */
+async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
+  const team = await storeTeam(service)
+  const contact_id = await storeContact(service, team, 'ana@example.org', status)
+  const email = async () => (await storeEmails(service, team, [['ana@example.org']], { contact_id }))[0] ?? ''
+  const happen = async (email_id: string, kind: EmailEventKind, effect: ContactEffect, at: Date) => {
+    const event: EmailEvent = {
+      team_id: team,
+      email_id,
+      kind,
+      effect,
+      recipient: 'ana@example.org',
+      occurred_at: at,
+      ...{
+        event_key: `${kind}:${at.toISOString()}`,
+        detail: `what the server said of ${kind}`,
+        report_id: REPORT,
+      },
+    }
+    await database.transaction((tx) => applyEmailEvents(tx, [event], at))
+  }
+  /** Soft bounces of emails of their own, an hour apart. @returns the last email. */
+  const softBounces = async (count: number, from = 0): Promise<string> => {
+    let last = ''
+    for (let index = 0; index < count; index++) {
+      last = await email()
+      await happen(last, 'bounced', 'soft', hour(from + index))
+    }
+    return last
+  }
+  const shown = () => showContact(database, team, 'ana@example.org')
+  const state = () => contactState(service, team, 'ana@example.org')
+  const lift = (reason = 'she asked') =>
+    database.transaction((tx) =>
+      liftSuppression({ tx, now: hour(100) }, team, {
+        identity: 'ana@example.org',
+        reason,
+      }),
+    )
+  return { team, email, happen, softBounces, shown, state, lift }
+}
+
+const SUPPRESSED = { status: 'bounced', suppression: 'bounced' }
+const FREE = { status: 'subscribed', suppression: null }
+
+t.test('a suppression tells its cause: what, when, which email, which report, whose words', async (t) => {
+  const { email, happen, shown } = await begin()
+  const first = await email()
+  t.match(await shown(), { suppression: null, suppression_cause: null, suppression_lifted_at: null })
+  await happen(first, 'bounced', 'hard', hour(1))
+  const bounce = {
+    what: 'permanent bounce',
+    at: hour(1).toISOString(),
+    email_id: first,
+    report_id: REPORT,
+    detail: 'what the server said of bounced',
+  }
+  t.strictSame((await shown()).suppression_cause, bounce)
+  await happen(await email(), 'bounced', 'hard', hour(2))
+  t.strictSame((await shown()).suppression_cause, bounce, 'the first one stays')
+  const second = await email()
+  await happen(second, 'complained', 'complaint', hour(3))
+  t.match(await shown(), {
+    status: 'complained',
+    suppression_cause: { what: 'complaint', email_id: second, at: hour(3).toISOString() },
+  })
+})
+
+t.test('five soft bounces in a row suppress, naming the last; a later delivery ends that', async (t) => {
+  const { email, happen, softBounces, shown, state } = await begin()
+  await softBounces(4)
+  t.same(await state(), FREE)
+  const fifth = await softBounces(1, 4)
+  t.match(await shown(), { ...SUPPRESSED, suppression_cause: { what: 'soft bounces', email_id: fifth } })
+  await happen(await email(), 'delivered', 'delivered', hour(6))
+  t.same(await state(), FREE)
+  t.match(await shown(), { suppression_cause: null })
+  await softBounces(4, 7)
+  t.same(await state(), FREE, 'they count anew')
+})
+
+t.test('a delivery ends no suppression by a permanent bounce or a complaint', async (t) => {
+  for (const effect of ['hard', 'complaint'] as const) {
+    const { email, happen, softBounces, state } = await begin()
+    await softBounces(5)
+    await happen(await email(), effect === 'hard' ? 'bounced' : 'complained', effect, hour(6))
+    await happen(await email(), 'delivered', 'delivered', hour(7))
+    t.match(await state(), { suppression: effect === 'hard' ? 'bounced' : 'complained' })
+  }
+})
+
+t.test('an email that stayed sent for 24 h without a bounce counts as a delivery between', async (t) => {
+  const { email, happen, softBounces, state } = await begin()
+  await softBounces(4)
+  const undisputed = await email()
+  await happen(undisputed, 'sent', 'none', hour(4))
+  await softBounces(1, 29)
+  t.same(await state(), FREE, 'the one between has arrived')
+  await softBounces(3, 30)
+  t.same(await state(), FREE)
+  await softBounces(1, 33)
+  t.same(await state(), SUPPRESSED, 'the fifth since then')
+
+  const other = await begin()
+  await other.softBounces(4)
+  const bounced = await other.email()
+  await other.happen(bounced, 'sent', 'none', hour(4))
+  await other.happen(bounced, 'bounced', 'none', hour(5))
+  await other.happen(await other.email(), 'sent', 'none', hour(28))
+  await other.softBounces(1, 29)
+  t.same(await other.state(), SUPPRESSED, 'one that bounced, or was sent an hour ago, is no delivery')
+})
+
+t.test(
+  'without any report, a contact comes back once an email to it has stayed sent for a day',
+  async (t) => {
+    const { email, happen, softBounces, state } = await begin()
+    await softBounces(5)
+    await happen(await email(), 'sent', 'none', hour(10))
+    t.equal(await reviewSoftSuppressions(database, hour(33)), 0)
+    t.same(await state(), SUPPRESSED)
+    t.equal(await reviewSoftSuppressions(database, hour(35)), 1)
+    t.same(await state(), FREE)
+    t.equal(await reviewSoftSuppressions(database, hour(36)), 0)
+  },
+)
+
+t.test('lifting brings back the status of before, with a reason; soft bounces count anew', async (t) => {
+  const subscribed = await begin()
+  await subscribed.softBounces(5)
+  await t.rejects(subscribed.lift('  '), { code: 'bad_request' })
+  t.match(await subscribed.lift(), {
+    ...FREE,
+    suppression_cause: null,
+    suppression_lifted_at: hour(100).toISOString(),
+  })
+  await t.rejects(subscribed.lift(), { code: 'bad_request', message: 'the contact is not suppressed' })
+  await subscribed.softBounces(4, 101)
+  t.same(await subscribed.state(), FREE)
+  await subscribed.softBounces(1, 105)
+  t.same(await subscribed.state(), SUPPRESSED)
+
+  const unsubscribed = await begin('unsubscribed')
+  await unsubscribed.happen(await unsubscribed.email(), 'bounced', 'hard', hour(1))
+  t.same(await unsubscribed.state(), SUPPRESSED)
+  t.match(await unsubscribed.lift(), { status: 'unsubscribed', suppression: null })
+
+  const later = await begin()
+  await later.happen(await later.email(), 'complained', 'complaint', hour(1))
+  await database.transaction((tx) => unsubscribe({ tx, now: hour(2) }, later.team, 'ana@example.org'))
+  await later.happen(await later.email(), 'bounced', 'hard', hour(3))
+  t.match(
+    await later.lift(),
+    { status: 'unsubscribed', suppression: null },
+    'it unsubscribed while suppressed',
+  )
+  await t.rejects(
+    database.transaction((tx) =>
+      liftSuppression({ tx, now: hour(1) }, later.team, {
+        identity: 'nobody@example.org',
+        reason: 'x',
+      }),
+    ),
+    { code: 'contact_not_found' },
+  )
+})

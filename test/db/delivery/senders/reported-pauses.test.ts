@@ -1,0 +1,94 @@
+/** Pauses that reports tell of: they begin when the provider began them, whenever the report comes. */
+import t from 'tap'
+import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pauses.ts'
+import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
+import { listSenders } from '../../../../db/delivery/senders/show.ts'
+import { stopClock } from '../../../support/clock.ts'
+import { noteTrouble, reserveOne } from '../../../support/senders.ts'
+import { startService } from '../../../support/service.ts'
+
+const NOW = new Date('2026-03-01T12:00:00Z')
+const later = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1_000)
+const pause = (sender: string, occurred: number, seconds = 300) => ({
+  sender,
+  seconds,
+  reason: `since ${occurred}`,
+  occurred_at: later(occurred),
+})
+
+const { database } = await startService(t)
+await stopClock(database, NOW)
+const apply = async (...pauses: ReturnType<typeof pause>[]) =>
+  await database.transaction((tx) => applyReportedPauses(tx, pauses))
+const paused = async () =>
+  (await pausedSenders(database)).map(
+    ({ key, paused_until, pause_reason }) => `${key} until ${paused_until}: ${pause_reason}`,
+  )
+/** A sender that has sent something. */
+const sender = async (key: string): Promise<void> =>
+  void (await reserveOne(database, { key, ceiling: 10 }, [1], 1))
+
+t.test(
+  'a sender pauses from when it happened on; the longest pause stands, however often it is told',
+  async (t) => {
+    for (const key of ['a', 'b']) await sender(key)
+    const fates = await apply(pause('a', -100), pause('a', -10), pause('b', -10, 60), pause('nobody', -10))
+    t.same(
+      fates.map(({ kind }) => kind),
+      ['applied', 'applied', 'applied', 'ignored'],
+    )
+    const both = [
+      'a until 2026-03-01T12:04:50.000Z: since -10',
+      'b until 2026-03-01T12:00:50.000Z: since -10',
+    ]
+    t.same(await paused(), both)
+    await apply(pause('a', -10), pause('a', -100), pause('b', -30, 60))
+    t.same(await paused(), both, 'repeats and earlier ones change nothing')
+    t.match(await reserveOne(database, { key: 'a', ceiling: 10 }, [1], 1), {
+      delays: [],
+      wait_seconds: 290,
+    })
+  },
+)
+
+t.test(
+  'each pause is told once on the timeline, from when it happened; another reason is news',
+  async (t) => {
+    await sender('e')
+    const told = async () =>
+      (await listSenders(database))
+        .find(({ key }) => key === 'e')
+        ?.events.map(({ time, kind, detail }) => `${time} ${kind} ${detail}`)
+    const since = (occurred: number, reason: string) => ({ ...pause('e', occurred), reason })
+    await apply(since(-100, 'banned'), since(-90, 'banned'))
+    await apply(since(-90, 'banned'), since(-20, 'banned'))
+    const first = '2026-03-01T11:58:30.000Z paused banned'
+    t.strictSame(await told(), [first])
+    await apply(since(-200, 'older'), since(-10, 'unpaid'))
+    t.strictSame(await told(), ['2026-03-01T11:59:50.000Z paused unpaid', first])
+  },
+)
+
+t.test('a report that comes after its pause would have ended pauses nothing', async (t) => {
+  await sender('c')
+  t.match(await apply(pause('c', -300), pause('c', -86_400, 3_600)), [
+    { kind: 'ignored', reason: 'the pause that it reports is over' },
+    { kind: 'ignored' },
+  ])
+  t.notOk((await paused()).some((line) => line.startsWith('c')))
+})
+
+t.test('a time ahead of ours counts as now', async (t) => {
+  await sender('d')
+  await apply(pause('d', 86_400))
+  t.ok((await paused()).includes('d until 2026-03-01T12:05:00.000Z: since 86400'))
+})
+
+t.test('a send that fails during a pause that was reported does not shorten it', async (t) => {
+  await sender('f')
+  await apply(pause('f', 0, 3_600))
+  const trouble = { kind: 'connection' as const, words: 'ECONNREFUSED', began_at: later(1) }
+  const wait = await database.transaction((tx) => noteTrouble(tx, { key: 'f', ceiling: 10 }, trouble))
+  t.equal(wait, 3_600, 'what was in flight waits as long')
+  t.ok((await paused()).includes('f until 2026-03-01T13:00:00.000Z: since 0'))
+})

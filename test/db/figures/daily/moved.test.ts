@@ -1,0 +1,192 @@
+/** Promise: daily figures, as the sum of what moved, are what a recount of the rows would give. */
+import fc from 'fast-check'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { number, object, string } from 'yup'
+import { CHANNELS, EMAIL, WHATSAPP } from '../../../../db/channels/channels.sql.ts'
+import { requeueMessages } from '../../../../db/delivery/requeue.ts'
+import { figuresSince, takeRecount } from '../../../../db/figures/daily/figures.sql.ts'
+import { foldFigures } from '../../../../db/figures/daily/fold.ts'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
+import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
+import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
+import { applyWhatsappEvents } from '../../../../db/messages/whatsapp/apply-events.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
+import { SIGN_IN_TAG } from '../../../../db/text/tags.ts'
+import { erasePerson } from '../../../../db/upkeep/retention/erase.ts'
+import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+import { makeTemplate } from '../../../support/whatsapp.ts'
+
+const store = await openStore(t)
+const { database, queue } = store
+const EVER = new Date(0)
+const DAY = 86_400_000
+
+const recountRow = object({ day: string().defined(), status: string().defined(), count: number().defined() })
+
+const recounted = (team: string, { rows, customers }: (typeof CHANNELS)[number]) =>
+  database.any(sql.type(recountRow)`
+    select (created_at at time zone 'UTC')::date::text as day, status, count(*) as count from ${rows}
+    where team_id = ${team} and ${customers} group by 1, 2 order by 1, 2`)
+
+const rowRow = object({ id: string().defined() })
+
+const idsOf = async (team: string, { rows }: (typeof CHANNELS)[number]): Promise<string[]> =>
+  (await database.any(sql.type(rowRow)`select id from ${rows} where team_id = ${team} order by id`)).map(
+    ({ id }) => id,
+  )
+
+const command = fc.record({
+  do: fc.constantFrom(
+    'email',
+    'sign-in',
+    'whatsapp',
+    'report',
+    'report',
+    'report',
+    'requeue',
+    'delete',
+    'fold',
+    'erase',
+  ),
+  pick: fc.nat(100),
+  kind: fc.constantFrom('sent', 'delivered', 'opened', 'bounced', 'complained', 'deferred'),
+  seen: fc.constantFrom('sent', 'delivered', 'read', 'failed'),
+})
+type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
+
+/** A team, and what can happen to its messages. */
+async function begin() {
+  const team = await store.team('pro')
+  const template = await makeTemplate({ database, deps: { clock: () => new Date() } as never }, team)
+  const secrets = createSecrets(SECRET_KEY)
+  const whatsapp = (): Promise<unknown> =>
+    database.transaction((tx) =>
+      acceptWhatsapp(
+        { tx, queue },
+        {
+          team_id: team,
+          items: [
+            {
+              path: '',
+              template_id: template.id,
+              to: ['+15555550101', '+15555550102'].map((e164) => ({ e164, country: null })),
+              parameters: { 'body:1': 'Ana' },
+              idempotency_key: null,
+            },
+          ],
+        },
+      ),
+    )
+  const report = async ({ pick, kind, seen }: Command): Promise<void> => {
+    const now = new Date()
+    const what = { occurred_at: now, detail: '' }
+    const [emails, messages] = [await idsOf(team, EMAIL), await idsOf(team, WHATSAPP)]
+    const email_ids = [pick, pick + 1].flatMap((at) => emails[at % emails.length] ?? [])
+    const message_id = messages[pick % messages.length]
+    await database.transaction(async (tx) => {
+      const events = email_ids.map((email_id) => ({
+        ...{ team_id: team, email_id, kind, recipient: null, event_key: `${kind}:${pick}` },
+        ...what,
+      }))
+      await applyEmailEvents(tx, events, now)
+    })
+    if (message_id === undefined) return
+    await database.transaction((tx) =>
+      applyWhatsappEvents(tx, [
+        { team_id: team, message_id, kind: seen, event_key: `${seen}:${pick}`, ...what },
+      ]),
+    )
+  }
+  const requeue = async (): Promise<void> => {
+    for (const channel of CHANNELS) {
+      const refs = (await idsOf(team, channel)).map((id) => ({ team_id: team, id }))
+      const at = { queue, now: new Date() }
+      await database.transaction((tx) =>
+        requeueMessages({ ...at, tx }, channel, refs, { by: 'person', force: true }),
+      )
+    }
+  }
+  const remove = async ({ pick }: Command): Promise<void> => {
+    const ids = await idsOf(team, EMAIL)
+    const [one, other] = [ids[pick % ids.length], ids[(pick + 1) % ids.length]]
+    if (one === undefined || other === undefined) return
+    if (pick % 2 === 0) await database.transaction((tx) => removeEmails({ tx }, team, [one, other]))
+    else await database.transaction((tx) => removeEmail({ tx }, team, one)).catch(() => {})
+  }
+  const act = async (each: Command): Promise<void> => {
+    if (each.do === 'email') await store.email(team, undefined, { to: [`user${each.pick % 5}@example.com`] })
+    if (each.do === 'sign-in') await store.email(team, undefined, { tags: [SIGN_IN_TAG] })
+    if (each.do === 'whatsapp') await whatsapp()
+    if (each.do === 'report') await report(each)
+    if (each.do === 'requeue') await requeue()
+    if (each.do === 'delete') await remove(each)
+    if (each.do === 'fold') await foldFigures(database, new Date())
+    if (each.do === 'erase')
+      await erasePerson({ database, secrets, now: new Date() }, team, `user${each.pick % 5}@example.com`)
+  }
+  const agrees = async (t: Test, when: string): Promise<void> => {
+    for (const channel of CHANNELS)
+      t.strictSame(await figuresSince(database, team, channel, EVER), await recounted(team, channel), when)
+  }
+  return { team, act, agrees }
+}
+
+t.before(async () => {
+  await database.query(sql.unsafe`update upkeep set done_until = now() where kind = 'figures'`)
+  await takeRecount(database)
+})
+
+t.test(
+  'whatever happens to messages, in whatever order and at once, figures are what a recount gives',
+  async (t) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { maxLength: 12 }),
+        async (rounds) => {
+          const { act, agrees } = await begin()
+          for (const together of rounds) await Promise.all(together.map(act))
+          await agrees(t, 'before folding')
+          await Promise.all([foldFigures(database, new Date()), foldFigures(database, new Date())])
+          await agrees(t, 'after folding')
+        },
+      ),
+      { numRuns: 12 },
+    )
+    const moves = object({ moves: number().defined() })
+    t.match(await database.one(sql.type(moves)`select count(*) as moves from moved_figures`), { moves: 0 })
+  },
+)
+
+t.test('what is forgotten leaves the figures, too', async (t) => {
+  const { team, act, agrees } = await begin()
+  await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })
+  await act({ do: 'report', pick: 0, kind: 'delivered', seen: 'sent' })
+  await foldFigures(database, new Date())
+  await database.query(sql.unsafe`
+    update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'
+    where team_id = ${team}`)
+  const never = { reports: 30, events: null, bodies: null, senders: null, files: 3 }
+  const { messages } = await forgetMessages(database, { ...never, messages: 0 }, new Date(Date.now() + DAY))
+  t.equal(messages, 1)
+  await agrees(t, 'after forgetting')
+  t.strictSame(await figuresSince(database, team, EMAIL, EVER), [])
+})
+
+t.test('what the version before moved without a word is counted once more after a migration', async (t) => {
+  const { team, act, agrees } = await begin()
+  for (const pick of [1, 2, 3]) await act({ do: 'email', pick, kind: 'sent', seen: 'sent' })
+  await foldFigures(database, new Date())
+  await database.query(sql.unsafe`update emails set status = 'sent' where team_id = ${team}`)
+  await act({ do: 'email', pick: 4, kind: 'sent', seen: 'sent' })
+  t.match(await figuresSince(database, team, EMAIL, EVER), [{ status: 'queued', count: 4 }])
+  await database.query(sql.unsafe`
+    insert into upkeep (kind, done_until) values ('figures', now() + interval '1 hour')`)
+  t.notOk(await takeRecount(database), 'not before those processes have ended')
+  await database.query(sql.unsafe`update upkeep set done_until = now() where kind = 'figures'`)
+  await foldFigures(database, new Date())
+  await agrees(t, 'after the recount')
+  t.notOk(await takeRecount(database))
+})

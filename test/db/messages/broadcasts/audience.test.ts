@@ -1,0 +1,210 @@
+/** Who a broadcast goes to: each operator over real rows, and whoever was a contact when it began. */
+import fc from 'fast-check'
+import { sql } from 'slonik'
+import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { object, string } from 'yup'
+import { createContact } from '../../../../db/audience/contacts/edit.ts'
+import { audienceSize, lackingMembers, nextMembers } from '../../../../db/messages/broadcasts/audience.sql.ts'
+import type { Condition } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { walk } from '../../../../db/messages/broadcasts/walk.ts'
+import { beginBroadcasting } from '../../../support/broadcasting.ts'
+import { lockWaits } from '../../../support/rows.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+import { until } from '../../../support/worker.ts'
+
+const BRAKES = { bounce_percent: 5, complaint_percent: 0.1 }
+const TOPIC = uuidv7()
+const DECIMAL = /^[+-]?[0-9]+([.][0-9]+)?$/
+
+const store = await openStore(t)
+const team = await store.team()
+
+type Properties = Record<string, string>
+
+/** Replaces the team's contacts by one for each of these, in the topic. */
+async function contacts(all: readonly Properties[]): Promise<void> {
+  await store.database.query(sql.unsafe`delete from contacts where team_id = ${team}`)
+  for (const [at, properties] of all.entries()) {
+    const email = `c${at}@example.org`
+    await store.database.query(sql.unsafe`
+      insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+      values (${team}, ${uuidv7()}, ${email}, ${email}, 'subscribed', ${JSON.stringify(properties)},
+        ${sql.array([TOPIC], 'uuid')}, now() - interval '1 hour', now())`)
+  }
+}
+
+const audience = (conditions: Condition[]) => ({
+  team_id: team,
+  id: uuidv7(),
+  topic_ids: [TOPIC],
+  exclude_topic_ids: [],
+  conditions,
+  until: new Date().toISOString(),
+})
+
+/** The numbers of the contacts that fit, as the walk meets them. */
+async function whoFits(...conditions: Condition[]): Promise<number[]> {
+  const { members } = await nextMembers(store.database, audience(conditions), {
+    after: null,
+    look: 1_000,
+    limit: 1_000,
+  })
+  return members.map(({ email }) => Number(/^c(\d+)@/.exec(email)?.[1]))
+}
+
+t.test('each operator picks whom it should', async (t) => {
+  await contacts([
+    { age: '9', city: 'Graz' },
+    { age: '10', city: 'Graz-Umgebung' },
+    { age: '-1.5', city: 'Wien' },
+    { age: 'ten', city: '' },
+    {},
+  ])
+  const picked = async (property: string, op: Condition['op'], value?: string | string[]) =>
+    whoFits(value === undefined ? { property, op } : { property, op, value })
+  t.strictSame(await picked('city', 'eq', 'Graz'), [0])
+  t.strictSame(await picked('city', 'eq', 'graz'), [], 'with regard to case')
+  t.strictSame(await picked('city', 'ne', 'Graz'), [1, 2, 3, 4], 'who has none has another')
+  t.strictSame(await picked('city', 'in', ['Graz', 'Wien']), [0, 2])
+  t.strictSame(await picked('city', 'exists'), [0, 1, 2, 3])
+  t.strictSame(await picked('city', 'missing'), [4])
+  t.strictSame(await picked('city', 'contains', 'raz-'), [1])
+  t.strictSame(await picked('city', 'contains', '%'), [], 'no pattern')
+  t.strictSame(await picked('age', 'gt', '9'), [1, 3], 'numbers as numbers, what is none as text')
+  t.strictSame(await picked('age', 'lt', '9.0'), [2])
+  t.strictSame(await picked('age', 'gt', '-2'), [0, 1, 2, 3])
+  t.strictSame(await picked('age', 'lt', 'tent'), [0, 1, 2, 3], 'as text when either is none')
+  t.strictSame(await picked('age', 'gt', 'a'), [3])
+  t.strictSame(
+    await whoFits(
+      { property: 'city', op: 'contains', value: 'Graz' },
+      { property: 'age', op: 'gt', value: '9' },
+    ),
+    [1],
+    'all of them',
+  )
+  t.strictSame(await picked("o'x", 'missing'), [0, 1, 2, 3, 4], 'a name is no part of a statement')
+  t.equal(await lackingMembers(store.database, audience([]), ['age', 'city']), 1)
+  t.equal(await audienceSize(store.database, audience([{ property: 'age', op: 'exists' }])), 4)
+})
+
+/** What an operator means, said a second time. */
+function means(properties: Properties, { property, op, value }: Condition): boolean {
+  const own = Object.hasOwn(properties, property) ? properties[property] : undefined
+  const given = Array.isArray(value) ? '' : String(value ?? '')
+  if (op === 'missing') return own === undefined
+  if (op === 'ne') return own !== given
+  if (own === undefined) return false
+  if (op === 'exists') return true
+  if (op === 'eq') return own === given
+  if (op === 'in') return Array.isArray(value) && value.includes(own)
+  if (op === 'contains') return own.includes(given)
+  const order =
+    DECIMAL.test(own) && DECIMAL.test(given)
+      ? Math.sign(Number(own) - Number(given))
+      : Buffer.compare(Buffer.from(own), Buffer.from(given))
+  return op === 'gt' ? order > 0 : order < 0
+}
+
+t.test('whatever the values are, each operator means the same in the database', async (t) => {
+  const word = fc.constantFrom(
+    '',
+    '0',
+    '9',
+    '10',
+    '-1',
+    '+1',
+    '1.5',
+    '1.',
+    '.5',
+    '1e3',
+    'a',
+    'B',
+    'é',
+    '日',
+    '%',
+    '_',
+    "'",
+    '\\',
+  )
+  const name = fc.constantFrom('age', 'city', '__proto__')
+  const properties = fc.dictionary(name, word, { noNullPrototype: true })
+  const valued = fc.record({
+    property: name,
+    op: fc.constantFrom('eq' as const, 'ne' as const, 'contains' as const, 'gt' as const, 'lt' as const),
+    value: word,
+  })
+  const among = fc.record({
+    property: name,
+    op: fc.constant('in' as const),
+    value: fc.array(word, { minLength: 1, maxLength: 3 }),
+  })
+  const bare = fc.record({ property: name, op: fc.constantFrom('exists' as const, 'missing' as const) })
+  const condition: fc.Arbitrary<Condition> = fc.oneof(valued, among, bare)
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(properties, { minLength: 1, maxLength: 8 }),
+      fc.array(fc.array(condition, { minLength: 1, maxLength: 2 }), { minLength: 1, maxLength: 8 }),
+      async (all, tries) => {
+        await contacts(all)
+        for (const conditions of tries) {
+          const expected = all.flatMap((own, at) =>
+            conditions.every((each) => means(own, each)) ? [at] : [],
+          )
+          t.strictSame(await whoFits(...conditions), expected, JSON.stringify({ all, conditions }))
+        }
+      },
+    ),
+    { numRuns: 30 },
+  )
+})
+
+const emailRow = object({ email: string().defined() })
+
+t.test(
+  'whoever was being made a contact when it began gets it, however late that is committed',
+  async (t) => {
+    const { service, team, topic_id, contacts, create, post, get } = await beginBroadcasting(t)
+    const { database, deps } = service
+    await contacts(['first'])
+    const id = await create()
+    const [isMade, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const late = database.transaction(async (tx) => {
+      const properties = { name: 'late' }
+      await createContact({ ...deps, tx }, team.id, {
+        email: 'late@example.org',
+        properties,
+        topic_ids: [topic_id],
+      })
+      isMade.resolve()
+      await commit.promise
+    })
+    await isMade.promise
+    const started = post(id, 'send')
+    const step = () =>
+      database.transaction((tx) => walk({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
+    const hasWaited = await Promise.race([
+      started.then(() => false),
+      until('the start waits', async () => (await lockWaits(service)) > 0).then(() => true),
+    ])
+    // A start that did not wait would let the walk pass by.
+    if (!hasWaited) await step()
+    commit.resolve()
+    await late
+    t.equal((await started).status, 202)
+    await step()
+    await step()
+    // The walk is over; whoever comes now is too late.
+    await contacts(['after'])
+    await database.query(sql.unsafe`update broadcasts set cursor = null, walked_at = null where id = ${id}`)
+    await step()
+    const emails = await database.any(sql.type(emailRow)`
+    select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
+    t.strictSame(
+      emails.map(({ email }) => email),
+      ['first@example.org', 'late@example.org'],
+    )
+    t.match((await get(id)).body.figures, { made: 2, skipped: 0 })
+  },
+)

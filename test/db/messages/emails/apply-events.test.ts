@@ -1,0 +1,326 @@
+/** Promise: reports in any order, any number of times, in any split, reach the same state (design §8, 4). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import {
+  applyEmailEvents,
+  applyReportedEmails,
+  type ReportedEmail,
+} from '../../../../db/messages/emails/apply-events.ts'
+import { emailById, emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
+import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
+import { type EmailStatus, higherStatus, statusOfEvent } from '../../../../db/messages/emails/status.ts'
+import {
+  contactState,
+  emailStatus,
+  setPending,
+  setProviderId,
+  storeContact,
+  storeEmails,
+  storeTeam,
+} from '../../../support/reports.ts'
+import { type Service, startService } from '../../../support/service.ts'
+
+const START = Date.UTC(2026, 0, 1)
+const NOW = new Date(START + 3_600_000)
+
+/** An event before it is tied to a row: which email, whom it names, what happened, when. */
+type Draft = { email: number; to: string | null; what: (typeof HAPPENINGS)[number]; second: number }
+
+const HAPPENINGS = [
+  { kind: 'sent', effect: 'none' },
+  { kind: 'delivered', effect: 'delivered' },
+  { kind: 'opened', effect: 'none' },
+  { kind: 'delayed', effect: 'none' },
+  { kind: 'bounced', effect: 'none' },
+  { kind: 'bounced', effect: 'soft' },
+  { kind: 'bounced', effect: 'hard' },
+  { kind: 'complained', effect: 'complaint' },
+] as const
+
+/** The emails of each run, by the first letter of their recipients. */
+const RECIPIENTS = [['a'], ['a'], ['a'], ['a'], ['a'], ['a', 'b'], ['b']] as const
+
+const weighted = (weights: readonly number[]) =>
+  fc.oneof(
+    ...HAPPENINGS.map((what, index) => ({ arbitrary: fc.constant(what), weight: weights[index] ?? 1 })),
+  )
+
+/** Everything that can happen, to anyone. */
+const medley = fc.array(
+  fc.record({
+    email: fc.nat(RECIPIENTS.length - 1),
+    to: fc.constantFrom('a', 'a', 'A', 'b', 'foreign', null),
+    what: weighted([2, 2, 2, 1, 1, 3, 1, 1]),
+    second: fc.nat(12),
+  }),
+  { minLength: 12, maxLength: 24 },
+)
+
+/** Soft bounces of one contact, with a delivery or two among them: the ones that could depend on the order. */
+const softRow = fc.array(
+  fc.record({
+    email: fc.nat(5),
+    to: fc.constant('a'),
+    what: weighted([0, 2, 0, 0, 0, 9, 0, 0]),
+    second: fc.nat(12),
+  }),
+  { minLength: 5, maxLength: 11 },
+)
+
+const drafts: fc.Arbitrary<Draft[]> = fc.oneof(medley, softRow)
+
+const runs = drafts.chain((events) =>
+  fc.record({
+    events: fc.constant(events),
+    // Every event at least once, repeats, any order, and each in one of four transactions at a time.
+    sequence: fc
+      .tuple(
+        fc.shuffledSubarray(events, { minLength: events.length, maxLength: events.length }),
+        fc.shuffledSubarray(events),
+      )
+      .map(([all, again]) => [...all, ...again]),
+    lanes: fc.array(fc.nat(3), { minLength: 48, maxLength: 48 }),
+    lots: fc.integer({ min: 1, max: 12 }),
+    before: fc.constantFrom('subscribed' as const, 'unsubscribed' as const),
+  }),
+)
+
+const keyOf = ({ to, what, second }: Draft): string => `${to}:${what.kind}:${what.effect}:${second}`
+
+/** Whom a draft is about, by its letter: only recipients that are on the row count. */
+function about({ email, to }: Draft): 'a' | 'b' | 'nobody' | undefined {
+  const own: readonly string[] = RECIPIENTS[email] ?? []
+  if (to === null) return own.length === 1 ? (own[0] as 'a' | 'b') : 'nobody'
+  return own.includes(to.toLowerCase()) ? (to.toLowerCase() as 'a' | 'b') : undefined
+}
+
+/** What the set of events says of a row. */
+function expectedStatus(events: readonly Draft[], email: number): EmailStatus {
+  const own = events.filter((event) => event.email === email && about(event) !== undefined)
+  return own.reduce<EmailStatus>(
+    (status, { what }) => higherStatus(status, statusOfEvent(what.kind)),
+    'queued',
+  )
+}
+
+/** What the set of events says of a contact. */
+function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: string) {
+  const own = new Map(
+    events
+      .filter((event) => about(event) === letter)
+      .map((event) => [`${event.email}:${keyOf(event)}`, event]),
+  )
+  const all = [...own.values()]
+  const has = (effect: string) => all.some(({ what }) => what.effect === effect)
+  if (has('complaint')) return { status: 'complained', suppression: 'complained' }
+  const inOrder = all
+    .filter(({ what }) => what.effect === 'soft' || what.effect === 'delivered')
+    // At the same second a delivery comes first.
+    .toSorted((one, other) => one.second - other.second || (one.what.effect === 'delivered' ? -1 : 1))
+  let row = 0
+  for (const { what } of inOrder) row = what.effect === 'soft' ? row + 1 : 0
+  if (has('hard') || row >= 5) return { status: 'bounced', suppression: 'bounced' }
+  return { status: before, suppression: null }
+}
+
+async function start(t: Test) {
+  return startService(t)
+}
+
+async function ingest(service: Service, events: readonly EmailEvent[], held?: Promise<unknown>) {
+  return service.database.transaction(async (tx) => {
+    await applyEmailEvents(tx, events, NOW)
+    await held
+  })
+}
+
+t.test('any events, in any order, repeated and split at will, end in the same row and contact', async (t) => {
+  const service = await start(t)
+  let suppressed = 0
+  await fc.assert(
+    fc.asyncProperty(runs, async ({ events, sequence, lanes, lots, before }) => {
+      const team = await storeTeam(service)
+      for (const letter of ['a', 'b']) await storeContact(service, team, `${letter}@example.org`, before)
+      const ids = await storeEmails(
+        service,
+        team,
+        RECIPIENTS.map((letters) => letters.map((letter) => `${letter}@Example.org`)),
+      )
+      const toEvent = (draft: Draft): EmailEvent => ({
+        ...{ team_id: team, email_id: ids[draft.email] ?? '', event_key: keyOf(draft), ...draft.what },
+        recipient: draft.to && `${draft.to}@example.ORG`,
+        detail: '',
+        occurred_at: new Date(START + draft.second * 1_000),
+      })
+      const inLanes = [0, 1, 2, 3].map((lane) => sequence.filter((_, index) => lanes[index] === lane))
+      await Promise.all(
+        inLanes.map(async (lane) => {
+          for (let at = 0; at < lane.length; at += lots) {
+            await ingest(service, lane.slice(at, at + lots).map(toEvent))
+          }
+        }),
+      )
+      for (const [index, id] of ids.entries()) {
+        if ((await emailStatus(service, id)) !== expectedStatus(events, index)) return false
+      }
+      for (const letter of ['a', 'b'] as const) {
+        const expected = expectedContact(events, letter, before)
+        if (expected.suppression !== null) suppressed++
+        const found = await contactState(service, team, `${letter}@example.org`)
+        if (found.status !== expected.status || found.suppression !== expected.suppression) return false
+      }
+      return true
+    }),
+    { numRuns: 75 },
+  )
+  t.ok(suppressed > 10, `the runs suppressed ${suppressed} contacts`)
+})
+
+const soft = (team: string, email: string, second: number): EmailEvent => ({
+  team_id: team,
+  email_id: email,
+  event_key: `soft:${second}`,
+  kind: 'bounced',
+  effect: 'soft',
+  recipient: 'a@example.org',
+  occurred_at: new Date(START + second * 1_000),
+  detail: '',
+})
+const delivery = (team: string, email: string, second: number): EmailEvent => ({
+  ...soft(team, email, second),
+  event_key: `delivered:${second}`,
+  kind: 'delivered',
+  effect: 'delivered',
+})
+
+t.test('a fifth soft bounce and a delivery before it, ingested side by side, see each other', async (t) => {
+  const service = await start(t)
+  for (const later of ['the soft bounce', 'the delivery']) {
+    const team = await storeTeam(service)
+    await storeContact(service, team, 'a@example.org')
+    const [first = '', second = '', third = ''] = await storeEmails(service, team, [
+      ['a@example.org'],
+      ['a@example.org'],
+      ['a@example.org'],
+    ])
+    await ingest(
+      service,
+      [1, 2, 3, 4].map((at) => soft(team, first, at)),
+    )
+    const pair = [soft(team, second, 6), delivery(team, third, 5)]
+    if (later === 'the soft bounce') pair.reverse()
+    const [one, other] = pair
+    const held = Promise.withResolvers<void>()
+    const earlier = ingest(service, one ? [one] : [], held.promise)
+    await sleep(100)
+    const following = ingest(service, other ? [other] : [])
+    await sleep(100)
+    held.resolve()
+    await Promise.all([earlier, following])
+    t.match(
+      await contactState(service, team, 'a@example.org'),
+      { status: 'subscribed', suppression: null },
+      later,
+    )
+  }
+})
+
+t.test('the same emails in opposite order do not lock each other out', async (t) => {
+  const service = await start(t)
+  const team = await storeTeam(service)
+  const ids = await storeEmails(
+    service,
+    team,
+    Array.from({ length: 200 }, () => ['a@example.org']),
+  )
+  let begun = 0
+  const apply = async (own: readonly string[], round: number) =>
+    await service.database.transaction(async (tx) => {
+      begun++
+      const events = own.map((id) => ({ ...delivery(team, id, round), effect: 'none' as const }))
+      await applyEmailEvents(tx, events, NOW)
+    })
+  for (let round = 0; round < 5; round++) {
+    await Promise.all([
+      apply(ids, round),
+      apply(ids.toReversed(), round),
+      apply(ids, round + 100),
+      apply(ids.toReversed(), round + 100),
+    ])
+  }
+  t.equal(begun, 20, 'no transaction had to be run again')
+})
+
+t.test('a report brings the provider’s id to a row that lost it; one that is stored stays', async (t) => {
+  const service = await startService(t)
+  const team = await storeTeam(service)
+  const [lost = '', known = '', partial = ''] = await storeEmails(service, team, [
+    ['a@example.org'],
+    ['a@example.org'],
+    ['a@example.org', 'b@example.org'],
+  ])
+  await setProviderId(service, known, 'p-known')
+  await setPending(service, partial, ['b@example.org'])
+  const told = (id: string, provider_message_id: string | null, kind: ReportedEmail['kind'] = 'delayed') => ({
+    ref: { team_id: team, id },
+    kind,
+    recipient: null,
+    occurred_at: NOW,
+    detail: '',
+    event_key: `${kind}:${provider_message_id}`,
+    effect: 'none' as const,
+    provider_message_id,
+  })
+  const apply = async (...events: ReportedEmail[]) =>
+    await service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
+  const idOf = async (id: string) => (await emailById(service.database, team, id))?.provider_message_id
+  const refs = [lost, known, partial].map((email_id) => ({ team_id: team, email_id }))
+  const due = async () => (await emailsToDeliver(service.database, refs)).map(({ id }) => id)
+
+  await apply(told(lost, null), told(partial, null))
+  t.equal(await idOf(lost), null, 'a report without an id brings none')
+  t.same((await due()).sort(), [lost, partial].sort())
+  await apply(told(lost, 'p-1', 'sent'), told(known, 'p-2'), told(partial, 'p-3'))
+  t.same([await idOf(lost), await idOf(known), await idOf(partial)], ['p-1', 'p-known', 'p-3'])
+  t.same(await due(), [], 'what the provider has taken is not tried again, for nobody')
+  await apply(told(lost, 'p-4'))
+  t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
+})
+
+t.test(
+  'an attempt says who is left, unless somebody else has been at the row since it read it',
+  async (t) => {
+    const service = await start(t)
+    const team = await storeTeam(service)
+    const to = ['now@example.org', 'later@example.org']
+    const [id = ''] = await storeEmails(service, team, [to])
+    const ref = { team_id: team, email_id: id }
+    const leave = async (
+      left: string[] | null,
+      seen: { provider_message_id: string | null; pending_recipients: string[] | null },
+      key: string,
+    ) => {
+      const events = to.map(
+        (recipient, index): EmailEvent => ({
+          ...ref,
+          event_key: `${key}:${recipient}`,
+          kind: index === 0 || left === null ? 'sent' : 'deferred',
+          recipient,
+          occurred_at: NOW,
+          detail: '',
+          effect: 'none',
+        }),
+      )
+      const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
+      await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
+      return emailById(service.database, team, id)
+    }
+    const fresh = { provider_message_id: null, pending_recipients: null }
+    const left = ['later@example.org']
+    t.match(await leave(left, fresh, 'first'), { status: 'sent', pending_recipients: left })
+    const second = { provider_message_id: 'p-1', pending_recipients: left }
+    t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
+    t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
+  },
+)

@@ -1,0 +1,47 @@
+/** Deleting an email while a worker records what became of it: nothing is left over. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { boolean, number, object } from 'yup'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
+import { type EmailEvent, storeEmailEvents } from '../../../../db/messages/emails/events.sql.ts'
+import { removeEmail } from '../../../../db/messages/emails/remove.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+import { until } from '../../../support/worker.ts'
+
+t.test('a deletion waits for who is recording events, and takes theirs along', async (t) => {
+  const { database, team, email } = await openStore(t)
+  const id = await team()
+  const { id: email_id } = await email(id)
+  const event = (event_key: string): EmailEvent => ({
+    team_id: id,
+    email_id,
+    event_key,
+    kind: 'deferred',
+    recipient: 'someone@example.com',
+    occurred_at: new Date(),
+    detail: '451 later',
+  })
+  await storeEmailEvents(database, [event('first')])
+  const someoneWaits = async () =>
+    await database.oneFirst(sql.type(object({ waits: boolean().defined() }))`
+      select exists (
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock') as waits`)
+  const now = new Date()
+  const locked = Promise.withResolvers<void>()
+  const waiting = Promise.withResolvers<void>()
+  const recording = database.transaction(async (tx) => {
+    await applyEmailEvents(tx, [event('second')], now)
+    locked.resolve()
+    await waiting.promise
+    await applyEmailEvents(tx, [event('third')], now)
+  })
+  await locked.promise
+  const deletion = database.transaction((tx) => removeEmail({ tx }, id, email_id))
+  await until('the deletion waits', someoneWaits)
+  waiting.resolve()
+  await Promise.all([recording, deletion])
+  const left = await database.oneFirst(sql.type(object({ count: number().defined() }))`
+    select count(*) as count from email_events where team_id = ${id}`)
+  t.equal(left, 0)
+})

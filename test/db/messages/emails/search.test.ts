@@ -1,0 +1,74 @@
+/** Looking through emails that no index finds: soon, and never a row twice. */
+import t from 'tap'
+import { createVersions } from '../../../../db/content/templates/versions.ts'
+import { countEmails, deleteLot } from '../../../../db/messages/emails/matching.ts'
+import { searchEmails } from '../../../../db/messages/emails/search.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+
+t.test('a search that loses patience says from where to go on, and loses and repeats nothing', async (t) => {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const ids: string[] = []
+  for (const subject of ['one', 'two', 'three', 'four'])
+    ids.push((await store.email(team_id, undefined, { subject, tags: ['a'] })).id)
+  const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
+  const now = new Date()
+  const filter = { team_id, tag: 'a', since: new Date(now.getTime() - 30 * 86_400_000), now }
+  const found: string[] = []
+  let pages = 0
+  for (let before: string | undefined; ; pages++) {
+    const { emails, reached } = await searchEmails(deps, filter, { before, limit: 3 }, 0)
+    found.push(...emails.map(({ id }) => id))
+    before = reached ?? (emails.length === 3 ? emails.at(-1)?.id : undefined)
+    if (before === undefined) break
+  }
+  t.strictSame(found, ids.reverse())
+  t.ok(pages > 3, 'in several goes')
+  const none = await searchEmails(deps, { ...filter, tag: 'b' }, { limit: 3 }, 60_000)
+  t.strictSame(none, { emails: [], reached: null })
+})
+
+t.test('what was accepted just now is in the first stretch, whatever day the search goes to', async (t) => {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const { id } = await store.email(team_id, undefined, { tags: ['a'] })
+  const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
+  const now = new Date()
+  const since = new Date(now.getTime() - 30 * 86_400_000)
+  for (const to of [undefined, new Date(now.getTime() + 86_400_000)]) {
+    const { emails } = await searchEmails(deps, { team_id, tag: 'a', since, now, to }, { limit: 3 }, 0)
+    t.strictSame(
+      emails.map((email) => email.id),
+      [id],
+    )
+  }
+})
+
+t.test('what could not be counted in time is said, and not changed', async (t) => {
+  const { database, team, email } = await openStore(t)
+  const team_id = await team()
+  const now = new Date()
+  const since = new Date(now.getTime() - 30 * 86_400_000)
+  const old = (await email(team_id, new Date(now.getTime() - 86_400_000), { tags: ['a'] })).id
+  const young = (await email(team_id, now, { tags: ['a'] })).id
+  const at = { tx: database, now, since }
+  const wanted = { filter: { tag: 'a' }, most: 10 }
+  const whole = await countEmails(at, team_id, wanted)
+  t.strictSame(whole, { count: 2, between: { newest: young, oldest: old }, lookedTo: null })
+  const part = await countEmails(at, team_id, wanted, 0)
+  t.match(part, { count: 1, between: { newest: young, oldest: young }, lookedTo: Date })
+  t.ok(part.lookedTo && part.lookedTo < now)
+  const first = await countEmails(at, team_id, { ...wanted, most: 1 })
+  t.strictSame(first, { count: 1, between: { newest: young, oldest: young }, lookedTo: null })
+  const queued = await countEmails(at, team_id, { filter: { status: 'queued' }, most: 10 }, 0)
+  t.equal(queued.count, 2, 'an index finds these')
+  if (part.between === null) return
+  const { id: later } = await email(team_id, new Date(now.getTime() + 1_000), { tags: ['a'] })
+  const counted = { ...wanted, between: part.between }
+  const lot = await database.transaction((tx) => deleteLot({ tx }, team_id, counted, { seen: 0 }))
+  t.strictSame(lot, { cursor: null, looked: 1, changed: 1 })
+  const left = await countEmails(at, team_id, wanted)
+  t.strictSame(left, { count: 2, between: { newest: later, oldest: old }, lookedTo: null })
+})

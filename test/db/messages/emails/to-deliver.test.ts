@@ -1,0 +1,22 @@
+/** What a worker reads before it sends: by key, whatever the planner knows of what waits. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
+import { storeEmails, storeTeam } from '../../../support/reports.ts'
+import { tuplesRead } from '../../../support/rows.ts'
+import { startService } from '../../../support/service.ts'
+
+const service = await startService(t)
+
+t.test('a lot is read by its keys, also while the statistics know of nothing unfinished', async (t) => {
+  const team = await storeTeam(service)
+  const to = (count: number) => Array.from({ length: count }, () => ['someone@example.org'])
+  await storeEmails(service, team, to(500), { status: 'sent' })
+  await service.database.query(sql.unsafe`analyze emails`)
+  const ids = await storeEmails(service, team, to(500))
+  const refs = ids.slice(0, 3).map((email_id) => ({ team_id: team, email_id }))
+  const read = await tuplesRead(service, 'emails', async (tx) => {
+    t.equal((await emailsToDeliver(tx, refs)).length, 3)
+  })
+  t.equal(read, 3)
+})

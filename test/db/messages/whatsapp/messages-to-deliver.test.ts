@@ -1,0 +1,21 @@
+/** What a worker reads before it sends: by key, however many messages a team has and whatever the planner knows. */
+import t from 'tap'
+import { messagesToDeliver } from '../../../../db/messages/whatsapp/messages.sql.ts'
+import { tuplesRead } from '../../../support/rows.ts'
+import { startService } from '../../../support/service.ts'
+import { aMessage, makeTemplate, numbers, rowsOf, whatsappClient } from '../../../support/whatsapp.ts'
+
+const service = await startService(t)
+const { sender, send } = whatsappClient(service)
+
+t.test('a lot is read by its keys, without a look at the team’s other messages', async (t) => {
+  const { team, key } = await sender()
+  const { id: template } = await makeTemplate(service, team.id)
+  for (let from = 0; from < 1_000; from += 50) await send(key, aMessage(template, { to: numbers(50, from) }))
+  const rows = await rowsOf(service, team.id)
+  const refs = rows.slice(0, 3).map(({ id: message_id }) => ({ team_id: team.id, message_id }))
+  const read = await tuplesRead(service, 'whatsapp_messages', async (tx) => {
+    t.equal((await messagesToDeliver(tx, refs)).length, 3)
+  })
+  t.equal(read, 3)
+})

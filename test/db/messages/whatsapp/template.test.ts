@@ -1,0 +1,114 @@
+// What a template takes, derived from the provider's object. Contract §4.3; decisions: template states, parameters.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { parametersProblem, shapeOf } from '../../../../db/messages/whatsapp/template.ts'
+
+const body = (text: string) => ({ type: 'BODY', text })
+const buttons = (...list: unknown[]) => ({ type: 'BUTTONS', buttons: list })
+const url = (address: string) => ({ type: 'URL', text: 'Open', url: address })
+const reply = { type: 'QUICK_REPLY', text: 'Stop' }
+const shape = (...components: unknown[]) => shapeOf({ name: 'a', language: 'en', components })
+
+t.test('slots are header text, body 1…n and the dynamic URL button', async (t) => {
+  t.strictSame(
+    shape(
+      buttons(reply, url('https://a.b/{{1}}')),
+      body('{{2}} and {{1}}, {{1}}'),
+      { type: 'HEADER', format: 'TEXT', text: 'Order {{1}}' },
+      { type: 'FOOTER', text: 'Bye {{x}}' },
+    ),
+    { slots: ['header:1', 'body:1', 'body:2', 'url:1'], url_buttons: [1], unsupported: null },
+  )
+})
+
+t.test('a URL button keeps its true place among all buttons', async (t) => {
+  t.strictSame(shape(body('x'), buttons(url('https://a.b/{{1}}'))).url_buttons, [0])
+  t.strictSame(shape(body('x'), buttons(reply, reply, url('https://a.b/{{1}}'))).url_buttons, [2])
+  const { slots, url_buttons } = shape(
+    body('x'),
+    buttons(url('https://a.b'), { type: 'PHONE_NUMBER' }, url('https://a.b/{{1}}'), url('https://c.d/{{1}}')),
+  )
+  t.strictSame(url_buttons, [2, 3])
+  t.strictSame(slots, ['url:1', 'url:2'])
+})
+
+t.test('a static template has no slots; types are read in any case', async (t) => {
+  t.strictSame(shape(body('Hello'), buttons(url('https://a.b'), reply)).slots, [])
+  t.strictSame(shape({ type: 'header', text: 'Hi' }, { type: 'body', text: '{{1}}' }).slots, ['body:1'])
+})
+
+t.test(
+  'a one-time password takes its code twice, as it is created and as the provider lists it',
+  async (t) => {
+    const created = [
+      { type: 'BODY', add_security_recommendation: true },
+      { type: 'FOOTER', code_expiration_minutes: 10 },
+      buttons({ type: 'OTP', otp_type: 'COPY_CODE' }),
+    ]
+    const listed = [
+      body('*{{1}}* is your verification code.'),
+      buttons(url('https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}')),
+    ]
+    for (const components of [created, listed]) {
+      t.strictSame(shapeOf({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
+        slots: ['body:1', 'url:1'],
+        url_buttons: [0],
+        unsupported: null,
+      })
+    }
+    t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
+  },
+)
+
+t.test('what we cannot send is named, never guessed at', async (t) => {
+  const odd: [RegExp, ...unknown[]][] = [
+    [/header of the kind image/, { type: 'HEADER', format: 'IMAGE' }, body('x')],
+    [/header of the kind document/, { type: 'HEADER', format: 'DOCUMENT' }, body('x')],
+    [/header has more than one slot/, { type: 'HEADER', format: 'TEXT', text: '{{1}} {{2}}' }],
+    [/component of the kind carousel/, body('x'), { type: 'CAROUSEL' }],
+    [/component of the kind body/, body('x'), body('y')],
+    [/component of the kind unknown/, null],
+    [/component of the kind unknown/, 'BODY'],
+    [/button of the kind flow/, body('x'), buttons({ type: 'FLOW' })],
+    [/button of the kind otp/, body('x'), buttons({ type: 'OTP' })],
+    [/button of the kind unknown/, body('x'), buttons(null)],
+    [/button has more than one slot/, body('x'), buttons(url('https://{{1}}/{{2}}'))],
+    [/body has a named parameter/, body('Hello {{name}}')],
+    [/body has a named parameter/, body('Hello {{0}}')],
+    [/body has a named parameter/, body('Hello {{}}')],
+    [/body's slots leave a gap/, body('Hello {{2}}')],
+    [/body's slots leave a gap/, body('Hello {{1}} {{9999}}')],
+  ]
+  for (const [words, ...components] of odd) {
+    const { slots, unsupported } = shape(...components)
+    t.match(unsupported, words)
+    t.strictSame(slots, [])
+  }
+  t.match(shapeOf({ parameter_format: 'named', components: [body('x')] }).unsupported, /named/)
+})
+
+t.test('any object at all has a shape', async () => {
+  const type = fc.constantFrom('HEADER', 'BODY', 'BUTTONS', 'FOOTER', 'x', 5, null)
+  const text = fc.oneof(fc.string(), fc.constant('{{1}} {{2}}'), fc.constant(7))
+  const component = fc.record(
+    { type, text, format: text, url: text, buttons: fc.anything() },
+    { requiredKeys: [] },
+  )
+  fc.assert(
+    fc.property(fc.array(fc.oneof(component, fc.anything())), fc.anything(), (components, format) => {
+      const { slots, url_buttons } = shapeOf({ components, parameter_format: format })
+      return slots.filter((slot) => slot.startsWith('url:')).length === url_buttons.length
+    }),
+  )
+  shapeOf({ components: [body('{{'.repeat(100_000))] })
+  shapeOf({ components: [body('{{1}}'.repeat(20_000))] })
+})
+
+t.test('parameters must fill the slots and nothing else', async (t) => {
+  t.equal(parametersProblem(['body:1'], { 'body:1': 'Ana' }), null)
+  t.match(parametersProblem(['body:1', 'url:1'], { 'body:1': 'Ana' }), /url:1 missing/)
+  t.match(parametersProblem([], { 'body:1': 'Ana' }), /unknown key "body:1": the template takes none/)
+  t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), /unknown key "toString"/)
+  t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), /body:1 missing/)
+})

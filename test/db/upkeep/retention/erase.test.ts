@@ -1,0 +1,245 @@
+/** `contact erase`: what goes, what stays of the others, and how an erased address begins anew. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { array, object, string } from 'yup'
+import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
+import { reportsByState, settleReports } from '../../../../db/delivery/reports/reports.sql.ts'
+import { storeReports } from '../../../../db/delivery/reports/store.ts'
+import { walk } from '../../../../db/messages/broadcasts/walk.ts'
+import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
+import { erasePerson, NOBODY } from '../../../../db/upkeep/retention/erase.ts'
+import { adminCli } from '../../../support/admin.ts'
+import { beginBroadcasting } from '../../../support/broadcasting.ts'
+import { usedBy } from '../../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
+import { startWorker, until } from '../../../support/worker.ts'
+
+const ANA = 'Ana.Diaz@example.com'
+
+async function start(t: Test) {
+  const service = await startService(t)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  return {
+    service,
+    team: await makeTeam(service),
+    erase: (team: TestTeam, email = ANA) => cli.json(['contact', 'erase', team.id, email]),
+  }
+}
+
+const send = async ({ call }: Service, { key }: TestTeam, to: string[]): Promise<string> =>
+  (await call('POST', '/v1/emails', { key, body: anEmail({ to, text: 'Dear Ana' }) })).body.id
+
+/** Pretends that an email was delivered to its recipients. */
+async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
+  await database.query(
+    sql.unsafe`update emails set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
+  )
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
+    select e.team_id, e.id, decode(md5(r), 'hex'), 'delivered', r, now(), 'taken for ' || r
+    from emails e, unnest(${sql.array(recipients, 'text')}) r where e.id = ${id}`)
+}
+
+const eventsRow = object({
+  recipients: array(string().defined().nullable()).defined(),
+  details: string().defined(),
+})
+
+const eventsOf = ({ database }: Service, id: string) =>
+  database.one(sql.type(eventsRow)`
+    select array_agg(recipient order by recipient) as recipients, string_agg(detail, '') as details
+    from email_events where email_id = ${id}`)
+
+t.test('a person is erased from contacts, emails, events and reports; the others stay', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database, deps } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  const alone = await send(service, team, [ANA.toLowerCase()])
+  await deliver(service, alone, [ANA])
+  const shared = await send(service, team, [ANA, 'ben@example.com'])
+  await deliver(service, shared, [ANA, 'ben@example.com'])
+  const waiting = await send(service, team, [ANA])
+  const sharedWaiting = await send(service, team, ['ben@example.com', ANA])
+  const other = await send(service, team, ['dana.diaz@example.com'])
+  for (const body of ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}']) {
+    const report = {
+      provider: 'ses' as const,
+      event_key: body,
+      body: Buffer.from(body),
+      received_at: new Date(),
+    }
+    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
+  }
+  const reports = await reportsByState(database, { limit: 10 })
+  await settleReports(
+    database,
+    reports.map(({ id }) => ({ id, state: 'done' as const, reason: null, team_ids: [team.id] })),
+  )
+
+  t.strictSame(await erase(team), { contact: true, emails: 3, waiting_emails_deleted: 1, reports: 1 })
+  t.match(await emailById(database, team.id, alone), {
+    to_emails: [NOBODY],
+    subject: '',
+    html: '',
+    body_text: '',
+  })
+  t.match(await eventsOf(service, alone), { recipients: [null], details: '' })
+  t.match(await emailById(database, team.id, shared), {
+    to_emails: [NOBODY, 'ben@example.com'],
+    html: '<p>Hello</p>',
+  })
+  t.match(await eventsOf(service, shared), {
+    recipients: ['ben@example.com', null],
+    details: 'taken for ben@example.com',
+  })
+  t.equal(await emailById(database, team.id, waiting), null)
+  t.strictSame((await emailById(database, team.id, sharedWaiting))?.to_emails, ['ben@example.com'])
+  t.strictSame((await emailById(database, team.id, other))?.to_emails, ['dana.diaz@example.com'])
+  t.match(await usedBy(service, team.id), { emails: 4, contacts: 0 })
+  t.equal((await call('GET', `/v1/contacts/${ANA}`, { key: team.key })).status, 404)
+  t.strictSame(await erase(team), { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 })
+})
+
+t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { database, deps } = service
+  const other = await makeTeam(service)
+  const shared = await send(service, team, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  await deliver(service, shared, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
+  const settled = [
+    ['refused <na@x.example>', [team.id]],
+    ['{"words":"To:\\nna@x.example."}', [team.id]],
+    ['refused <anna@x.example>', [team.id]],
+    ['refused <na@x.example.org>', [team.id]],
+    ['refused na@x.example', [other.id]],
+    ['parked na@x.example', []],
+  ] as const
+  for (const [body] of settled) {
+    const report = {
+      provider: 'ses' as const,
+      event_key: body,
+      body: Buffer.from(body),
+      received_at: new Date(),
+    }
+    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
+  }
+  const ids = new Map(
+    (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),
+  )
+  await settleReports(
+    database,
+    settled.map(([body, team_ids]) => ({
+      id: ids.get(body) ?? '',
+      state: 'parked' as const,
+      reason: 'x',
+      team_ids,
+    })),
+  )
+  const nobody = { contact: false, emails: 0, waiting_emails_deleted: 0 }
+  t.strictSame(await erase(team, 'na@x.example'), { ...nobody, reports: 2 })
+  const left = await reportsByState(database, { limit: 10 })
+  t.strictSame(
+    new Set(left.map(({ event_key }) => event_key)),
+    new Set(settled.slice(2).map(([body]) => body)),
+  )
+  t.strictSame(await erase(team, 'neil@x.example'), { ...nobody, reports: 0 })
+  await erase(team, 'a@x.example')
+  t.match(await eventsOf(service, shared), {
+    recipients: ['anna@x.example', "o'neil@x.example", null],
+    details: /taken for anna@x\.example/,
+  })
+})
+
+t.test('an unsubscribe that is answered while an erasure waits is kept', async (t) => {
+  const { service, team } = await start(t)
+  const { call, database, deps } = service
+  const identity = 'waits@example.com'
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
+  const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = database.transaction(async (tx) => {
+    await lockAccount(tx, team.id)
+    locked.resolve()
+    await free.promise
+  })
+  await locked.promise
+  const erased = erasePerson({ database, secrets: deps.secrets, now: new Date() }, team.id, identity)
+  await until('it waits for the account', () =>
+    database.exists(sql.unsafe`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+  t.equal((await call('POST', `/v1/contacts/${identity}/unsubscribe`, { key: team.key })).status, 200)
+  free.resolve()
+  await Promise.all([holding, erased])
+  const again = await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
+  t.match(again, { status: 201, body: { status: 'unsubscribed' } })
+})
+
+t.test(
+  'an erased address that bounced, complained or unsubscribed begins as that when it is created anew',
+  async (t) => {
+    const { service, team, erase } = await start(t)
+    const { call, database } = service
+    await startWorker(t, service)
+    const create = async (key: string, email: string) =>
+      (await call('POST', '/v1/contacts', { key, body: { email } })).body.status
+    for (const status of ['bounced', 'complained', 'unsubscribed']) {
+      for (const [at, email] of [`${status}@example.com`, `${status}.bulk@example.com`].entries()) {
+        await create(team.key, email)
+        const suppression = status === 'unsubscribed' ? null : status
+        await database.query(sql.unsafe`
+        update contacts set status = ${status}, suppression = ${suppression} where email = ${email}`)
+        await erase(team, email)
+        if (at === 0) t.equal(await create(team.key, email.toUpperCase()), status)
+        else await call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts: [{ email }] } })
+        t.equal((await call('GET', `/v1/contacts/${email}`, { key: team.key })).body.status, status)
+      }
+    }
+    const again = await call('POST', '/v1/contacts/bounced@example.com/resubscribe', { key: team.key })
+    t.equal(again.body.error.code, 'contact_suppressed')
+    const other = await makeTeam(service)
+    t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
+  },
+)
+
+t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  await erase(team)
+  t.notOk(await database.exists(sql.unsafe`select 1 from erased_contacts`))
+  t.equal(
+    (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status,
+    'subscribed',
+  )
+})
+
+t.test('what is kept of an erased address is a hash that another key would not give', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
+  await call('POST', `/v1/contacts/${ANA}/unsubscribe`, { key: team.key })
+  await erase(team)
+  const dump = object({ text: string().defined() })
+  const { text } = await database.one(sql.type(dump)`
+    select (select string_agg(c::text, '') from erased_contacts c) || coalesce((select string_agg(c::text, '') from contacts c), '')
+      as text`)
+  t.match(text, /\\x[0-9a-f]{64}/)
+  t.notMatch(text, /ana|diaz/i)
+})
+
+t.test('an erased person is not named among those that a broadcast skipped', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  await contacts(['Ana.Diaz', 'ben'], { country: 'FR' })
+  const id = await create()
+  await post(id, 'send')
+  const { database, deps, url } = service
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  await database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
+  t.match(await cli.json(['broadcast', 'skips', team.id, id]), [
+    { email: '', reason: 'variables', detail: '' },
+    { email: 'ben@example.org', reason: 'variables', detail: 'no value for name' },
+  ])
+  t.match((await get(id)).body, { figures: { made: 0, skipped: 2 } })
+})

@@ -1,0 +1,169 @@
+/** Retention: what is deleted when, and what never is. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { array, number, object, string } from 'yup'
+import { saveTemplate } from '../../../../db/content/templates/save.ts'
+import { listSenders } from '../../../../db/delivery/senders/show.ts'
+import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
+import { firstIdAt } from '../../../../db/text/ids.ts'
+import { forgetMessages, type Retention } from '../../../../db/upkeep/retention/forget.ts'
+import { pauseSender } from '../../../support/senders.ts'
+import { openStore, type Store } from '../../../support/stored-emails.ts'
+
+const DAY = 86_400_000
+const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
+const now = new Date()
+const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
+
+/** An email of so many days ago, delivered, with so many events. */
+async function delivered(store: Store, teamId: string, days: number, events = 1): Promise<string> {
+  const { id } = await store.email(teamId, daysAgo(days), { text: 'Hello', headers: { 'X-A': 'b' } })
+  await store.database.query(sql.unsafe`update emails set status = 'delivered' where id = ${id}`)
+  await addEvents(store, teamId, id, events)
+  return id
+}
+
+const addEvents = (store: Store, teamId: string, id: string, count: number) =>
+  store.database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
+    select ${teamId}, ${id}, decode(md5(n::text), 'hex'), 'delivered', now(), ''
+    from generate_series(1, ${count}::int) n`)
+
+const leftRow = object({ emails: array(string().defined()).defined(), events: number().defined() })
+
+const left = ({ database }: Store) =>
+  database.one(sql.type(leftRow)`
+    select coalesce(array_agg(id::text order by id), '{}') as emails,
+      (select count(*) from email_events) as events from emails`)
+
+async function start(t: Test) {
+  const store = await openStore(t)
+  const teamId = await store.team('pro', daysAgo(500))
+  return {
+    store,
+    teamId,
+    forget: (days: Partial<Retention>) => forgetMessages(store.database, { ...KEPT, ...days }, now),
+  }
+}
+
+t.test('nothing is forgotten while no setting says so', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  await delivered(store, teamId, 450)
+  t.strictSame(await forget({}), { messages: 0, events: 0, bodies: 0, senders: 0, webhooks: 0, files: 0 })
+  t.match(await left(store), { emails: { length: 1 }, events: 1 })
+})
+
+t.test('events are forgotten by the age of their message, lot by lot, however many there are', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  await delivered(store, teamId, 100, 2_500)
+  await delivered(store, teamId, 99, 600)
+  const young = await delivered(store, teamId, 80, 3)
+  t.match(await forget({ events: 90 }), { events: 3_100 })
+  t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
+})
+
+t.test(
+  'messages go with their events; not what still has to be delivered, nor the current period’s',
+  async (t) => {
+    const { store, teamId, forget } = await start(t)
+    await delivered(store, teamId, 100)
+    const { id: queued } = await store.email(teamId, daysAgo(100))
+    const young = await delivered(store, teamId, 80)
+    const today = await delivered(store, teamId, 0)
+    t.match(await forget({ messages: 90 }), { messages: 1 })
+    t.same((await left(store)).emails, [queued, young, today].sort())
+    t.equal((await left(store)).events, 2)
+    const later = new Date(now.getTime() + 200 * DAY)
+    await forgetMessages(store.database, { ...KEPT, messages: 90 }, later)
+    t.same(
+      (await left(store)).emails,
+      [queued, today].sort(),
+      'what the quota counts stays, however short the setting',
+    )
+  },
+)
+
+t.test(
+  'events stay while their message is unfinished: one that was given up is never sent again',
+  async (t) => {
+    const { store, teamId, forget } = await start(t)
+    const { database } = store
+    const { id } = await store.email(teamId, daysAgo(400))
+    await addEvents(store, teamId, id, 3)
+    const message = '0190a000-0000-7000-8000-000000000001'
+    await database.query(sql.unsafe`
+    insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+    values (${teamId}, ${message}, ${message}, 0, '+15555550101', 'queued', ${sql.timestamp(daysAgo(400))})`)
+    await database.query(sql.unsafe`
+    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
+    values (${teamId}, ${message}, decode(md5(''), 'hex'), 'gave_up', now(), '')`)
+    t.match(await forget({ events: 90 }), { events: 0 })
+    await database.query(sql.unsafe`update emails set provider_message_id = 'taken' where id = ${id}`)
+    await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
+    t.match(
+      await forget({ events: 90 }),
+      { events: 4 },
+      'what was taken is finished, though it still says queued',
+    )
+    t.match(await forget({ messages: 90 }), { messages: 2 })
+  },
+)
+
+t.test('what happened to senders is forgotten by its own setting, lot by lot', async (t) => {
+  const { store, forget } = await start(t)
+  const { database } = store
+  const sender = { key: 'smtp:relay.test', ceiling: 10 }
+  await database.transaction((tx) => pauseSender(tx, sender, 60, 'said just now'))
+  await database.query(sql.unsafe`
+    insert into sender_events (sender, id, kind, occurred_at, detail)
+    select 'smtp:relay.test', ${firstIdAt(daysAgo(100))}::uuid, 'paused', now(), '' union all
+    select 'smtp:other.test', overlay(${firstIdAt(daysAgo(91))} placing lpad(n::text, 12, '0') from 25)::uuid,
+      'recovered', now(), '' from generate_series(1, 2_500) n`)
+  t.match(await forget({ senders: 101 }), { senders: 0 })
+  t.match(await forget({ senders: 90 }), { senders: 2_501 })
+  const [shown] = await listSenders(database)
+  t.match(shown?.events, [{ detail: 'said just now' }])
+})
+
+t.test('a row that somebody holds is passed over, and found the next time', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  const id = await delivered(store, teamId, 100)
+  const held = Promise.withResolvers<void>()
+  const locked = Promise.withResolvers<void>()
+  const holder = store.database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select from emails where id = ${id} for update`)
+    locked.resolve()
+    await held.promise
+  })
+  await locked.promise
+  t.match(await forget({ messages: 90, bodies: 90 }), { messages: 0, bodies: 0 })
+  held.resolve()
+  await holder
+  t.match(await forget({ messages: 90, bodies: 90 }), { messages: 1 })
+})
+
+t.test('bodies are emptied, once: the row, its subject and its timeline stay', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  const raw = await delivered(store, teamId, 100)
+  const { id: template_id } = await store.database.transaction((tx) =>
+    saveTemplate({ tx, now, actor: 'cli' }, teamId, { name: 'Welcome', html: '<p>{{name}}</p>', text: '' }),
+  )
+  const filled = await store.email(teamId, daysAgo(95), {
+    html: null,
+    template_id,
+    variables: { name: 'Ana' },
+  })
+  await store.database.query(sql.unsafe`update emails set status = 'sent' where id = ${filled.id}`)
+  const young = await delivered(store, teamId, 80)
+  t.match(await forget({ bodies: 90 }), { bodies: 2 })
+  t.match(await emailById(store.database, teamId, raw), {
+    html: '',
+    body_text: '',
+    headers: null,
+    subject: 'Hello',
+    status: 'delivered',
+  })
+  t.match(await emailById(store.database, teamId, filled.id), { html: null, variables: {} })
+  t.match(await emailById(store.database, teamId, young), { html: '<p>Hello</p>' })
+  t.match(await forget({ bodies: 90 }), { bodies: 0 })
+})

@@ -1,0 +1,124 @@
+/** One lock order for all: erasing, deleting, bulk upserts, requeueing, topics and reports never lock each other out. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { number, object } from 'yup'
+import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
+import { removeContact } from '../../../../db/audience/contacts/edit.ts'
+import { createTopic, removeTopic } from '../../../../db/audience/contacts/topics.ts'
+import { readItems, upsertContacts } from '../../../../db/audience/contacts/upsert.ts'
+import { reviewSoftSuppressions } from '../../../../db/audience/suppressions/suppress.ts'
+import { EMAIL } from '../../../../db/channels/channels.sql.ts'
+import { requeueMessages } from '../../../../db/delivery/requeue.ts'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
+import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
+import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
+import { type Database, openDatabase } from '../../../../db/postgres/pool.ts'
+import { erasePerson } from '../../../../db/upkeep/retention/erase.ts'
+import { anEmail, makeTeam, startService } from '../../../support/service.ts'
+import { until } from '../../../support/worker.ts'
+
+const PEOPLE = 40
+const ROUNDS = 9
+
+/** Identities in an order that is not that of the ids. */
+const address = (at: number): string => `person${(at * 7) % PEOPLE}@example.com`
+const everyone = Array.from({ length: PEOPLE }, (_, at) => address(at))
+const shuffled = <T>(list: readonly T[]): T[] => [...list].sort(() => Math.random() - 0.5)
+
+t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one deadlock', async (t) => {
+  const service = await startService(t)
+  const { call, deps } = service
+  const { secrets, queue } = deps
+  const team = await makeTeam(service, { plan: 'pro' })
+  const pool = await openDatabase(service.url, { size: 20 })
+  t.teardown(() => pool.end())
+  // A transaction that was chosen as a victim is not begun again: each deadlock is seen.
+  const database: Database = { ...pool, transaction: (work) => pool.transaction(work, 0) }
+  const victims: unknown[] = []
+  const seen = async (work: Promise<unknown>): Promise<void> => {
+    await work.catch((error: { code?: string; cause?: { code?: string } }) => {
+      const code = error.code ?? error.cause?.code
+      if (code !== 'contact_not_found' && code !== 'not_found') victims.push(error)
+    })
+  }
+  const emailIds: string[] = []
+  const refill = async (): Promise<void> => {
+    const emails = everyone.flatMap((one, at) => [
+      anEmail({ to: [one, address(at + 1)] }),
+      anEmail({ to: [one] }),
+    ])
+    const { body } = await call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+    emailIds.splice(0, Infinity, ...body.data.map(({ id }: { id: string }) => id))
+  }
+  const bulk = (now: Date) => {
+    const contacts = shuffled(everyone).map((email) => ({ email, properties: { at: String(now) } }))
+    const items = readItems(JSON.stringify({ contacts }))
+    return database.transaction((tx) => upsertContacts({ tx, now, secrets }, team.id, items))
+  }
+  const reports = (now: Date) => {
+    const events = shuffled(emailIds).flatMap((email_id, at): EmailEvent[] =>
+      everyone.map((recipient) => ({
+        team_id: team.id,
+        email_id,
+        event_key: uuidv7(),
+        kind: 'bounced',
+        recipient,
+        occurred_at: now,
+        detail: 'full',
+        effect: at % 2 ? 'soft' : 'hard',
+      })),
+    )
+    return database.transaction((tx) => applyEmailEvents(tx, events, now))
+  }
+  const waiting = () =>
+    service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+      select count(*) as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`)
+  /** Holds one row in the middle until all of the work has come up to it, or is over. */
+  const behindGate = async (round: number, begin: () => Promise<unknown>[]): Promise<void> => {
+    const [held, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const gate = pool.transaction(async (tx) => {
+      if (round % 3 === 0) await lockAccount(tx, team.id)
+      if (round % 3 === 1)
+        await tx.query(sql.unsafe`select from emails where id = ${emailIds[PEOPLE] ?? ''} for update`)
+      if (round % 3 === 2)
+        await tx.query(sql.unsafe`
+          select from contacts where team_id = ${team.id} order by id offset ${PEOPLE / 2} limit 1 for update`)
+      held.resolve()
+      await open.promise
+    })
+    await held.promise
+    const works = begin()
+    let over = 0
+    const ended = works.map((work) => seen(work).finally(() => (over += 1)))
+    await until('all have come up to the gate', async () => over + (await waiting()) >= works.length)
+    open.resolve()
+    await Promise.all([gate, ...ended])
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const now = new Date()
+    await refill()
+    await bulk(now)
+    const topic = await createTopic({ tx: database, now }, team.id, { name: `topic ${round}` })
+    for (const one of everyone.slice(0, 4)) {
+      await call('PATCH', `/v1/contacts/${one}`, { key: team.key, body: { topic_ids: [topic.id] } })
+    }
+    const some = (from: number) => emailIds.slice(from, from + 8)
+    const refs = shuffled(emailIds).map((id) => ({ team_id: team.id, id }))
+    await behindGate(round, () => [
+      reports(now),
+      bulk(now),
+      erasePerson({ database, secrets, now }, team.id, address(round)),
+      database.transaction((tx) => removeEmails({ tx }, team.id, shuffled(some(round)))),
+      database.transaction((tx) => removeEmail({ tx }, team.id, emailIds[round] ?? '')),
+      database.transaction((tx) => removeContact({ tx }, team.id, address(round + 3))),
+      database.transaction((tx) => requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person' })),
+      database.transaction((tx) => removeTopic({ tx, now }, team.id, topic.id)),
+      reviewSoftSuppressions(database, now),
+      reports(now),
+      bulk(now),
+    ])
+  }
+  t.strictSame(victims, [])
+})
