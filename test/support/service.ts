@@ -141,7 +141,7 @@ export async function startService(
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
   const queue = await openProducer(databaseUrl, () => {})
   const replies = createReplies(databaseUrl)
-  const parser = createParser(PARSER_THREAD)
+  const parser = createParser(PARSER_THREAD, 60_000)
   const metrics = createMetrics()
   const fleet = joinFleet(
     { database, metrics, log: silentLog },

@@ -146,11 +146,14 @@ export async function startProcess(
   return { child, up, exited, kill: (signal = 'SIGKILL') => void child.kill(signal) }
 }
 
-/** Waits until a condition holds. @throws Error with `what` when it does not within `seconds`. */
+/**
+ * Waits until a condition holds. @throws Error with `what` when it does not within `seconds`: many, since a busy
+ * machine must only be slow.
+ */
 export async function until(
   what: string,
   holds: () => Promise<boolean> | boolean,
-  seconds = 30,
+  seconds = 90,
 ): Promise<void> {
   const deadline = Date.now() + seconds * 1_000
   while (!(await holds())) {

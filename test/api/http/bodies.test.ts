@@ -191,7 +191,7 @@ t.test('a body of very many values keeps nobody else waiting', async (t) => {
 })
 
 t.test('a body on which the thread hangs or dies harms itself alone', async (t) => {
-  const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), 2_000)
+  const parser = createParser(new URL('../../support/stuck-parser.ts', import.meta.url), 5_000)
   t.teardown(parser.close)
   const parse = (path: string) => parser.parse({ method: 'POST', path }, Buffer.from('{}'))
   const asked = ['/hang', '/fine', '/exit', '/fine', '/hoard', '/fine', '/throw', '/fine'].map(parse)
@@ -215,17 +215,22 @@ t.test('the items of a large batch are taken over one by one, with room for othe
   const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
   const bytes = Buffer.from(JSON.stringify({ emails }))
   const own = JSON.parse(bytes.toString()).emails
-  const started = performance.now()
+  // What this thread worked, not what passed: a busy machine may keep it from its turn for any time.
+  const worked = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  }
+  const started = worked()
   structuredClone(own)
-  const atOnce = performance.now() - started
+  const atOnce = worked() - started
   let isDone = false
   const parsing = parser.parse({ method: 'POST', path: '/v1/emails/batch' }, bytes).finally(() => {
     isDone = true
   })
   let longest = 0
-  for (let last = performance.now(); !isDone; last = performance.now()) {
+  for (let last = worked(); !isDone; last = worked()) {
     await sleep(1)
-    longest = Math.max(longest, performance.now() - last)
+    longest = Math.max(longest, worked() - last)
   }
   t.match(await parsing, { length: 100, 99: { item: { variables: { k7999: '' } } } })
   t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)

@@ -11,7 +11,8 @@ import { until } from '../../support/worker.ts'
 const service = await startService(t)
 const team = await makeTeam(service)
 
-const PACE = { bytes: 1_000, window: 800 }
+/** A client of ours that a busy machine holds up for a moment must not be taken for one that stalls. */
+const PACE = { bytes: 1_000, window: 2_000 }
 
 /** The API behind its own server, impatient; `ended` counts the requests whose handling is over. */
 async function start(t: Test) {
@@ -96,7 +97,7 @@ t.test('an upload that drips is let go like one that stalls', async (t) => {
 
 t.test('an upload that gets on may take many times as long as one that stalls', async (t) => {
   const { port, counts } = await start(t)
-  const body = Buffer.alloc(40_000, 'slow ')
+  const body = Buffer.alloc(95_000, 'slow ')
   const file = [
     'POST /v1/attachments?filename=slow.bin HTTP/1.1',
     'Host: x',
@@ -113,7 +114,7 @@ t.test('an upload that gets on may take many times as long as one that stalls', 
   }
   t.ok(performance.now() - began > 3 * PACE.window)
   await until('it is answered', () => counts.ended === 1)
-  t.match(heard(), /^HTTP\/1\.1 201 [\s\S]*"size":40000/)
+  t.match(heard(), /^HTTP\/1\.1 201 [\s\S]*"size":95000/)
 })
 
 t.test('a body that is malformed on the wire is answered 400 and let go', async (t) => {

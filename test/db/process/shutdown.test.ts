@@ -4,21 +4,27 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApi } from '../../support/api-process.ts'
-import { testDatabase } from '../../support/database.ts'
+import { makeTeam, startService } from '../../support/service.ts'
 
 t.test('a second signal ends a draining process at once; the echo of the first does not', async (t) => {
-  const api = await startApi(t, (await testDatabase(t)).url)
-  // An upload that goes on: the drain would wait for it.
+  const service = await startService(t)
+  const { key } = await makeTeam(service)
+  const api = await startApi(t, service.url)
+  // An upload that goes on: the drain waits for it.
   const upload = connect(Number(api.up.port), '127.0.0.1')
   upload.on('error', () => {})
-  upload.write('POST /hooks/whatsapp HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbegun')
-  await once(upload, 'connect')
-  await sleep(100)
+  const head = ['POST /v1/emails HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`, 'Content-Length: 1000']
+  upload.write([...head, 'Content-Type: application/json', 'Expect: 100-continue', '', ''].join('\r\n'))
+  const [answer] = await once(upload, 'data')
+  t.match(String(answer), /^HTTP\/1\.1 100 /)
+  upload.write('{"begun')
   api.kill('SIGTERM')
   api.kill('SIGINT')
   const early = await Promise.race([api.exited, sleep(1_200, 'draining')])
   t.equal(early, 'draining', 'one Ctrl-C through a terminal and npm is one sign')
-  api.kill('SIGTERM')
+  // A busy process may have met the first only just now, and take the second for its echo.
+  const again = setInterval(() => api.kill('SIGTERM'), 500)
   t.equal(await api.exited, 1)
+  clearInterval(again)
   upload.destroy()
 })

@@ -125,7 +125,7 @@ t.test('the trouble of one sender is its own: it is paused and probed, while the
   await until('the others are sent', () => allSent(service, flowing))
   t.equal(await state('well'), undefined, 'nothing was ever wrong with theirs')
   refusing = false
-  await until('it has recovered, and its own are sent', () => allSent(service, broken), 60)
+  await until('it has recovered, and its own are sent', () => allSent(service, broken))
   t.equal(await state('broken'), 'sending')
 })
 
@@ -155,5 +155,5 @@ t.test('a sender that hangs holds one slot; one that answers well has as many as
   t.equal(open.slow, 1)
   t.equal(most, AT_ONCE)
   hanging.resolve(undefined)
-  await until('the slow are sent', () => allSent(service, slow), 60)
+  await until('the slow are sent', () => allSent(service, slow))
 })

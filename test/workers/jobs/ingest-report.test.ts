@@ -352,7 +352,7 @@ t.test('kill -9 between the hook’s 200 and ingestion loses nothing', async (t)
   doomed.kill()
   await doomed.exited
   await startProcess(t, 'workers/main.ts', env)
-  await until('all are ingested', () => settled(service), 60)
+  await until('all are ingested', () => settled(service))
   for (const id of ids) t.equal(await emailStatus(service, id), 'bounced')
 })
 

@@ -230,11 +230,9 @@ t.test(
     t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
     await ageByADay(service, id)
     await setJobsDue(service, id)
-    await until('it is given up', async () => (await gaveUps(service, id)).length === 1, 10)
-    await until(
-      'it is dead',
-      async () => (await queueStatus(service.database)).some(({ dead }) => dead === 1),
-      10,
+    await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
+    await until('it is dead', async () =>
+      (await queueStatus(service.database)).some(({ dead }) => dead === 1),
     )
     await sweep(later(60_000))
     t.match(await gaveUps(service, id), [{ recipient: null, detail: '451 4.3.0 Come back later' }])

@@ -115,11 +115,9 @@ const CASES: [string, SesFault, Partial<Record<string, unknown>>][] = [
 
 for (const [name, fault, expected] of CASES) {
   t.test(`SES answers: ${name}`, async (t) => {
-    const { api, provider } = await start(
-      t,
-      { onSend: () => fault },
-      { timeouts: { connect_ms: 300, answer_ms: 600 } },
-    )
+    const answer_ms = fault === 'hang' ? 600 : 30_000
+    const timeouts = { connect_ms: 10_000, answer_ms }
+    const { api, provider } = await start(t, { onSend: () => fault }, { timeouts })
     const delivery = await provider.send(outgoingEmail({ to: ['a@example.com', 'b@example.com'] }))
     t.equal(delivery.outcomes.size, 2)
     for (const outcome of delivery.outcomes.values()) {

@@ -217,11 +217,11 @@ t.test('a server that is back after its fault is used again at once', async (t) 
 t.test('the answer to the final dot is waited for by a clock of its own', async (t) => {
   const sink = await startSmtpSink(t, {
     onMessage: async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2_500))
+      await new Promise((resolve) => setTimeout(resolve, 4_500))
       return undefined
     },
   })
-  const provider = provide(t, sink.url, { ...LIMITS, total_ms: 2_000, answer_ms: 20_000 })
+  const provider = provide(t, sink.url, { ...LIMITS, total_ms: 4_000, answer_ms: 20_000 })
   t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
   t.equal(sink.messages().length, 1)
 })
