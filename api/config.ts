@@ -8,6 +8,7 @@ import {
   networkList,
   publicUrl,
   readSettings,
+  replicaUrl,
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
@@ -34,6 +35,8 @@ const token = string().matches(
 
 const apiSettings = object({
   ...sharedSettings,
+  /** A standby of the same database, for reads that may be a moment behind. */
+  DATABASE_REPLICA_URL: replicaUrl,
   PORT: wholeNumber(0, 65_535).default(3000),
   /** The address to listen on; all of the machine's when it is not set. */
   HOST: string(),
@@ -134,6 +137,7 @@ export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.Proce
 
 // Those that have no default: they switch something on, and only whether they are set may be shown.
 const SWITCHES = [
+  'DATABASE_REPLICA_URL',
   'PUBLIC_URL',
   'SMTP_REPORT_TOKEN',
   'SNS_TOPIC_ARNS',

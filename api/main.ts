@@ -19,7 +19,7 @@ import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
-import { startDatabase } from '../db/start.ts'
+import { startDatabase, startReplica } from '../db/start.ts'
 import { parseMailbox } from '../db/text/address.ts'
 import { createApp } from './app.ts'
 import {
@@ -73,10 +73,22 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
   }
 }
 
+/** How much of a pool of this size one team may have. */
+const semaphoresFor = (size: number) => ({
+  transactions: createKeyedSemaphore(Math.ceil(size / 2)),
+  statements: createKeyedSemaphore(Math.ceil(size / 4)),
+  // Each may use a processor of the database for a while.
+  searches: createKeyedSemaphore(1),
+})
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
+  const replica = await startReplica(settings.DATABASE_REPLICA_URL, {
+    ...{ primary: database, log },
+    options: DASHBOARD_POOL,
+  })
   const secrets = await openSecrets(database, settings)
   const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
   const parser = createParser(PARSER_THREAD)
@@ -90,12 +102,7 @@ async function start(settings: ApiSettings, log: Log) {
   for (const warning of settingsWarnings(settings)) log.warn(warning)
   const app = createApp({
     database,
-    semaphores: {
-      transactions: createKeyedSemaphore(Math.ceil(size / 2)),
-      statements: createKeyedSemaphore(Math.ceil(size / 4)),
-      // Each may use a processor of the database for a while.
-      searches: createKeyedSemaphore(1),
-    },
+    semaphores: semaphoresFor(size),
     bodies: createBodies(parser),
     docs: createDocs(V1_ROUTES, { publicUrl: settings.PUBLIC_URL ?? null, port: settings.PORT }),
     queue,
@@ -116,6 +123,7 @@ async function start(settings: ApiSettings, log: Log) {
     fleet,
     scale: createScale(database),
     queues: createQueueStatus(database),
+    replica,
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
     sns: createSns({ topics: snsTopics(settings) }),
@@ -132,7 +140,8 @@ async function start(settings: ApiSettings, log: Log) {
     await server.drain()
     clearTimeout(repliesDeadline)
     await fleet.leave()
-    const closing = [parser.close(), replies.close(), queue.stop(), database.end(), dashboard?.database.end()]
+    const databases = [database.end(), dashboard?.database.end(), replica.end()]
+    const closing = [parser.close(), replies.close(), queue.stop(), ...databases]
     await Promise.allSettled(closing)
   }
   return { port: server.port, stop }

@@ -6,6 +6,7 @@
 import { isSameDatabase } from './postgres/connect.ts'
 import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
+import { createReplica, ElsewhereError, NO_REPLICA, type Replica } from './postgres/replica.ts'
 import { SettingsFault } from './process/config.ts'
 import type { Log } from './process/log.ts'
 import { schemaFault, serverSettings } from './schema.sql.ts'
@@ -69,5 +70,22 @@ export async function startDatabase(
   } catch (error) {
     await database.end()
     throw error
+  }
+}
+
+/**
+ * Opens the standby that reads which may lag go to, where one is set.
+ * @throws SettingsFault when it is another database.
+ */
+export async function startReplica(
+  url: string | undefined,
+  options: Parameters<typeof createReplica>[1],
+): Promise<Replica> {
+  if (url === undefined) return NO_REPLICA
+  try {
+    return await createReplica(url, options)
+  } catch (error) {
+    if (!(error instanceof ElsewhereError)) throw error
+    throw new SettingsFault([`DATABASE_REPLICA_URL does not do: ${error.message}`])
   }
 }

@@ -9,6 +9,7 @@ import { CONTENT_TYPE, exposition } from '../../db/figures/fleet/exposition.ts'
 import type { Member } from '../../db/figures/fleet/fleet.ts'
 import type { Scale } from '../../db/figures/fleet/scale.ts'
 import type { Database } from '../../db/postgres/pool.ts'
+import type { Replica } from '../../db/postgres/replica.ts'
 import type { QueueStatus } from '../../db/queue/jobs.sql.ts'
 import { databaseFault } from '../../db/start.ts'
 import { assertBearer, sameSecret } from '../http/auth.ts'
@@ -24,6 +25,8 @@ export type OperationsDeps = {
   tokens: { metrics: string | null; hirefire: string | null }
   /** Whether the process is about to end. */
   isDraining: () => boolean
+  /** Where reads go that may be a moment behind. */
+  replica: Pick<Replica, 'read'>
 }
 
 const publicRoute = publicRoutes<OperationsDeps>()
@@ -62,11 +65,11 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     method: 'GET',
     path: '/metrics',
     access: 'public',
-    handle: async ({ headers }, { database, fleet, queues, tokens }) => {
+    handle: async ({ headers }, { database, fleet, queues, replica, tokens }) => {
       assertOperator(headers.authorization, tokens.metrics)
       // What this process has counted is reported first, so that a figure is never older than the others' few seconds.
       await fleet.flush()
-      const body = await exposition(database, queues)
+      const body = await exposition(database, queues, replica)
       return { status: 200, body, headers: { 'Content-Type': CONTENT_TYPE } }
     },
   }),

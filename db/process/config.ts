@@ -6,7 +6,7 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
-import { databaseUrlFault, withSslDefaults } from '../postgres/address.ts'
+import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
 import { distance } from '../text/distance.ts'
 import { isWeakKey } from './weak-key.ts'
 
@@ -18,7 +18,8 @@ export class SettingsFault extends Error {
   }
 }
 
-const isDatabaseUrl = (name: string): boolean => name === 'DATABASE_URL' || name === 'DATABASE_DIRECT_URL'
+const DATABASE_URLS = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL']
+const isDatabaseUrl = (name: string): boolean => DATABASE_URLS.includes(name)
 
 /** The URL with what platforms set beside it. */
 const withEnvironment = (url: string, { PGSSLMODE, PGSSLROOTCERT }: NodeJS.ProcessEnv): string =>
@@ -53,6 +54,13 @@ const postgresUrl = string().test({
     return fault === null || createError({ message: `${path} ${fault}` })
   },
 })
+
+/** The URL of one server: of several, the one that takes writes would be chosen. */
+export const replicaUrl = postgresUrl.test(
+  'one server',
+  '${path} must name one server',
+  (url) => url === undefined || databaseUrlFault(url) !== null || readDatabaseUrl(url).hosts.length === 1,
+)
 
 const requiredUrl = postgresUrl.required('${path} is missing: the postgres:// URL of the database')
 

@@ -35,6 +35,13 @@ t.test('a token that could be guessed is refused', async (t) => {
   }
 })
 
+t.test('a replica is one server, by a URL like the database’s', async (t) => {
+  const said = (url: string) => faults({ DATABASE_REPLICA_URL: url })
+  t.strictSame(said('postgres://u:p@replica.test/x?sslmode=disable'), [])
+  t.match(said('mysql://replica.test/x'), [/^DATABASE_REPLICA_URL /])
+  t.match(said('postgres://u:p@one.test,two.test/x'), [/^DATABASE_REPLICA_URL must name one server$/])
+})
+
 t.test(
   'an app secret without a verify token, or the other way round, is refused by the one that lacks',
   async (t) => {

@@ -28,6 +28,7 @@ import { joinFleet } from '../../db/figures/fleet/fleet.ts'
 import { createScale } from '../../db/figures/fleet/scale.ts'
 import { unsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
+import { NO_REPLICA } from '../../db/postgres/replica.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
@@ -125,6 +126,7 @@ export async function startService(
     wake,
     upsertWait = 25_000,
     lockTimeout = 3_000,
+    replica = NO_REPLICA,
     publicUrl = null,
     dashboard = {},
   }: {
@@ -133,6 +135,7 @@ export async function startService(
     wake?: Deps['wake']
     upsertWait?: number
     lockTimeout?: number
+    replica?: Deps['replica']
     publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
@@ -195,6 +198,7 @@ export async function startService(
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,
     },
+    replica,
     sns: createSns({ topics: [] }),
     log: silentLog,
     clock,

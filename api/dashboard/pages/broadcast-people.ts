@@ -58,6 +58,7 @@ const reached: TeamPage = {
   method: 'GET',
   path: '/teams/:team/broadcasts/:id/people',
   access: 'viewer',
+  lags: true,
   async handle(request, { database }) {
     const { team, params, query } = request
     const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
@@ -85,6 +86,7 @@ const skipped: TeamPage = {
   method: 'GET',
   path: '/teams/:team/broadcasts/:id/skips',
   access: 'viewer',
+  lags: true,
   async handle(request, { database }) {
     const { team, params, now } = request
     const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
@@ -155,6 +157,7 @@ const reachedCsv: TeamPage = {
   method: 'GET',
   path: '/teams/:team/broadcasts/:id/people.csv',
   access: 'viewer',
+  lags: true,
   async handle(request, deps) {
     const { team, params } = request
     const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
@@ -169,6 +172,7 @@ const skippedCsv: TeamPage = {
   method: 'GET',
   path: '/teams/:team/broadcasts/:id/skips.csv',
   access: 'viewer',
+  lags: true,
   async handle(request, deps) {
     const { team, params } = request
     const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')

@@ -95,6 +95,7 @@ const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/contacts',
   access: 'viewer',
+  lags: true,
   async handle(request, { database }) {
     const { team, query, now } = request
     const topics = await topicsOfTeam(database, team.id)
@@ -171,6 +172,7 @@ const csv: TeamPage = {
   method: 'GET',
   path: '/teams/:team/contacts.csv',
   access: 'viewer',
+  lags: true,
   async handle(request, deps) {
     const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
     await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })

@@ -168,6 +168,7 @@ const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/emails',
   access: 'viewer',
+  lags: true,
   async handle(request, deps) {
     const templates = await templatesOfTeam(deps.database, request.team.id)
     const sections = [filterForm(request, templates), await listSection(request, deps, templates)]
@@ -203,6 +204,7 @@ const csv: TeamPage = {
   method: 'GET',
   path: '/teams/:team/emails.csv',
   access: 'viewer',
+  lags: true,
   handle: async (request, deps) => {
     onlyKnown(request.query, NAMES)
     const file = await csvFile('emails', HEADER, csvRows(request, deps))

@@ -52,6 +52,7 @@ const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/whatsapp',
   access: 'viewer',
+  lags: true,
   async handle(request, { database }) {
     const { team, query, now } = request
     const templates = await templatesOfTeam(database, team.id)

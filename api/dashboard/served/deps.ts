@@ -3,6 +3,7 @@ import type { TxtLookup } from '../../../db/accounts/domains/verify.ts'
 import type { Versions } from '../../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
+import type { Replica } from '../../../db/postgres/replica.ts'
 import type { Log } from '../../../db/process/log.ts'
 import type { Metrics } from '../../../db/process/metrics.ts'
 import type { Network } from '../../../db/process/public-address.ts'
@@ -21,6 +22,8 @@ export type SharedDeps = {
   versions: Versions
   links: UnsubscribeLinks | null
   metrics: Metrics
+  /** Where lists are read that may be a moment behind. */
+  replica: Pick<Replica, 'read'>
   log: Log
   clock: () => Date
 }

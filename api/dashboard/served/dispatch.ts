@@ -77,6 +77,17 @@ const refusalOf = ({ role, suspended }: Seat, needed: Role): Refusal =>
       : `this takes the role ${needed}, and yours here is ${role}`,
   )
 
+/** Does what may lag on the replica; after a change of the person's own, which left a notice, the primary is read. */
+const reading = (
+  page: Page,
+  { request }: Visit,
+  deps: PageDeps,
+  read: (deps: PageDeps) => Promise<PageAnswer>,
+) =>
+  page.lags && page.method === 'GET' && request.cookies('notice') === undefined
+    ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
+    : read(deps)
+
 /** Runs a page's handler if the caller may open it. @throws Refusal. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
   const { request, person, hasEnded } = visit
@@ -89,13 +100,13 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   if (page.access === 'person') return page.handle({ ...request, person }, deps)
   if (page.access === 'operator') {
     if (!person.operator) throw nothingHere()
-    return page.handle({ ...request, person }, deps)
+    return reading(page, visit, deps, (near) => page.handle({ ...request, person }, near))
   }
   const team = await seatOf(person, request, deps)
   if (!team) throw nothingHere()
   visit.team = team
   if (!reaches(team.role, page.access)) throw refusalOf(team, page.access)
-  return page.handle({ ...request, person, team }, deps)
+  return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
 const MULTIPART = /^multipart\/form-data *;/i

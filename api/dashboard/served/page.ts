@@ -18,6 +18,7 @@
  *    person changed with db/accounts/audit/record.ts, in the same transaction.
  * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
+ *    With `lags: true` it is read from a replica where there is one, unless it follows a change of the person's own.
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Tests
  *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and chromium.test.ts.
  */
@@ -90,6 +91,8 @@ export const raw = (headers: Record<string, string>, body: string | Buffer | Rea
 type Serves<R> = {
   method: 'GET' | 'POST'
   path: string
+  /** A list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
+  lags?: true
   handle: (request: R, deps: PageDeps) => Promise<PageAnswer>
 }
 

@@ -4,6 +4,7 @@
  * an address or an id.
  */
 import type { Database } from '../../postgres/pool.ts'
+import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
 import { FIGURES, type FigureName } from '../../process/metrics.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import {
@@ -99,14 +100,18 @@ const jobSamples = (queues: readonly QueueStatus[]): Sample[] =>
     JOB_STATES.map((state): Sample => [`queue="${status.queue}",state="${state}"`, status[state]]),
   )
 
+type Reads = Pick<Replica, 'read'>
 type QueueLook = () => Promise<QueueStatus[]>
 
-async function gaugeSamples(database: Database, status: QueueLook): Promise<GaugeSamples> {
+async function gaugeSamples(database: Database, status: QueueLook, replica: Reads): Promise<GaugeSamples> {
   const processes = await liveProcesses(database, SILENCE)
   const senders = await senderStates(database)
   const queues = await status()
-  const queued = await queuedByAge(database, AGES)
-  const reports = await unsettledReports(database)
+  // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
+  const [queued, reports] = await replica.read(database, async (near) => [
+    await queuedByAge(near, AGES),
+    await unsettledReports(near),
+  ])
   return {
     ...processSamples(processes),
     heliograph_senders: senderSamples(senders, processes),
@@ -172,9 +177,10 @@ function counterLines(rows: readonly CounterRow[]): string[] {
 export async function exposition(
   database: Database,
   status: QueueLook = () => queueStatus(database),
+  replica: Reads = NO_REPLICA,
 ): Promise<string> {
   const counters = counterLines(await fleetCounters(database))
-  const samples = await gaugeSamples(database, status)
+  const samples = await gaugeSamples(database, status, replica)
   const gauges = (Object.keys(GAUGES) as (keyof typeof GAUGES)[]).flatMap((name) => [
     ...head(name, GAUGES[name], 'gauge'),
     ...samples[name].map(([labels, value]) => line(name, labels, value)),

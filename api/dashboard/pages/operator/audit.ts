@@ -12,6 +12,7 @@ const audit: PersonPage = {
   method: 'GET',
   path: '/operator/audit',
   access: 'operator',
+  lags: true,
   async handle(request, { database }) {
     const { query, now } = request
     const team = idGiven(query, 'team')

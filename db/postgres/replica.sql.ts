@@ -1,0 +1,20 @@
+/** What is asked of a server to learn whether it is a replica of another, and how far it is behind. No tables. */
+import { sql } from 'slonik'
+import { boolean, number, object, string } from 'yup'
+import type { Tx } from './pool.ts'
+
+const placeRow = object({
+  /** The same for a server and its standbys, and for no others. */
+  system: string().defined(),
+  database: string().defined(),
+  standby: boolean().defined(),
+  /** For how many seconds nothing has been replayed; null where the server does not say. */
+  behind: number().defined().nullable(),
+})
+
+/** Where a connection leads. A service that runs writes every few seconds, so what replays nothing is behind. */
+export const placeOf = (tx: Tx) =>
+  tx.one(sql.type(placeRow)`
+    select system_identifier::text as system, current_database() as database, pg_is_in_recovery() as standby,
+      case when pg_is_in_recovery() then extract(epoch from now() - pg_last_xact_replay_timestamp()) end as behind
+    from pg_control_system()`)

@@ -1,0 +1,94 @@
+/**
+ * A PostgreSQL with a standby that streams from it, both of the embedded server, migrated and without a team.
+ * Promises: the standby begins as a cold copy, so that nothing but the server's own programs is needed. Both end with
+ * the test.
+ */
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import type { Test } from 'tap'
+import { type Postgres, startPostgres } from '../../db/dev/postgres.ts'
+import { migrate } from '../../db/migrate.ts'
+import { until } from './worker.ts'
+
+const run = promisify(execFile)
+
+const SETTINGS = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' }
+
+export type Pair = {
+  primary: string
+  standby: string
+  /** Stops the standby, and starts it where it was. */
+  away(): Promise<void>
+  back(): Promise<void>
+  /** Stops it from replaying what comes, and waits until it does; or lets it go on, and waits until it has. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+}
+
+/** Runs one statement. @returns the first column of its row. */
+async function ask(url: string, text: string): Promise<string> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<[string]>({ text, rowMode: 'array' })
+    return String(rows[0]?.[0] ?? '')
+  } finally {
+    await client.end()
+  }
+}
+
+/** Starts both. */
+export async function startPair(t: Test): Promise<Pair> {
+  const scratch = await mkdtemp(join(tmpdir(), 'heliograph-standby-'))
+  // The account that the servers run as must be able to pass through.
+  await chmod(scratch, 0o711)
+  t.teardown(() => rm(scratch, { recursive: true, force: true }))
+  const first = { directory: join(scratch, 'first'), settings: SETTINGS }
+  const alone = await startPostgres(first)
+  await migrate(alone.url).finally(() => alone.stop())
+  const second = join(scratch, 'second')
+  await run('cp', ['-a', alone.home, second])
+  await writeFile(join(second, 'data', 'standby.signal'), '')
+
+  const primary = await startPostgres(first)
+  t.teardown(() => primary.stop())
+  const { hostname: host, port, username: user, password } = new URL(primary.url)
+  const primary_conninfo = `host=${host} port=${port} user=${user} password=${password}`
+  const startStandby = (at?: number): Promise<Postgres> =>
+    startPostgres({
+      directory: second,
+      settings: { ...SETTINGS, primary_conninfo },
+      ...(at === undefined ? {} : { port: at }),
+    })
+  let standby = await startStandby()
+  t.teardown(() => standby.stop())
+  const url = standby.url
+
+  const caughtUp = async () => {
+    const written = await ask(primary.url, 'select pg_current_wal_lsn()')
+    const behind = `select pg_last_wal_replay_lsn() >= '${written}'`
+    await until('the standby has replayed it', async () => (await ask(url, behind)) === 'true')
+  }
+  return {
+    primary: primary.url,
+    standby: url,
+    away: () => standby.stop(),
+    async back() {
+      standby = await startStandby(Number(new URL(url).port))
+    },
+    async freeze() {
+      await caughtUp()
+      await ask(url, 'select pg_wal_replay_pause()')
+      const paused = `select pg_get_wal_replay_pause_state() = 'paused'`
+      await until('nothing is replayed', async () => (await ask(url, paused)) === 'true')
+    },
+    async thaw() {
+      await ask(url, 'select pg_wal_replay_resume()')
+      await caughtUp()
+    },
+  }
+}
