@@ -7,6 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { acceptFigures, measureAccepts, measureQuiet } from './accepts.ts'
+import { measureBeside, measureNeedle, measureWalk } from './broadcasts.ts'
 import { measureUpserts, upsertFigure } from './contacts.ts'
 import {
   cpuFigure,
@@ -23,7 +24,7 @@ import { type Place, type Rig, startRig } from './rig.ts'
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
-const ROWS = Array.from({ length: 15 }, (_, index) => index + 1)
+const ROWS = Array.from({ length: 18 }, (_, index) => index + 1)
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -74,6 +75,9 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     13: async () => measureBacklog(rig, await baseline()),
     14: async () => measureMemory(rig, await baseline(), minutes),
     15: () => measureBytes(rig),
+    16: () => measureWalk(rig),
+    17: () => measureBeside(rig),
+    18: () => measureNeedle(rig),
   }
 }
 

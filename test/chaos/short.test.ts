@@ -1,6 +1,7 @@
 /** The short form of `npm run test:chaos`: a few of its faults, with small loads. */
 import t from 'tap'
 import { testDatabase } from '../support/database.ts'
+import { REACHABLE } from './broadcast.ts'
 import { FAULTS } from './faults/all.ts'
 import { runIn } from './run.ts'
 import { openWorld } from './world.ts'
@@ -13,10 +14,11 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['B2', 1],
   ['C/reset', 0.1],
   ['C/lost', 0.25],
+  ['G/expand', 0.2],
 ]
 
 const { url } = await testDatabase(t)
-const world = await openWorld(url)
+const world = await openWorld(url, { apis: [REACHABLE, REACHABLE] })
 t.teardown(() => world.close())
 
 for (const [id, scale] of SHORT) {

@@ -191,8 +191,8 @@ export async function openWorld(
 async function connected(url: string): Promise<() => Client> {
   let client: Client
   const connect = async (): Promise<void> => {
-    client = new Client({ connectionString: url })
-    client.on('error', async () => {
+    const fresh = new Client({ connectionString: url })
+    fresh.on('error', async () => {
       for (;;) {
         await sleep(200)
         const again = await connect().then(
@@ -202,7 +202,9 @@ async function connected(url: string): Promise<() => Client> {
         if (again) return
       }
     })
-    await client.connect()
+    await fresh.connect()
+    // Not before: what is asked of one that never connects is never answered.
+    client = fresh
   }
   await connect()
   return () => client

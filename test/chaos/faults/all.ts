@@ -1,6 +1,7 @@
 /** Every fault, in the order of the plan (reliability §2, §F). */
 import type { Fault } from '../fault.ts'
 import { backlogFaults } from './backlog.ts'
+import { broadcastFaults } from './broadcasts.ts'
 import { clockFaults } from './clocks.ts'
 import { databaseFaults } from './database.ts'
 import { limitFaults } from './limits.ts'
@@ -20,4 +21,5 @@ export const FAULTS: readonly Fault[] = [
   ...providerFaults,
   ...poolerFaults,
   ...neighbourFaults,
+  ...broadcastFaults,
 ]

@@ -11,7 +11,7 @@ import type { World } from '../world.ts'
 const OTHERS = `from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
 
 /** Kills one backend as the kernel would: the server ends all the others and recovers from its log. */
-async function crash({ sql }: World): Promise<void> {
+export async function crash({ sql }: World): Promise<void> {
   const [backend] = await sql<{ pid: number }>(
     `select pid ${OTHERS} and backend_type = 'client backend' limit 1`,
   )

@@ -1,0 +1,122 @@
+/** A broadcast to many contacts, started through the API, and what is counted at its end: who fitted, who got it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeAudience } from '../support/audience.ts'
+import type { TestTeam } from '../support/service.ts'
+import { type Account, contradictions } from './account.ts'
+import { attempt } from './load.ts'
+import { type Start, type World, within } from './world.ts'
+
+/** What an API needs so that broadcasts can be started: links begin with it. */
+export const REACHABLE: Start = { env: { PUBLIC_URL: 'http://127.0.0.1' } }
+
+export type Broadcast = {
+  id: string
+  team: TestTeam
+  fitting: number
+  /** What the relay had been given before. */
+  others: ReadonlySet<string>
+}
+
+/** One in so many has no value for a slot, and one in so many has unsubscribed. */
+const BLANK = 50
+const OFF = 40
+
+/** Makes the contacts by one statement, and starts a broadcast to them. */
+export async function startBroadcast(world: World, contacts: number): Promise<Broadcast> {
+  const team = await world.team()
+  const draft = await makeAudience(world.database, team.id, { contacts, blank: BLANK, unsubscribed: OFF })
+  const [row] = await world.sql<{ count: string }>(
+    `select count(*) as count from contacts where team_id = $1 and status = 'subscribed'`,
+    [team.id],
+  )
+  const made = await attempt(world, team, draft, '/v1/broadcasts')
+  const broadcast = {
+    id: made.body.id,
+    team,
+    fitting: Number(row?.count),
+    others: new Set(world.relay.copies.keys()),
+  }
+  await insistOn(world, broadcast, 'send', 202)
+  return broadcast
+}
+
+/** Calls a verb until it is answered so. @returns whether it was: not when its state forbids it. */
+export async function insistOn(
+  world: World,
+  { id, team }: Broadcast,
+  verb: string,
+  wanted: number,
+): Promise<boolean> {
+  for (;;) {
+    const { status } = await attempt(world, team, {}, `/v1/broadcasts/${id}/${verb}`)
+    if (status === wanted) return true
+    if (status >= 400 && status < 500) return false
+    await sleep(200)
+  }
+}
+
+type Tally = { state: string; made: number; left: number; skipped: number }
+
+/** How it stands, by the rows themselves; null while the database is away. */
+export async function tally({ sql }: World, { id, team }: Broadcast): Promise<Tally | null> {
+  const rows = await sql<Record<keyof Tally, string>>(
+    `select state,
+      (select count(*) from emails where team_id = $1 and broadcast_id = $2) as made,
+      (select count(*) from emails where team_id = $1 and broadcast_id = $2 and status <> 'queued') as left,
+      (select count(*) from broadcast_skips where team_id = $1 and broadcast_id = $2) as skipped
+    from broadcasts where team_id = $1 and id = $2`,
+    [team.id, id],
+  ).catch(() => [])
+  const [row] = rows
+  if (!row) return null
+  return { state: row.state, made: Number(row.made), left: Number(row.left), skipped: Number(row.skipped) }
+}
+
+/** Figures that a recount of rows contradicts. */
+async function wrongFigures({ apis }: World, { id, team }: Broadcast, { made, skipped }: Tally) {
+  const response = await fetch(`${apis[0]?.base()}/v1/broadcasts/${id}`, {
+    headers: { Authorization: `Bearer ${team.key}` },
+  })
+  const { figures } = (await response.json()) as { figures: Record<string, number> }
+  const wanted = { made, skipped, queued: 0, sent: made }
+  return Object.entries(wanted).filter(([figure, count]) => figures[figure] !== count).length
+}
+
+/** Waits for its end, and counts. @param ended when the fault ended. */
+export async function endOf(
+  world: World,
+  broadcast: Broadcast,
+  { ended, seconds }: { ended: number; seconds: number },
+): Promise<Account> {
+  const isOver = await within(seconds, async () => (await tally(world, broadcast))?.state === 'sent')
+  const recovered = isOver ? (performance.now() - ended) / 1_000 : null
+  const counted = (await tally(world, broadcast)) ?? { state: '', made: 0, left: 0, skipped: 0 }
+  const rows = await world.sql<{ id: string }>(`select id from emails where team_id = $1`, [
+    broadcast.team.id,
+  ])
+  const copies = rows.map(({ id }) => world.relay.copies.get(id) ?? [])
+  const ids = new Set(rows.map(({ id }) => id))
+  const strange = [...world.relay.copies.keys()].filter(
+    (id) => !ids.has(id) && !broadcast.others.has(id),
+  ).length
+  const sum = (numbers: number[]): number => numbers.reduce((all, each) => all + each, 0)
+  const over =
+    Math.abs(broadcast.fitting - counted.made - counted.skipped) +
+    (isOver ? await wrongFigures(world, broadcast, counted) : 0) +
+    (await contradictions(world)) +
+    strange
+  return {
+    accepted: broadcast.fitting,
+    lost: copies.filter((each) => each.length === 0).length,
+    repeated: sum(copies.map((each) => Math.max(0, each.length - 1))),
+    after_answer: sum(
+      copies.map((each) => {
+        const first = each.findIndex(({ answered }) => answered)
+        return first < 0 ? 0 : each.length - 1 - first
+      }),
+    ),
+    over,
+    recovered,
+    note: `${counted.made} made, ${counted.skipped} skipped`,
+  }
+}

@@ -1,0 +1,85 @@
+/** Broadcasts whose workers and database die on the way: each who fits gets one email, or is listed with why not. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inFlight } from '../account.ts'
+import { type Broadcast, endOf, insistOn, REACHABLE, startBroadcast, tally } from '../broadcast.ts'
+import { type Fault, inTurn, meanwhile } from '../fault.ts'
+import { slowCommits } from '../slow-commits.ts'
+import { type World, within } from '../world.ts'
+import { crash } from './database.ts'
+
+const PAUSES = 10
+
+/** Pauses and resumes it so often, spread over its time. @returns how often it was. */
+async function pauseAndResume(world: World, broadcast: Broadcast): Promise<number> {
+  let done = 0
+  while (done < PAUSES && (await insistOn(world, broadcast, 'pause', 200))) {
+    await sleep(500)
+    if (await insistOn(world, broadcast, 'resume', 200)) done += 1
+    await sleep(1_500)
+  }
+  return done
+}
+
+/** Whether a part of it has left. */
+const hasLeft = (world: World, broadcast: Broadcast, part: number) => async (): Promise<boolean> =>
+  ((await tally(world, broadcast))?.left ?? 0) >= broadcast.fitting * part
+
+export const broadcastFaults: readonly Fault[] = [
+  {
+    id: 'G/broadcast',
+    words:
+      'a broadcast: kill -9 of a worker every 3 s, a crash of the database, paused and resumed ten times',
+    load: '20,000 contacts',
+    own_server: true,
+    world: { apis: [REACHABLE, REACHABLE] },
+    async run(world, scale) {
+      const broadcast = await startBroadcast(world, 20_000 * scale)
+      let pauses = 0
+      let crashes = 0
+      const work = (async () => {
+        pauses = await pauseAndResume(world, broadcast)
+        await within(900, hasLeft(world, broadcast, 0.9))
+      })()
+      const { strikes } = await meanwhile(work, 3_000, async (nth) => {
+        inTurn(world.workers, nth).signal('SIGKILL')
+        if (crashes > 0 || !(await hasLeft(world, broadcast, 0.3)())) return
+        crashes += 1
+        await crash(world).catch(() => {})
+      })
+      const account = await endOf(world, broadcast, { ended: performance.now(), seconds: 300 })
+      const missed = pauses === PAUSES && crashes === 1 ? 0 : 1
+      return {
+        ...account,
+        over: account.over + missed,
+        note: `${account.note}; ${strikes} kills, ${crashes} crash, ${pauses} pauses`,
+        allowed: inFlight(strikes),
+        limit: 300,
+      }
+    },
+  },
+  {
+    id: 'G/expand',
+    words: 'kill -9 of every worker in the middle of a broadcast’s walk',
+    load: '5,000 contacts',
+    world: { apis: [REACHABLE, REACHABLE] },
+    async run(world, scale) {
+      // A step takes long enough to be caught in it.
+      const mend = await slowCommits(world, 0.002)
+      const broadcast = await startBroadcast(world, 5_000 * scale)
+      const isInTheMiddle = async (): Promise<boolean> => {
+        const made = (await tally(world, broadcast))?.made ?? 0
+        return made > 0 && made < broadcast.fitting * 0.9
+      }
+      const isCaught = await within(60, isInTheMiddle)
+      for (const worker of world.workers) worker.signal('SIGKILL')
+      await mend()
+      const account = await endOf(world, broadcast, { ended: performance.now(), seconds: 120 })
+      return {
+        ...account,
+        over: account.over + (isCaught ? 0 : 1),
+        allowed: inFlight(world.workers.length),
+        limit: 60,
+      }
+    },
+  },
+]

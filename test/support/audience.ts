@@ -1,0 +1,45 @@
+/** Very many contacts of a topic, made by one statement, and the draft of a broadcast to them. */
+import { sql } from 'slonik'
+import { createTopic } from '../../db/audience/contacts/topics.ts'
+import { saveTemplate } from '../../db/content/templates/save.ts'
+import type { Database } from '../../db/postgres/pool.ts'
+
+const HTML = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">no more</a></p>'
+
+type Many = {
+  contacts: number
+  /** One in so many is of the topic; all when absent. */
+  of_topic?: number
+  /** One in so many has no value for the template's slot, and one in so many has unsubscribed; none when absent. */
+  blank?: number
+  unsubscribed?: number
+}
+
+/** Makes a template, a topic and the contacts. @returns the body of a broadcast that can be sent. */
+export async function makeAudience(
+  database: Database,
+  teamId: string,
+  { contacts, of_topic = 1, blank = contacts + 1, unsubscribed = contacts + 1 }: Many,
+): Promise<Record<string, unknown>> {
+  const at = { now: new Date(), actor: 'test' }
+  const [template, topic] = await database.transaction(async (tx) => [
+    await saveTemplate({ tx, ...at }, teamId, { name: 'News', html: HTML, text: '' }),
+    await createTopic({ tx, ...at }, teamId, { name: 'News' }),
+  ])
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${teamId}, overlay(gen_random_uuid()::text placing '0192' from 1 for 4)::uuid,
+      'person' || n || '@example.org', 'person' || n || '@example.org',
+      case when (n + 1) % ${unsubscribed}::int = 0 then 'unsubscribed' else 'subscribed' end,
+      case when (n + 2) % ${blank}::int = 0 then '{}'::jsonb else jsonb_build_object('name', 'Person ' || n) end,
+      case when n % ${of_topic}::int = 0 then array[${topic.id}::uuid] else '{}' end, now() - interval '1 day', now()
+    from generate_series(1, ${contacts}::int) n`)
+  await database.query(sql.unsafe`analyze contacts`)
+  return {
+    name: 'News',
+    template_id: template.id,
+    from: 'hello@example.com',
+    subject: 'News for {{name}}',
+    topic_ids: [topic.id],
+  }
+}
