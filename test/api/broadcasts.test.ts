@@ -363,7 +363,7 @@ t.test(
     select count(*)::integer as made, count(distinct contact_id)::integer as people from emails where broadcast_id = ${id}`)
     t.match(counted, { made: 12, people: 12 })
     t.match((await service.call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, {
-      figures: { made: 12, skipped: 1, queued: 0, sent: 12 },
+      figures: { made: 12, skipped: 1 },
     })
   },
 )

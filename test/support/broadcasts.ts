@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
-import { type Figure, figuresOf, insertMoves } from '../../db/messages/broadcasts/skips.sql.ts'
+import { type Figure, figuresOf } from '../../db/figures/daily/broadcasts.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
@@ -18,7 +18,7 @@ export type TestBroadcast = {
   become(state: string): Promise<void>
   figures(): Promise<Record<string, number>>
   /** As if this many emails had come to this. */
-  moved(figures: Partial<Record<Figure, number>>): Promise<void>
+  moved(figures: Partial<Record<Exclude<Figure, 'made'>, number>>): Promise<void>
   /** Puts it to the walk, as one that has met everybody. */
   walked(): Promise<void>
   /** Whether nobody has claimed the job of an email. */
@@ -57,20 +57,13 @@ export async function aBroadcast(
         const { body } = await call('POST', '/v1/contacts', { key, body: { email, topic_ids: [topic] } })
         contacts.push(body)
       }
-      const outcomes = await database.transaction(async (tx) => {
-        const moved = contacts.length
-        const made = await acceptEmails(
+      const outcomes = await database.transaction((tx) =>
+        acceptEmails(
           { ...deps, tx },
           { team_id: teamId, domain: null, broadcast_id: id },
           contacts.map((contact) => anItem({ from, to: [contact.email], contact_id: contact.id })),
-        )
-        const key = { team_id: teamId, broadcast_id: id, count: moved }
-        await insertMoves(tx, [
-          { ...key, figure: 'made' },
-          { ...key, figure: 'queued' },
-        ])
-        return made
-      })
+        ),
+      )
       return outcomes.map((outcome) => {
         if (outcome.kind === 'stored') return outcome.row.id
         throw new Error(outcome.kind === 'refused' ? outcome.refusal.message : 'a replay')
@@ -87,12 +80,10 @@ export async function aBroadcast(
       database.oneFirst(sql.type(waitRow)`
         select greatest(0, extract(epoch from start_after - now())) as seconds from pgboss.job where id = ${emailId}`),
     async moved(figures) {
-      const key = { team_id: teamId, broadcast_id: id }
-      const moves = Object.entries(figures) as [Figure, number][]
-      await insertMoves(
-        database,
-        moves.map(([figure, count]) => ({ ...key, figure, count })),
-      )
+      for (const [figure, count] of Object.entries(figures))
+        await database.query(sql.unsafe`
+          insert into broadcast_figures (team_id, broadcast_id, figure, count)
+          values (${teamId}, ${id}, ${figure}, ${count})`)
     },
     async walked() {
       await database.query(sql.unsafe`

@@ -2,6 +2,7 @@
 
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
@@ -12,7 +13,6 @@ import {
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
-import { FIGURES, type Figure } from '../../../db/messages/broadcasts/skips.sql.ts'
 import {
   cancelBroadcast,
   pauseBroadcast,

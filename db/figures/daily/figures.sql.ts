@@ -1,12 +1,14 @@
 /**
  * Rows of daily_figures: how many of the messages accepted on a day stand at which status, as the sum of what moved.
- * Reading adds what is not folded yet, so that a figure is never behind its rows.
+ * Reading adds what is not folded yet, so that a figure is never behind its rows. Broadcasts' are broadcasts.sql.ts's.
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
+import { addToBroadcasts } from './broadcasts.sql.ts'
+import { OF_BROADCASTS } from './moved.sql.ts'
 
 const DAY = 86_400_000
 
@@ -25,10 +27,16 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
     with taken as (
       delete from moved_figures
       where (team_id, id) in (select team_id, id from moved_figures limit ${limit} for update skip locked)
-      returning team_id, channel, day, status, count
+      returning team_id, channel, day, broadcast_id, status, count
+    ), of_broadcasts as (
+      select * from taken where broadcast_id is not null
+    ), of_days as (
+      select * from taken where channel <> ${OF_BROADCASTS}
+    ), added_to_broadcasts as (
+      ${addToBroadcasts(sql.fragment`of_broadcasts`)}
     ), added as (
       insert into daily_figures as f (team_id, channel, day, status, count)
-      select team_id, channel, day, status, sum(count) from taken
+      select team_id, channel, day, status, sum(count) from of_days
       where team_id in (select id from teams)
       group by team_id, channel, day, status having sum(count) <> 0
       order by team_id, channel, day, status
@@ -58,6 +66,9 @@ export async function countDay(
         group by status) m
     ), moved as (
       delete from moved_figures where channel = ${channel} and day = ${date}
+      returning team_id, broadcast_id, status, count
+    ), of_broadcasts as (
+      ${addToBroadcasts(sql.fragment`moved`)}
     ), gone as (
       delete from daily_figures f
       where channel = ${channel} and day = ${date}

@@ -1,10 +1,11 @@
 /**
- * Keeps the daily figures up: folds what moved into them.
+ * Keeps the figures of days and of broadcasts up: folds what moved into them.
  * Promises: each lot is a transaction of its own; a figure has the same sum before and after. Must not count rows, but
  * for the last days once where a migration asks for it.
  */
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
+import { broadcastsBegun, countBroadcast } from './broadcasts.sql.ts'
 import { countDay, foldMoves, takeRecount, takeTurn } from './figures.sql.ts'
 
 const DAY = 86_400_000
@@ -25,6 +26,12 @@ async function recount(database: Database, now: Date): Promise<void> {
         await countDay(tx, channel, dayBefore(now, ago))
       })
     }
+  }
+  for (const key of await broadcastsBegun(database)) {
+    await database.transaction(async (tx) => {
+      await takeTurn(tx)
+      await countBroadcast(tx, key)
+    })
   }
 }
 

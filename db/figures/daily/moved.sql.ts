@@ -1,6 +1,6 @@
 /**
- * Appends what moved of the daily figures, as a part of the statement that moves the rows: no counter is updated, so
- * nobody waits for anybody, and nothing is counted that was rolled back.
+ * Appends what moved of the figures, of days and of broadcasts, as a part of the statement that moves the rows: no
+ * counter is updated, so nobody waits for anybody, and nothing is counted that was rolled back.
  * Promises: sign-in mails move nothing, as they are in no team's figures. Everything that stores, deletes or moves rows
  * of a channel from one status to another goes through here.
  */
@@ -18,6 +18,15 @@ export const movedColumns = (
 ) =>
   sql.fragment`${row}.team_id, ${row}.created_at, ${broadcast} as broadcast_id,
     ${was ?? sql.fragment`null::text`} as was, ${became ?? sql.fragment`null::text`} as became, ${customers} as counts`
+
+/** In the place of a channel: what moved of broadcasts alone. */
+export const OF_BROADCASTS = 'broadcast'
+
+/** A part of the query that appends skips. @param rows have team_id, broadcast_id, and n: 1 for noted, -1 for gone. */
+export const appendSkips = (rows: FragmentSqlToken) => sql.fragment`
+  insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
+  select team_id, ${OF_BROADCASTS}, current_date, broadcast_id, 'skipped', sum(n) from ${rows}
+  group by team_id, broadcast_id having sum(n) <> 0`
 
 /** The statement that appends the moves. @param rows a part of the query that has `movedColumns`. */
 export const appendMoves = ({ name }: Pick<Channel, 'name'>, rows: FragmentSqlToken) => sql.fragment`

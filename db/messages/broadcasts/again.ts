@@ -1,9 +1,10 @@
 /**
  * A second walk of a broadcast that has ended: to those who fit now and have no email of it yet.
- * Promises: it is the same broadcast, so that nobody gets it twice; it is refused once some of its emails are deleted,
- * since nobody could tell then whom it went to.
+ * Promises: it is the same broadcast, so that nobody gets it twice, whoever's email was deleted neither; it is refused
+ * once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
  */
 import { Refusal } from '../../errors.ts'
+import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -11,7 +12,6 @@ import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
 import { domainHindrance } from './hindrances.ts'
 import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
-import { figuresOf, insertMoves } from './skips.sql.ts'
 import { beginningTime } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
@@ -35,11 +35,10 @@ export async function sendToRest(
   const figures = await figuresOf(tx, row.team_id, [row.id])
   const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made'))
-    throw refused('some of its emails are deleted by now: nobody can tell whom it has gone to')
+    throw refused('some of its emails are forgotten by now: nobody can tell whom it has gone to')
   const rest = await restSize(tx, row)
   if (rest === 0) throw refused(`the broadcast is ${row.state}: it has gone to everybody who fits`)
   const met = await forgetSkips(tx, row)
-  await insertMoves(tx, [{ team_id: row.team_id, broadcast_id: row.id, figure: 'skipped', count: -met }])
   const audience = figure('made') + figure('skipped') - met + rest
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)

@@ -49,9 +49,12 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
     sql.fragment` and `,
   )
 
-/** Whether a contact has no email of a broadcast yet. */
-export const withoutEmail = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
-  not exists (select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id = contacts.id)`
+/** Whether a contact has no email of a broadcast, and had none that was deleted since. */
+export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
+  not exists (select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id = contacts.id)
+  and not exists (
+    select from broadcast_skips s where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.contact_id = contacts.id
+      and s.reason = 'deleted')`
 
 const countRow = object({ count: number().defined() })
 
@@ -95,7 +98,7 @@ export async function nextMembers(
     select * from contacts where ${behind} order by id limit ${look}) contacts`
   const members = await tx.any(sql.type(memberRow)`
     select id, email, properties from ${window}
-    where created_at < ${audience.until} and ${fits(audience)} and ${withoutEmail(audience)} order by id limit ${limit}`)
+    where created_at < ${audience.until} and ${fits(audience)} and ${isNotReached(audience)} order by id limit ${limit}`)
   if (members.length === limit) return { members, cursor: members.at(-1)?.id ?? after, ended: false }
   const { last, looked } = await tx.one(sql.type(lastRow)`
     select max(id::text) as last, count(*)::integer as looked from (

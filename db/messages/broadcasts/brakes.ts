@@ -4,7 +4,7 @@
  * what came after it was braked.
  */
 import type { Tx } from '../../postgres/pool.ts'
-import { type BrakeKey, foldedFigures, saveBraked, type Tally } from './brakes.sql.ts'
+import { type BrakeKey, saveBraked, type Tally, talliesOf } from './brakes.sql.ts'
 
 /** Above these percentages of what has left. */
 export type Brakes = { bounce_percent: number; complaint_percent: number }
@@ -30,7 +30,7 @@ export async function brakeOn(
   key: BrakeKey,
   brakes: Brakes,
 ): Promise<'bounces' | 'complaints' | null> {
-  const { now, braked } = await foldedFigures(tx, key)
+  const { now, braked } = await talliesOf(tx, key)
   const since = {
     left: now.left - braked.left,
     bounced: now.bounced - braked.bounced,

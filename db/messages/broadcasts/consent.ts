@@ -9,7 +9,7 @@ import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { freePlaces } from '../emails/remove.ts'
 import { type BroadcastStanding, deleteWaitingEmails, standingsOf, takePlaces } from './consent.sql.ts'
-import { insertMoves, insertSkips } from './skips.sql.ts'
+import { insertSkips } from './skips.sql.ts'
 
 /** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
 const PAUSED = 60
@@ -61,14 +61,6 @@ async function withdraw(database: Database, standings: readonly BroadcastStandin
         detail: '',
       }))
       await insertSkips(tx, skips, await serviceTime(tx))
-      await insertMoves(
-        tx,
-        [...Map.groupBy(gone, (each) => each.broadcast_id)].flatMap(([broadcast_id, { length }]) => [
-          { team_id: teamId, broadcast_id, figure: 'made' as const, count: -length },
-          { team_id: teamId, broadcast_id, figure: 'queued' as const, count: -length },
-          { team_id: teamId, broadcast_id, figure: 'skipped' as const, count: length },
-        ]),
-      )
     })
   }
 }

@@ -1,8 +1,9 @@
 /** The queries behind a second walk of a broadcast: who fits and has no email of it, and the way back to its start. */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
+import { appendSkips } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { fits, withoutEmail } from './audience.sql.ts'
+import { fits, isNotReached } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const countRow = object({ count: number().defined() })
@@ -11,7 +12,7 @@ const countRow = object({ count: number().defined() })
 export async function restSize(tx: Tx, row: BroadcastRow): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::integer as count from contacts
-    where team_id = ${row.team_id} and ${fits(row)} and ${withoutEmail(row)}`)
+    where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)}`)
   return count
 }
 
@@ -24,10 +25,14 @@ export async function emailsOf(tx: Tx, { team_id, id }: BroadcastRow): Promise<n
 
 /** Takes those who fit now off the list of the skipped: the walk meets them once more. @returns how many. */
 export async function forgetSkips(tx: Tx, row: BroadcastRow): Promise<number> {
-  const { rowCount } = await tx.query(sql.unsafe`
-    delete from broadcast_skips where team_id = ${row.team_id} and broadcast_id = ${row.id} and contact_id in (
-      select id from contacts where team_id = ${row.team_id} and ${fits(row)} and ${withoutEmail(row)})`)
-  return rowCount
+  const { count } = await tx.one(sql.type(countRow)`
+    with gone as (
+      delete from broadcast_skips where team_id = ${row.team_id} and broadcast_id = ${row.id} and contact_id in (
+        select id from contacts where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)})
+      returning team_id, broadcast_id, -1 as n
+    ), moved as (${appendSkips(sql.fragment`gone`)})
+    select count(*)::integer as count from gone`)
+  return count
 }
 
 /** Sets the walk back to its beginning. */

@@ -2,9 +2,9 @@
  * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its figures. Pure but for
  * the figures, which are sums of what moved.
  */
+import { FIGURES, type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
-import { FIGURES, type Figure, figuresOf } from './skips.sql.ts'
 import type { BroadcastState } from './state.ts'
 
 export type BroadcastView = {

@@ -20,7 +20,7 @@ import { type Brakes, brakeOn } from './brakes.ts'
 import { type BroadcastRow, isOfThisDatabase, lockBroadcast, moveCursor } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { addressed, type Letter, letterOf } from './letter.ts'
-import { insertMoves, insertSkips, type Skip } from './skips.sql.ts'
+import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginning, beginningTime } from './start.ts'
 import { isUnderWay, waitingEmails } from './waiting.sql.ts'
 
@@ -140,14 +140,7 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
     const detail = typeof made === 'string' ? made : refused.get(member.id)
     return detail === undefined ? [] : [skipOf(row, member, detail)]
   })
-  const key = { team_id: row.team_id, broadcast_id: row.id }
-  const made = met.length - skips.length
   await insertSkips(tx, skips, now)
-  await insertMoves(tx, [
-    { ...key, figure: 'made', count: made },
-    { ...key, figure: 'queued', count: made },
-    { ...key, figure: 'skipped', count: skips.length },
-  ])
   const cursor = stop === undefined ? next.cursor : (met.at(-1)?.member.id ?? row.cursor)
   await moveCursor(tx, row, { cursor, ended: stop === undefined && next.ended }, now)
   return stop === undefined ? { kind: 'moved' } : pause(tx, row, 'quota_exceeded', now)

@@ -246,20 +246,3 @@ export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
     select html, body_text, variables from emails where team_id = ${teamId} and id = ${id}`)
 }
-
-const deletedRow = object({ created_at: string().defined() })
-
-/**
- * Deletes an email and its events. The row comes first, as everywhere: a transaction that records events has
- * it locked, and what it stores is seen by the statement after. @returns when it was created, or null without one.
- */
-export async function deleteEmailRow(tx: Tx, teamId: string, id: string) {
-  const deleted = await tx.maybeOne(sql.type(deletedRow)`
-    with deleted as (
-      delete from emails where team_id = ${teamId} and id = ${id}
-      returning ${movedColumns(EMAIL, EMAILS, { was: sql.fragment`emails.status`, became: null })}
-    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
-    select created_at from deleted`)
-  await tx.query(sql.unsafe`delete from email_events where team_id = ${teamId} and email_id = ${id}`)
-  return deleted
-}

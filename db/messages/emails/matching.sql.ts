@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { EMAIL } from '../../channels/channels.sql.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import { appendMoves, appendSkips, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type EmailCriteria, fitsCriteria, type Page } from './find.sql.ts'
 
@@ -53,7 +53,11 @@ export async function countMatching(tx: Tx, teamId: string, criteria: EmailCrite
 
 const deletedRow = object({ created_at: string().defined() })
 
-/** Deletes emails with their events: the rows first, by id as everywhere. @returns when each was created. */
+/**
+ * Deletes emails with their events: the rows first, by id as everywhere. A transaction that records events has them
+ * locked, and what it stores is seen by the statement after. Whoever had one of a broadcast stands in its list of
+ * skipped contacts from then on, so that no second walk sends to that person again. @returns when each was created.
+ */
 export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
   const deleted = await tx.any(sql.type(deletedRow)`
@@ -61,8 +65,16 @@ export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly stri
       select id from emails where team_id = ${teamId} and id = any(${these}) order by id for update
     ), deleted as (
       delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
-    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+      returning e.contact_id, e.to_emails[1] as email,
+        ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)}
+    ), skipped as (
+      insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
+      select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time() from deleted
+      where broadcast_id is not null and contact_id is not null
+      on conflict do nothing
+      returning team_id, broadcast_id, 1 as n
+    ), moved_skips as (${appendSkips(sql.fragment`skipped`)})
     select created_at from deleted`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId} and email_id = any(${these})`)

@@ -8,7 +8,6 @@ import { type Account, lockAccount, saveAccount } from '../../accounts/teams/lim
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { deleteEmailRow } from './emails.sql.ts'
 import { deleteEmailRows } from './matching.sql.ts'
 
 /** Frees the places of deleted emails, those that count in this period. */
@@ -48,7 +47,7 @@ export async function removeEmail(
 ): Promise<{ created_at: string }> {
   await teamOrRefusal(tx, teamId)
   const account = await lockAccount(tx, teamId)
-  const deleted = await deleteEmailRow(tx, teamId, id)
+  const [deleted] = await deleteEmailRows(tx, teamId, [id])
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
   await freePlaces(tx, teamId, account, [deleted])
   return deleted

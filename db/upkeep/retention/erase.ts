@@ -154,7 +154,6 @@ export async function erasePerson(
   await teamOrRefusal(database, teamId)
   const person = personOf(teamId, identity)
   const contact = await database.transaction((tx) => eraseContact({ tx, now }, person, secrets))
-  await emptySkipsOf(database, teamId, person.spellings)
   const erasure = { contact, emails: 0, waiting_emails_deleted: 0 }
   for (let after = NO_ID; ; ) {
     // Looked for without a lock, so that the team's sends do not wait meanwhile.
@@ -169,6 +168,8 @@ export async function erasePerson(
     if (last === undefined) break
     after = last.id
   }
+  // Also those that the deletion of emails has just noted.
+  await emptySkipsOf(database, teamId, person.spellings)
   await deleteGivenUp(database)
   return { ...erasure, reports: await eraseReports(database, person) }
 }

@@ -68,7 +68,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
     select count(*) as found, max(id::text) as last from gone`)
 }
 
-/** Deletes a lot of messages with their events. */
+/** Deletes a lot of messages with their events. The figures of days lose them; those of broadcasts keep them. */
 export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
   const { rows, events, message } = channel
   return tx.one(sql.type(lotRow)`
@@ -81,7 +81,7 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
       order by id limit ${lot.limit} for update skip locked
     ), gone as (
       delete from ${rows} m where team_id = ${teamId} and id in (select id from old)
-      returning ${movedColumns(channel, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
+      returning ${movedColumns({ ...channel, broadcast: sql.fragment`null::uuid` }, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
     ), moved as (
       ${appendMoves(channel, sql.fragment`gone`)}
     ), timeline as (

@@ -1,0 +1,83 @@
+/**
+ * Rows of broadcast_figures: how many emails of a broadcast stand at which status and how many contacts it skipped, as
+ * the sum of what moved. Promises: a figure is never behind its rows, since reading adds what is not folded yet; an
+ * email that was forgotten for its age still counts, one that was deleted does not.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { number, object, string } from 'yup'
+import { EMAIL_LADDER } from '../../channels/ladder.ts'
+import type { Tx } from '../../postgres/pool.ts'
+
+/** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */
+export const FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
+export type Figure = (typeof FIGURES)[number]
+
+const MOVED_FIGURES = FIGURES.filter((figure) => figure !== 'made')
+
+const figureRow = object({
+  broadcast_id: string().defined(),
+  figure: string().oneOf(MOVED_FIGURES).defined(),
+  count: number().defined(),
+})
+
+type FigureOf = { broadcast_id: string; figure: Figure; count: number }
+
+/** The figures of these broadcasts of a team; those that are 0 may be absent. */
+export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
+  const those = sql.array([...ids], 'uuid')
+  const moved = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
+    select broadcast_id, figure, sum(count)::integer as count from (
+      select broadcast_id, figure, count from broadcast_figures
+      where team_id = ${teamId} and broadcast_id = any(${those})
+      union all
+      select broadcast_id, status, count from moved_figures
+      where team_id = ${teamId} and broadcast_id = any(${those})) f
+    group by broadcast_id, figure`)
+  const made = new Map<string, number>()
+  for (const { broadcast_id, figure, count } of moved)
+    if (figure !== 'skipped') made.set(broadcast_id, (made.get(broadcast_id) ?? 0) + count)
+  return [
+    ...moved,
+    ...[...made].map(([broadcast_id, count]) => ({ broadcast_id, figure: 'made' as const, count })),
+  ]
+}
+
+/** A part of the statement that folds: adds what moved of broadcasts. @param moves rows of moved_figures. */
+export const addToBroadcasts = (moves: FragmentSqlToken) => sql.fragment`
+  insert into broadcast_figures as f (team_id, broadcast_id, figure, count)
+  select team_id, broadcast_id, status, sum(count) from ${moves}
+  where (team_id, broadcast_id) in (select team_id, id from broadcasts)
+  group by team_id, broadcast_id, status having sum(count) <> 0
+  order by team_id, broadcast_id, status
+  on conflict (team_id, broadcast_id, figure) do update set count = f.count + excluded.count`
+
+const keyRow = object({ team_id: string().defined(), id: string().defined() })
+export type BroadcastKey = { team_id: string; id: string }
+
+/** The broadcasts that have figures. */
+export const broadcastsBegun = (tx: Tx) =>
+  tx.any(
+    sql.type(keyRow)`select team_id, id from broadcasts where started_at is not null order by team_id, id`,
+  )
+
+/**
+ * Counts the figures of one by the rows themselves. Rows and their moves are seen as of one moment. To be called in
+ * one's turn (figures.sql.ts).
+ */
+export async function countBroadcast(tx: Tx, { team_id, id }: BroadcastKey): Promise<void> {
+  await tx.query(sql.unsafe`
+    with counted as materialized (
+      select status as figure, count(*) as count from emails where team_id = ${team_id} and broadcast_id = ${id}
+      group by status
+      union all
+      select 'skipped', count(*) from broadcast_skips where team_id = ${team_id} and broadcast_id = ${id}
+    ), moved as (
+      update moved_figures set broadcast_id = null where team_id = ${team_id} and broadcast_id = ${id}
+    ), gone as (
+      delete from broadcast_figures f
+      where team_id = ${team_id} and broadcast_id = ${id} and figure not in (select figure from counted)
+    )
+    insert into broadcast_figures as f (team_id, broadcast_id, figure, count)
+    select ${team_id}, ${id}, figure, count from counted
+    on conflict (team_id, broadcast_id, figure) do update set count = excluded.count where f.count <> excluded.count`)
+}
