@@ -10,7 +10,7 @@ import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
-const service = await startService(t)
+const service = await startService(t, { lockTimeout: 30_000 })
 const at = async (time: string | Date): Promise<void> => {
   now = new Date(time)
   await stopClock(service.database, now)
@@ -23,7 +23,7 @@ const codes = async (calls: Promise<{ status: number; body: { error?: { code: st
   (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
 
 t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t) => {
-  const other = await startService(t, { url: service.url })
+  const other = await startService(t, { url: service.url, lockTimeout: 30_000 })
   const team = await makeTeam(service, { email_limit: 100 })
   await at('2027-01-15T12:01:00.000Z')
   const calls = Array.from({ length: 500 }, async (_, index) => {

@@ -24,6 +24,8 @@ const send = async (changes: Record<string, unknown>): Promise<string> =>
 t.test(
   'an email is found by its recipient, any of its ids, words of its subject, status, tag and day',
   async (t) => {
+    const today = () => new Date().toISOString().slice(0, 10)
+    const from = today()
     const id = await send({
       to: ['Lost@Example.org'],
       subject: 'Your parcel is on its way',
@@ -31,14 +33,13 @@ t.test(
       idempotency_key: 'order-17',
     })
     await send({ subject: 'Another' })
-    const today = new Date().toISOString().slice(0, 10)
     for (const query of [
       'recipient=lost@example.org',
       'subject=parcel+way',
       `id=${id}`,
       'id=order-17',
       'tag=parcel',
-      `status=queued&tag=parcel&domain=example.com&from=${today}&to=${today}`,
+      `status=queued&tag=parcel&domain=example.com&from=${from}&to=${today()}`,
     ]) {
       const { html } = await editor.get(`${list}?${query}`)
       shows(t, { html }, 'Your parcel is on its way')

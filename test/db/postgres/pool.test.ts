@@ -43,7 +43,7 @@ t.test('what a role has set for its sessions changes nothing of what is read', a
 
 t.test('connections that died without a word are given up, and new ones are made', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
-  const database = await openDatabase(proxy.url, { size: 2, statementTimeout: 200 })
+  const database = await openDatabase(proxy.url, { size: 2, statementTimeout: 2_000 })
   t.teardown(() => database.end())
   const two = async () =>
     await Promise.allSettled([database.one(ONE), database.transaction((tx) => tx.one(ONE))])

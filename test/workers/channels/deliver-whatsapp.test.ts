@@ -294,7 +294,7 @@ t.test(
 t.test('after an unknown outcome without a report it is tried again once the wait is over', async (t) => {
   const { cloud, one, row, kinds, work } = await begin(t, {
     onMessage: ({ tries }) => (tries === 0 ? 'hang' : undefined),
-    provider: { timeout_ms: 300, unknown_wait: 2 },
+    provider: { timeout_ms: 3_000, unknown_wait: 2 },
   })
   await work()
   const id = await one()
