@@ -6,6 +6,7 @@ import {
   httpUrl,
   misspeltSettings,
   networkList,
+  ownMailbox,
   publicUrl,
   readSettings,
   replicaUrl,
@@ -13,7 +14,6 @@ import {
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
-import { parseMailbox } from '../db/text/address.ts'
 import { HEADER_TOKEN } from '../db/text/headers.ts'
 import type { OpenIdSettings } from './dashboard/served/openid.ts'
 import type { HookSettings } from './hooks/deps.ts'
@@ -79,11 +79,7 @@ const apiSettings = object({
   /** The address that people reach the dashboard at. */
   PUBLIC_URL: publicUrl,
   /** Who sign-in links by mail come from: an address of a domain that a team has verified. */
-  DASHBOARD_FROM: string().test(
-    'mailbox',
-    '${path} must be an address, such as Heliograph <login@example.com>',
-    (value) => value === undefined || parseMailbox(value) !== null,
-  ),
+  DASHBOARD_FROM: ownMailbox,
   /** The OpenID provider that lets people in, with what it calls us; all three or none. */
   OIDC_ISSUER: httpUrl,
   OIDC_CLIENT_ID: string(),

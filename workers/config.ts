@@ -6,6 +6,8 @@ import {
   dnsServer,
   misspeltSettings,
   networkList,
+  ownMailbox,
+  publicUrl,
   readSettings,
   sharedSettings,
   wholeNumber,
@@ -122,6 +124,9 @@ const workerSettings = object({
   /** How many webhooks are under way at once in this process, and which private networks they may reach. */
   WEBHOOK_CONCURRENCY: wholeNumber(1, 500).default(32),
   WEBHOOK_ALLOW: networkList,
+  /** Who notices to owners come from, and the address of the dashboard that they lead to. */
+  DASHBOARD_FROM: ownMailbox,
+  PUBLIC_URL: publicUrl,
   /** A DNS server to ask for the names in webhooks' URLs, in place of the system's. */
   DNS_SERVER: dnsServer,
   /** How many provider calls run at once in this process. */

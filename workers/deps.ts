@@ -1,9 +1,10 @@
 /**
- * What every handler works with, joined of the parts that rooms ask for. Beneath the handlers and the registry, so that
- * neither imports the other in a circle.
+ * What every handler works with, joined of the parts that rooms ask for. Beneath the handlers and the registry, so
+ * that neither imports the other in a circle.
  */
 
 import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
+import type { Notices } from '../db/messages/webhooks/notice.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
 import type { BroadcastDeps } from './channels/deliver-broadcast.ts'
 import type { WebhookDeps } from './channels/deliver-webhook.ts'
@@ -15,6 +16,7 @@ import type { Readers } from './reports/readers.ts'
 type JobDeps = {
   /** When a broadcast is paused by itself: BULK_MAX_… */
   brakes: Brakes
+  notices: Notices
   readers: Readers
   retention: Retention
   clock: () => Date

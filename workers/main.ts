@@ -62,6 +62,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     brakes: brakesOf(settings),
     whatsapp,
     webhooks: webhooksOf(settings),
+    notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
     files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),

@@ -19,6 +19,7 @@ import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
+import { mailOwners } from './jobs/mail-owners.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
@@ -58,6 +59,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
   'do-work': { handle: goOnWithWork, batchSize: 1, loops: 2 },
   'expand-broadcast': { handle: expandBroadcasts, batchSize: 1, loops: 2 },
+  'mail-owners': { handle: mailOwners, batchSize: 10, loops: 1 },
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },
 }
 

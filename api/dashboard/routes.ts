@@ -27,7 +27,10 @@ import { peoplePages } from './pages/people.ts'
 import { templatePages } from './pages/template.ts'
 import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
-import { webhooksPages } from './pages/webhooks.ts'
+import { webhookActs } from './pages/webhooks/acts.ts'
+import { webhookListPages } from './pages/webhooks/list.ts'
+import { webhookMessagePages } from './pages/webhooks/messages.ts'
+import { webhookPages } from './pages/webhooks/one.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 import { workPages } from './pages/works.ts'
@@ -58,7 +61,10 @@ export const PAGES: readonly Page[] = [
   ...domainsPages,
   ...keysPages,
   ...peoplePages,
-  ...webhooksPages,
+  ...webhookListPages,
+  ...webhookPages,
+  ...webhookMessagePages,
+  ...webhookActs,
   ...integrationPages,
   ...healthPages,
   ...queuePages,

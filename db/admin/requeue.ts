@@ -5,7 +5,7 @@
  */
 import type { Command } from 'commander'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
-import type { Channel } from '../channels/channels.sql.ts'
+import type { Deliverable } from '../channels/channels.sql.ts'
 import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
@@ -23,7 +23,7 @@ type Filter = {
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
 }
 
-type Sort = { channel: Channel; statuses: readonly string[]; what: string; filter?: Filter }
+type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: Filter }
 
 /** Adds the verb. `statuses`: the channel's. */
 export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, what, filter }: Sort): void {
@@ -53,7 +53,7 @@ export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, wh
 
 async function requeue(
   admin: Admin,
-  { channel, filter }: { channel: Channel; filter: Filter | undefined },
+  { channel, filter }: { channel: Deliverable; filter: Filter | undefined },
   { team, id, options, action }: { team: string; id?: string | undefined; options: Options; action: string },
 ) {
   const { force = false, dryRun = false, status, since, ...others } = options

@@ -1,23 +1,35 @@
 /** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
-import { WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
+import { WEBHOOK } from '../channels/channels.sql.ts'
+import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
 import {
   addEndpoint,
   changeEndpoint,
   disableEndpoint,
   type EndpointFields,
   enableEndpoint,
+  endpointOrRefusal,
   listEndpoints,
   removeEndpoint,
-  replayEndpoint,
   rotateSecret,
   showEndpoint,
   testEndpoint,
 } from '../messages/webhooks/endpoints.ts'
-import type { ReplayFilter } from '../messages/webhooks/messages.sql.ts'
+import {
+  WEBHOOK_STATUSES,
+  type WebhookStatus,
+  webhooksOf,
+  webhooksToRequeue,
+} from '../messages/webhooks/listing.sql.ts'
+import { replayOf } from '../messages/webhooks/replay.ts'
+import { showWebhook } from '../messages/webhooks/show.ts'
+import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
-import { instant, uuid } from './input.ts'
+import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
+import { requeueVerb } from './requeue.ts'
+
+const LIST_LENGTH = 100
 
 type Given = { url?: string; name?: string; types?: string; domain?: string }
 type Replayed = { from?: Date; to?: Date; type?: string; failed?: boolean }
@@ -42,7 +54,10 @@ const verbOf = (webhook: Command, name: string, about: string): Command =>
 const withFields = (command: Command): Command =>
   command
     .option('--name <name>', 'what people call it; the host of its URL when absent')
-    .option('--types <types>', `the events that it gets: '*' or some of ${WEBHOOK_TYPES.join(',')}`)
+    .option(
+      '--types <types>',
+      `the events that it gets: '*' or some of ${[...WEBHOOK_TYPES, TEST_TYPE].join(',')}`,
+    )
 
 export const verbs: Verbs = (webhook, admin) => {
   const add = webhook
@@ -90,7 +105,43 @@ export const verbs: Verbs = (webhook, admin) => {
       }),
     )
   stateVerbs(webhook, admin)
+  messageVerbs(webhook, admin)
 }
+
+type Listed = { status?: WebhookStatus; type?: string; limit: number }
+
+/** What becomes of single messages to an endpoint. */
+function messageVerbs(webhook: Command, admin: Admin): void {
+  verbOf(webhook, 'messages', 'what was sent to a webhook, or is to be, newest first')
+    .option('--status <status>', `only these: ${WEBHOOK_STATUSES.join(', ')}`, oneOf(WEBHOOK_STATUSES))
+    .option('--type <type>', 'only of this type')
+    .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
+    .action(
+      answer(async (team: string, id: string, { limit, ...filter }: Listed) => {
+        const database = await admin.database()
+        await endpointOrRefusal(database, team, id)
+        return webhooksOf(database, { team_id: team, id }, filter, { limit })
+      }),
+    )
+
+  verbOf(webhook, 'message', 'one of them with its body, its tries, and what it waits for while it is queued')
+    .argument('<event>', 'its event_id: the header webhook-id', uuid)
+    .action(
+      answer(async (team: string, endpoint_id: string, event_id: string) => {
+        const at = { tx: await admin.database(), now: await admin.now() }
+        return showWebhook(at, team, { endpoint_id, event_id })
+      }),
+    )
+
+  const flags = (command: Command) =>
+    command.option('--webhook <id>', 'only to this one', uuid).option('--type <type>', 'only of this type')
+  const ids = (tx: Tx, team: string, { webhook, type, force = false }: RequeueOptions) =>
+    webhooksToRequeue(tx, team, { webhook, type, force })
+  const statuses = WEBHOOK_STATUSES
+  requeueVerb(webhook, admin, { channel: WEBHOOK, statuses, what: 'webhooks', filter: { flags, ids } })
+}
+
+type RequeueOptions = { webhook?: string; type?: string; force?: boolean }
 
 /** What is done with an endpoint as it is. */
 function stateVerbs(webhook: Command, admin: Admin): void {
@@ -119,11 +170,9 @@ function stateVerbs(webhook: Command, admin: Admin): void {
     .option('--failed', 'only what failed')
     .action(
       answer(async (team: string, id: string, { failed = false, ...range }: Replayed) => {
-        const filter: ReplayFilter = { ...range, failed }
-        const queue = await admin.queue()
-        return {
-          replayed: await admin.transaction((at) => replayEndpoint({ ...at, queue }, team, id, filter)),
-        }
+        const what = failed ? 'failed' : 'over'
+        const given = await replayOf(await admin.database(), team, id, { ...range, what })
+        return admin.work({ kind: 'webhook.replay', given, team_id: team })
       }),
     )
 }

@@ -1,6 +1,6 @@
 /**
- * The queries behind requeueing and giving up, for every channel: rows that the queue gave up on, what can be requeued,
- * and the timeline entries about both.
+ * The queries behind requeueing and giving up, for every channel: rows that the queue gave up on, what can be
+ * requeued, and the timeline entries about both.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
@@ -47,7 +47,7 @@ const canBeRequeued = ({ refused }: Deliverable, force: boolean) =>
 /** The team's messages that fit and can be requeued, oldest first. */
 export async function requeueableMessages(
   tx: Tx,
-  channel: Channel,
+  channel: Deliverable,
   teamId: string,
   { ids, status, since, force }: Picked,
 ): Promise<readonly DeliveryRef[]> {
@@ -133,16 +133,19 @@ const stateRow = object({
 })
 
 /** Whether a message has something left to deliver, and whether that was given up; null without one. */
-export async function deliveryState(tx: Tx, channel: Channel, { team_id, id }: DeliveryRef) {
+export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   return tx.maybeOne(sql.type(stateRow)`
-    select status, unfinished, ${gaveUp(channel)} as given_up, provider_message_id as handed_over_as
+    select status, unfinished, ${gaveUp(channel)} as given_up,
+      ${hasFigures(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
 }
 
 const waysRow = object({ unfinished: boolean().defined(), refused: boolean().defined() })
 
-/** Whether a message still waits to be handed over, and whether it was refused without ever being; null without one. */
+/**
+ * Whether a message still waits to be handed over, and whether it was refused without ever being; null without one.
+ */
 export async function requeueWays(tx: Tx, { rows, refused }: Channel, { team_id, id }: DeliveryRef) {
   return tx.maybeOne(sql.type(waysRow)`
     select unfinished, ${refused} as refused from ${rows} where team_id = ${team_id} and id = ${id}`)

@@ -1,8 +1,9 @@
 /**
  * Gives undelivered messages a new job, and records in timelines which ones were given up. The operator, redriving and
  * the sweep all use it. Promises: a message that was handed over is left alone. A row never has two jobs (the job's id
- * is the row's). Rows, jobs and timelines change together. A person's requeue resets tries and hours, the sweep's keeps
- * them. Giving up is recorded once for each time that they begin, by the first to notice. `now` is the database's time.
+ * is the row's). Rows, jobs and timelines change together. A person's requeue resets tries and hours, the sweep's
+ * keeps them. Giving up is recorded once for each time that they begin, by the first to notice. `now` is the
+ * database's time.
  */
 
 import {
@@ -138,7 +139,7 @@ export async function requeueMessages(
 /** Requeues a team's messages that an operator has picked; `dryRun` only finds them. @returns their ids. */
 export async function requeuePicked(
   at: Requeueing,
-  channel: Channel,
+  channel: Deliverable,
   teamId: string,
   { dryRun, ...picked }: Picked & { dryRun: boolean },
 ): Promise<string[]> {
@@ -152,7 +153,7 @@ export async function requeuePicked(
 /** Requeues one message. @throws Refusal not_found, or bad_request when it was handed over. */
 export async function requeueOne(
   at: Requeueing,
-  channel: Channel,
+  channel: Deliverable,
   ref: DeliveryRef,
   force = false,
 ): Promise<void> {
@@ -176,7 +177,7 @@ export async function requeueWay(
 /** A pause that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's. */
 export async function pausesOf(
   tx: Tx,
-  channel: Channel,
+  channel: Deliverable,
 ): Promise<{ what: string; until: string | null; reason: string | null }[]> {
   const queues = (await pausedQueues(tx)).has(channel.job)
     ? [{ what: `queue ${channel.job}`, until: null, reason: null }]
@@ -195,7 +196,7 @@ export async function pausesOf(
 }
 
 /** Why a message cannot be requeued. */
-export async function requeueRefusal(tx: Tx, channel: Channel, ref: DeliveryRef): Promise<Refusal> {
+export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
   const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []

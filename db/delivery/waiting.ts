@@ -4,7 +4,7 @@
  * recipient, nor of another channel's senders.
  */
 
-import { type Channel, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
+import { type Deliverable, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
@@ -44,19 +44,19 @@ const TRIES = new Set(['deferred', 'unknown'])
 type TimelineEvent = { kind: string; occurred_at: string; detail: string }
 
 /**
- * @param recipient the message's own, where recipients can be paused.
+ * @param recipient the message's own, where recipients can be paused. @param sender its own, where it has one.
  * @param events the message's timeline, oldest first. @returns null when nothing is left to deliver.
  */
 export async function waitingOf(
   tx: Tx,
-  channel: Channel,
-  { ref, recipient, now }: { ref: DeliveryRef; recipient?: string; now: Date },
+  channel: Deliverable,
+  { ref, recipient, sender, now }: { ref: DeliveryRef; recipient?: string; sender?: string; now: Date },
   events: readonly TimelineEvent[],
 ): Promise<Waiting | null> {
   const state = await deliveryState(tx, channel, ref)
   if (!state?.unfinished) return null
   const job = await openJob(tx, channel.job, ref.id)
-  const senders = (await pausedSenders(tx)).filter(({ key }) => sendsFor(channel, key))
+  const senders = (await pausedSenders(tx, sender)).filter(({ key }) => sendsFor(channel, key))
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {

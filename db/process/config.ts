@@ -7,6 +7,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
+import { parseMailbox } from '../text/address.ts'
 import { distance } from '../text/distance.ts'
 import { isWeakKey } from './weak-key.ts'
 
@@ -128,6 +129,13 @@ export const networkList = string().test(
   'networks',
   '${path} must be networks such as 10.0.0.0/8, by commas',
   (text) => commaList(text).every((cidr) => ipaddr.isValidCIDR(cidr)),
+)
+
+/** An address that we send by ourselves from, of a domain that a team has verified. */
+export const ownMailbox = string().test(
+  'mailbox',
+  '${path} must be an address, such as Heliograph <login@example.com>',
+  (value) => value === undefined || parseMailbox(value) !== null,
 )
 
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */

@@ -66,6 +66,11 @@ const checkRef = object({ check_id: string().required() })
 
 const workRef = object({ work_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
+const noticeRef = object({
+  team_id: string().required(),
+  endpoint_id: string().required(),
+  notice_id: string().required(),
+})
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
 
 export const JOBS = {
@@ -164,6 +169,18 @@ export const JOBS = {
       partition: false,
     },
   },
+  'mail-owners': {
+    payload: noticeRef,
+    id: (payload: InferType<typeof noticeRef>) => payload.notice_id,
+    options: {
+      retryLimit: 20,
+      retryDelay: 5,
+      retryDelayMax: 600,
+      expireInSeconds: 60,
+      heartbeatSeconds: 10,
+      partition: false,
+    },
+  },
   'check-email': {
     payload: checkRef,
     id: (payload: InferType<typeof checkRef>) => payload.check_id,
@@ -183,7 +200,9 @@ export const JOBS = {
     id: (payload: never) => string
     options: QueueOptions
     shared?: true
-    /** The key of the sender of a message, where a queue's messages have many: those of a paused one stay unclaimed. */
+    /**
+     * The key of the sender of a message, where a queue's messages have many: those of a paused one stay unclaimed.
+     */
     group?: (payload: never) => string
   }
 >

@@ -69,6 +69,7 @@ export async function startWorker(
     bulk: beside(changes.email ?? email),
     whatsapp,
     webhooks,
+    notices: { from: null, site: null },
     files: createEncodedFiles(database, 128 * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),

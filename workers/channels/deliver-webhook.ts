@@ -21,6 +21,7 @@ import { openSecret, signedHeaders } from '../../db/messages/webhooks/secret.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
+import type { Producer } from '../../db/queue/boss.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import { storableText } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
@@ -30,6 +31,7 @@ import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../provid
 /** What the channel needs. */
 export type WebhookDeps = {
   database: Database
+  queue: Pick<Producer, 'enqueue'>
   secrets: Secrets
   webhooks: WebhookDelivery
   log: Log
@@ -40,7 +42,7 @@ type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
 
 /** Requests at once to an endpoint and process, and messages of it that the fleet has claimed. */
 const AT_ONCE = 4
-const IN_HAND = 64
+const IN_HAND = 256
 /** Faster than any server is asked. */
 const CEILING = 1_000
 /** These say that the body itself will not do: the third of them gives it up. */
@@ -73,7 +75,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
     outcomesOf: ({ answer }) => [outcomeOf(answer)],
     verdict: (attempt, tried, circumstances) =>
       verdictOf(attempt, tried, { ...circumstances, ...deps.webhooks }),
-    record: (tx, delivered) => record(tx, delivered, deps.log),
+    record: (tx, delivered) => record(tx, delivered, deps),
   }
 }
 
@@ -154,11 +156,14 @@ function verdictOf(
 
 const refOf = ({ answer: { row } }: Delivered<Attempt>): DeliveryRef => ({ team_id: row.team_id, id: row.id })
 
-/** Stores tries, what became of their messages, and how their endpoints stand. Endpoints are locked first. */
+/**
+ * Stores tries, what became of their messages, and how their endpoints stand: one that is disabled is told to its
+ * owners. Endpoints are locked first.
+ */
 async function record(
   tx: Tx,
   delivered: readonly Delivered<Attempt>[],
-  log: WebhookDeps['log'],
+  { log, queue }: Pick<WebhookDeps, 'log' | 'queue'>,
 ): Promise<void> {
   const standing = await noteEndpoints(tx, newsOf(delivered))
   await insertAttempts(tx, delivered.map(attemptOf))
@@ -171,6 +176,7 @@ async function record(
     const reason = reasonToStop(own, failing_since)
     if (!enabled || reason === null) continue
     const waiting = await stopTelling(tx, team_id, { id, reason })
+    await queue.enqueue(tx, 'mail-owners', [{ team_id, endpoint_id: id, notice_id: uuidv7() }])
     log.warn({ team_id, endpoint_id: id, reason, failed: waiting }, 'a webhook was disabled')
   }
 }

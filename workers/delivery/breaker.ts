@@ -10,6 +10,8 @@ import type { Judged } from './verdict.ts'
 export type Breaker = {
   /** Takes note of how its row stands. */
   see(standing: Standing): void
+  /** Takes note that a send begins. @returns to be called when it has ended. */
+  began(): () => void
   /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
   note(outcomes: readonly Judged[], began_at: Date, seconds: number): Signal | null
   /** Takes note of what has become of the sender's row. */
@@ -20,8 +22,10 @@ export type Breaker = {
   isProbing(): boolean
   /** When the latest send was begun that was taken, as far as is known. */
   acceptedAt(): Date | null
-  /** Whether its last send was taken, and in good time. */
+  /** Whether its last send was taken in good time, and none that is under way is late. */
   isProven(): boolean
+  /** How many messages may be in hand for each that is being sent: what it takes in a second, at its last pace. */
+  ahead(): number
   /** How many seconds a message waits that has met this. */
   restAfter(signal: Signal | null): number
 }
@@ -31,7 +35,9 @@ export type Breakers = { of(sender: Pick<Sender, 'key' | 'longest_pause'>): Brea
 /** This many refusals by policy in a row, with nothing taken between, mean that our own set-up is at fault. */
 const STRIKES = 3
 /** A send that takes longer is slow, in seconds. */
-const SLOW = 2
+export const SLOW = 2
+/** In hand for each message that is being sent: at least, at most, and of a sender of which nothing is known yet. */
+const AHEAD = { least: 2, most: 16, unknown: 8 }
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */
 const LONGEST_REST = 31
 /** Senders that are remembered; of a forgotten one, little is lost but that it is proven. */
@@ -62,6 +68,8 @@ export function createBreaker(longest?: number): Breaker {
   let strikes = 0
   let troubles = 0
   let proven = false
+  let lasted: number | null = null
+  const underWay = new Set<{ since: number }>()
   const troubleOf = (outcomes: readonly Judged[], began_at: Date): Signal | null => {
     for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
       if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
@@ -73,8 +81,14 @@ export function createBreaker(longest?: number): Breaker {
     see(seen) {
       standing = seen
     },
+    began() {
+      const send = { since: performance.now() }
+      underWay.add(send)
+      return () => underWay.delete(send)
+    },
     note(outcomes, began_at, seconds) {
       const isTaken = outcomes.some(({ kind }) => kind === 'accepted')
+      lasted = seconds
       proven = isTaken && seconds <= SLOW
       if (isTaken) {
         strikes = 0
@@ -94,7 +108,14 @@ export function createBreaker(longest?: number): Breaker {
     isHalted: (released_at) => released_at <= haltedAt,
     isProbing: () => standing?.probing ?? false,
     acceptedAt: () => latest(acceptedAt, standing?.accepted_at ?? null),
-    isProven: () => proven,
+    isProven() {
+      const [oldest] = underWay
+      return proven && (oldest === undefined || performance.now() - oldest.since <= SLOW * 1_000)
+    },
+    ahead() {
+      if (lasted === null) return AHEAD.unknown
+      return Math.max(AHEAD.least, Math.min(AHEAD.most, Math.floor(1 / lasted)))
+    },
     restAfter(signal) {
       if (signal === null || signal.kind === 'accepted' || signal.kind === 'slow') return 1
       // A little longer than the pause, so that another message is the next probe.

@@ -64,7 +64,7 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   ahead?: number
   /** How far ahead sends are reserved, in seconds: what is reserved goes at that pace. 5 when absent. */
   horizon?: number
-  /** For how long a message of a sender that has enough in hand is put back, in seconds. 5 when absent. */
+  /** For how long a message of a sender that has enough in hand is put back, in seconds. 1 when absent. */
   full_wait?: number
   /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
@@ -76,8 +76,8 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
   verdict?(answer: A, tried: Tried, circumstances: Circumstances): End
   /**
-   * Asked in the transaction that puts messages back: which of these jobs need not wait after all, since what they were
-   * to wait for has come in the meantime. None when absent.
+   * Asked in the transaction that puts messages back: which of these jobs need not wait after all, since what they
+   * were to wait for has come in the meantime. None when absent.
    */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
   /** Stores the results of tries, in the caller's transaction. Safe to repeat. */

@@ -12,13 +12,13 @@
  * - waiting: the sender's pace is used up; ends when its next send is due.
  * - closed: the process ends. What is in hand is sent or let go.
  *
- * A message in hand is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, recorded (recorder.ts).
- * Until it is sending it can be let go: put back for some seconds, without a try.
+ * A message in hand is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, recorded
+ * (recorder.ts). Until it is sending it can be let go: put back for some seconds, without a try.
  *
- * Promises: what waits for a paused sender is neither tried nor given up. A slow message holds its own slot and nothing
- * else. A killed process repeats only what had no answer yet, or whose answer was not on record, and fewer of these
- * than twice its slots. A message that kills its workers takes no other with it. Times are the database's, not the
- * machine's.
+ * Promises: what waits for a paused sender is neither tried nor given up. A slow message holds its own slot and
+ * nothing else. A killed process repeats only what had no answer yet, or whose answer was not on record, and fewer of
+ * these than twice its slots. A message that kills its workers takes no other with it. Times are the database's, not
+ * the machine's.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,7 +29,7 @@ import { isReadable, UNREADABLE } from '../batches/batches.ts'
 import { type Lot, lotsOf } from '../batches/poison-jobs.ts'
 import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
-import { type Admission, createGate, type Gate } from './gate.ts'
+import { type Admission, createGate, type Gate, type Released } from './gate.ts'
 import { createRecorder, type Recording } from './recorder.ts'
 import { deliver, endUnsent, letGo, type Parts } from './sending.ts'
 import { createServiceClock } from './service-clock.ts'
@@ -57,7 +57,7 @@ export function startDelivery<J extends DeliveryJob, A>(
   const closing = new AbortController()
   const cut = new AbortController()
   const parts = assemble(delivery, deps, { slots, closing: closing.signal, cut: cut.signal })
-  const hands = createHands(slots.size, delivery.ahead ?? AHEAD)
+  const hands = createHands(slots.size, delivery.ahead ?? AHEAD, 'one' in delivery.senders)
   const gate = createGate(delivery, deps, parts)
   const pumping = pump(parts, gate, hands)
   return {
@@ -103,11 +103,13 @@ type Hands = {
   close(): void
 }
 
-function createHands(slots: number, ahead: number): Hands {
+/** @param one whether all goes through one sender: then what is in hand moves on together. */
+function createHands(slots: number, ahead: number, one: boolean): Hands {
   const inHand = new Set<Promise<void>>()
   const most = slots * (1 + ahead)
-  // With nothing ahead of the slots, to wait for a lot as large as all of them would empty them first.
-  const lot = ahead > 0 ? slots : Math.ceil(slots / 4)
+  // With nothing ahead of the slots, to wait for a lot as large as all of them would empty them first; of many senders,
+  // some may hang.
+  const lot = ahead > 0 && one ? slots : Math.ceil(slots / 4)
   let freed = Promise.withResolvers<void>()
   let closed = false
   return {
@@ -249,7 +251,11 @@ async function take<J extends DeliveryJob, A>(
     ready.map(({ job }) => job),
     () => gate.pass(ready),
   )
-  for (const each of passed.released) hands.add(deliver(parts, each).finally(() => gate.done(each)))
+  const send = async (each: Released<J, A>): Promise<void> => {
+    await deliver(parts, each)
+    if (gate.done(each)) parts.claims.wake()
+  }
+  for (const each of passed.released) hands.add(send(each))
   for (const { messages: held, seconds } of passed.held)
     letGo(
       parts,

@@ -1,8 +1,8 @@
 /**
  * The gate of senders: what may be claimed at all, and when each claimed message may go out through its sender.
- * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole fleet.
- * Any number of senders in a lot costs the statements of one. Knows what a sender's row says and what this process has
- * seen of it; sends nothing.
+ * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole
+ * fleet. Any number of senders in a lot costs the statements of one. Knows what a sender's row says and what this
+ * process has seen of it; sends nothing.
  */
 import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
 import { standingOf, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
@@ -34,14 +34,14 @@ export type Gate<J extends DeliveryJob, A> = {
   admit(room: number): Promise<Admission>
   /** Reserves the messages' sends, in one go for all their senders. */
   pass(messages: readonly Message<J, A>[]): Promise<Passed<J, A>>
-  /** One message is no longer in hand. */
-  done(message: Message<J, A>): void
+  /** One message is no longer in hand. @returns whether there may be more to claim, now that it is not. */
+  done(message: Message<J, A>): boolean
 }
 
 /** How far ahead sends are reserved, in seconds, where the channel does not say. */
 const HORIZON = 5
 /** How long a message is put back whose sender has enough in hand, in seconds, where the channel does not say. */
-const FULL_WAIT = 5
+const FULL_WAIT = 1
 /** A message of a paused sender that was claimed all the same looks again after this, in seconds. */
 const LONGEST_HOLD = 60
 
@@ -107,16 +107,25 @@ const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
   return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
 }
 
-/** For each slot that a sender may hold, its messages in hand: one that hangs must not fill the hands of a worker. */
-const IN_HAND = 2
-
-/** Counts the messages in hand of each sender that has a bound of its own. */
+/**
+ * Counts the messages in hand of each sender that has a bound of its own. One that hangs must not fill the hands of a
+ * worker, and one that answers at once must not wait for claims.
+ */
 function createInHandBySender(breakers: Breakers) {
   const counts = new Map<string, { sender: Sender; count: number }>()
-  const isFull = ({ sender, count }: { sender: Sender; count: number }): boolean =>
-    count >= IN_HAND * (breakers.of(sender).isProven() ? (sender.at_once ?? 1) : 1)
+  /** Those of which nothing was claimed because they were full. */
+  const missed = new Set<string>()
+  const mostOf = (sender: Sender): number => {
+    const breaker = breakers.of(sender)
+    return breaker.ahead() * (breaker.isProven() ? (sender.at_once ?? 1) : 1)
+  }
+  const isFull = ({ sender, count }: { sender: Sender; count: number }): boolean => count >= mostOf(sender)
   return {
-    full: (): string[] => [...counts.values()].filter(isFull).map(({ sender }) => sender.key),
+    full(): string[] {
+      const keys = [...counts.values()].filter(isFull).map(({ sender }) => sender.key)
+      for (const key of keys) missed.add(key)
+      return keys
+    },
     take<M extends { outgoing: { sender: Sender } }>(messages: readonly M[]): { taken: M[]; over: M[] } {
       const [taken, over]: [M[], M[]] = [[], []]
       for (const each of messages) {
@@ -127,6 +136,7 @@ function createInHandBySender(breakers: Breakers) {
         }
         const known = counts.get(sender.key) ?? { sender, count: 0 }
         if (isFull(known)) {
+          missed.add(sender.key)
           over.push(each)
           continue
         }
@@ -135,11 +145,14 @@ function createInHandBySender(breakers: Breakers) {
       }
       return { taken, over }
     },
-    leave({ outgoing: { sender } }: { outgoing: { sender: Sender } }): void {
+    /** @returns whether there may be more to claim now: it was full, and half of that is done. */
+    leave({ outgoing: { sender } }: { outgoing: { sender: Sender } }): boolean {
       const known = counts.get(sender.key)
-      if (!known) return
-      if (known.count > 1) counts.set(sender.key, { ...known, count: known.count - 1 })
+      if (!known) return false
+      const count = known.count - 1
+      if (count > 0) counts.set(sender.key, { ...known, count })
       else counts.delete(sender.key)
+      return count <= mostOf(sender) / 2 && missed.delete(sender.key)
     },
   }
 }

@@ -32,8 +32,11 @@ export type Parts<J extends DeliveryJob, A> = {
   pause(ms: number): Promise<void>
 }
 
-/** How long a released message waits for a slot before another worker may have it, in milliseconds. */
-const PATIENCE = 15_000
+/**
+ * How long a released message waits for a slot before another worker may have it, in milliseconds: less where it is
+ * its own sender that may hang.
+ */
+const PATIENCE = { shared: 15_000, own: 3_000 }
 
 /** Ends jobs whose messages were not sent. */
 export function endUnsent<J extends DeliveryJob, A>(
@@ -62,9 +65,10 @@ export async function deliver<J extends DeliveryJob, A>(
   const { slots, breakers, closing, pause, deps } = parts
   const { sender } = message.outgoing
   if (message.delay > 0) await pause(message.delay)
+  const patience = sender.at_once === undefined ? PATIENCE.shared : PATIENCE.own
   const isProven = () => breakers.of(sender).isProven()
   const begun = await slots
-    .run({ sender, isProven }, () => attempt(parts, message), PATIENCE)
+    .run({ sender, isProven }, () => attempt(parts, message), patience)
     .catch((error: unknown) => {
       deps.log.warn({ err: error, id: message.job.id }, 'this message cannot be read for now')
       return null
@@ -100,7 +104,9 @@ async function send<J extends DeliveryJob, A>(
   const breaker = breakers.of(sender)
   const began_at = clock.now()
   const started = performance.now()
+  const ended = breaker.began()
   const given = await outgoing.send(cut)
+  ended()
   const seconds = (performance.now() - started) / 1_000
   const answer = delivery.judge(given, { held_at, accepted_at: breaker.acceptedAt() })
   const outcomes = delivery.outcomesOf(answer)

@@ -1,11 +1,13 @@
 /**
  * The slots of a process: how many messages are with their providers at once. Queues share them by weight, senders by
  * how they answer.
- * Promises: a queue never holds more than its share at once, nor a sender more than it may. A slot that comes free goes
- * to the queue that has least for its weight, in it to the message that has waited longest and may go. What gets no
- * slot within its patience, or after the queue was closed, never begins.
+ * Promises: a queue never holds more than its share at once, nor a sender more than it may. What takes a sender with a
+ * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. A slot
+ * that comes free goes to the queue that has least for its weight, in it to the message that has waited longest and
+ * may go. What gets no slot within its patience, or after the queue was closed, never begins.
  */
 import type { Sender } from '../../db/delivery/senders/pace.ts'
+import { SLOW } from './breaker.ts'
 
 /** What is asked for a slot: its sender, and whether that answers well. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean }
@@ -36,6 +38,10 @@ export type Slots = {
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void }
 type Queue = { weight: number; size: number; busy: number; waiting: Set<Waiting>; closed: boolean }
 
+/** A slot that is held: it counts among the unproven ones no more, or not at all. */
+type Held = { stepAside(): void; giveBack(): void }
+const NOT_HELD: Held = { stepAside() {}, giveBack() {} }
+
 /** The slots that senders hold which have a bound of their own, and how many of them are held by unproven ones. */
 function createHeld(limit: number) {
   const bySender = new Map<string, number>()
@@ -47,24 +53,39 @@ function createHeld(limit: number) {
       const held = bySender.get(key) ?? 0
       return isProven() ? held < at_once : held < 1 && unproven < most
     },
-    /** @returns how to give it back. */
-    take({ sender: { key, at_once }, isProven }: Applicant): () => void {
-      if (at_once === undefined) return () => {}
-      const counts = isProven() ? 0 : 1
+    take({ sender: { key, at_once }, isProven }: Applicant): Held {
+      if (at_once === undefined) return NOT_HELD
+      let counts = isProven() ? 0 : 1
       bySender.set(key, (bySender.get(key) ?? 0) + 1)
       unproven += counts
-      return () => {
+      const stepAside = (): void => {
         unproven -= counts
-        const left = (bySender.get(key) ?? 1) - 1
-        if (left > 0) bySender.set(key, left)
-        else bySender.delete(key)
+        counts = 0
+      }
+      return {
+        stepAside,
+        giveBack() {
+          stepAside()
+          const left = (bySender.get(key) ?? 1) - 1
+          if (left > 0) bySender.set(key, left)
+          else bySender.delete(key)
+        },
       }
     },
   }
 }
 
-/** @param limit how many there are. */
-export function createSlots(limit: number): Slots {
+type Turns = {
+  open(queue: Queue): void
+  /** Waits for a slot. @returns null when none came free in time. */
+  take(queue: Queue, applicant: Applicant, patience: number): Promise<Held | null>
+  leave(queue: Queue): void
+  /** Hands out what is free. */
+  grant(): void
+}
+
+/** Who gets a slot when. @param limit how many there are. */
+function createTurns(limit: number): Turns {
   const queues: Queue[] = []
   const held = createHeld(limit)
   let busy = 0
@@ -73,7 +94,12 @@ export function createSlots(limit: number): Slots {
     for (const each of waiting) if (held.mayTake(each.applicant)) return each
     return undefined
   }
-  /** Hands out what is free. */
+  const begin = (queue: Queue, next: Waiting): void => {
+    queue.waiting.delete(next)
+    queue.busy += 1
+    busy += 1
+    next.answer(true)
+  }
   const grant = (): void => {
     const tried = new Set<Queue>()
     while (busy < limit) {
@@ -86,46 +112,62 @@ export function createSlots(limit: number): Slots {
       else tried.add(queue)
     }
   }
-  const begin = (queue: Queue, next: Waiting): void => {
-    queue.waiting.delete(next)
-    queue.busy += 1
-    busy += 1
-    next.answer(true)
-  }
-  /** @returns how to give the slot back; null when none came free in time. */
-  const enter = async (
-    queue: Queue,
-    applicant: Applicant,
-    patience: number,
-  ): Promise<(() => void) | null> => {
-    if (queue.closed) return null
-    let giveBack = () => {}
-    const given = await new Promise<boolean>((resolve) => {
-      const answer = (isGiven: boolean): void => {
-        clearTimeout(late)
-        queue.waiting.delete(waiting)
-        if (isGiven) giveBack = held.take(applicant)
-        resolve(isGiven)
-      }
-      const late = setTimeout(answer, patience, false)
-      const waiting = { applicant, answer }
-      queue.waiting.add(waiting)
-      grant()
-    })
-    if (!given) return null
-    return () => {
-      giveBack()
+  return {
+    open: (queue) => void queues.push(queue),
+    take: (queue, applicant, patience) =>
+      new Promise((resolve) => {
+        const answer = (isGiven: boolean): void => {
+          clearTimeout(tooLate)
+          queue.waiting.delete(waiting)
+          resolve(isGiven ? held.take(applicant) : null)
+        }
+        const tooLate = setTimeout(answer, patience, false)
+        const waiting = { applicant, answer }
+        queue.waiting.add(waiting)
+        grant()
+      }),
+    leave(queue) {
       queue.busy -= 1
       busy -= 1
       grant()
+    },
+    grant,
+  }
+}
+
+/** @param limit how many there are. @param patience for how long a sender may keep one to itself, in milliseconds. */
+export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
+  const turns = createTurns(limit)
+  let overtime = 0
+
+  /** @returns how to give the slot back; null when none came free in time. */
+  const enter = async (queue: Queue, applicant: Applicant, wait: number): Promise<(() => void) | null> => {
+    const held = queue.closed ? null : await turns.take(queue, applicant, wait)
+    if (held === null) return null
+    if (applicant.sender.at_once === undefined) return () => turns.leave(queue)
+    let isLate = false
+    const timer = setInterval(() => {
+      if (overtime >= limit) return
+      clearInterval(timer)
+      isLate = true
+      overtime += 1
+      held.stepAside()
+      turns.leave(queue)
+    }, patience)
+    return () => {
+      clearInterval(timer)
+      held.giveBack()
+      if (!isLate) return turns.leave(queue)
+      overtime -= 1
+      turns.grant()
     }
   }
   return {
     share: ({ weight = 1, most = 1 } = {}) => {
       const size = Math.max(1, Math.floor(limit * most))
       const queue: Queue = { weight, size, busy: 0, waiting: new Set(), closed: false }
-      queues.push(queue)
-      return shareOf(queue, (applicant, patience) => enter(queue, applicant, patience))
+      turns.open(queue)
+      return shareOf(queue, (applicant, wait) => enter(queue, applicant, wait))
     },
   }
 }

@@ -136,7 +136,7 @@ export const pausedQueue = (subject: string): Alert => ({
 })
 
 /** How the wait of a message is worded, but for the pauses in its way. */
-function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
+export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
   if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }

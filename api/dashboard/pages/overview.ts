@@ -7,6 +7,8 @@ import { listSenders, type ShownSender } from '../../../db/delivery/senders/show
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
+import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
+import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
 import { byteWords, dayWords, duration, plural, type Tone, utc } from '../drawn/cell.ts'
 import { daysOf, figureSections } from '../drawn/chart.ts'
@@ -114,6 +116,24 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
   return alerts
 }
 
+/** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
+async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
+  const alert = (tone: Tone, { id, name }: EndpointRow, words: string, text?: string): Alert => ({
+    tone,
+    title: `The webhook ${name} ${words}`,
+    ...(text ? { text } : {}),
+    link: { href: teamPath(team, 'webhooks', id), label: 'Look at it' },
+  })
+  return (await endpointsOfTeam(database, team.id)).flatMap((endpoint) => {
+    const { state, state_reason, failing_since } = endpoint
+    if (state === 'disabled')
+      return state_reason === BY_HAND ? [] : [alert('bad', endpoint, 'was disabled', state_reason ?? '')]
+    return failing_since === null
+      ? []
+      : [alert('warn', endpoint, `has taken nothing since ${utc(failing_since)}`)]
+  })
+}
+
 /** What needs attention. */
 async function alertsOf(
   request: TeamRequest,
@@ -135,6 +155,7 @@ async function alertsOf(
     ...CHANNEL_QUEUES.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
     ...senderAlerts(senders, request),
     ...(await waitAlerts(request, deps)),
+    ...(await webhookAlerts(request, deps)),
     ...shareAlerts(figures, teamPath(team, 'emails')),
     ...domains.map(
       ({ name }): Alert => ({

@@ -30,6 +30,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     verb: 'Moved back',
     outcome: ({ redriven }) => `${plural(Number(redriven ?? 0), 'job')} will be tried again.`,
   },
+  'webhook.replay': {
+    title: 'Send webhooks again',
+    verb: 'Begun again',
+    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} on the way once more.`,
+  },
 }
 
 /** The words for work; for a kind that nobody here knows its own name. */

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { isOurs } from './senders.sql.ts'
 
 const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
 
@@ -33,11 +34,12 @@ export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[])
     select * from ${sql.unnest(tuples, ['text', 'uuid', 'text', 'timestamptz', 'text'])}`)
 }
 
-/** The newest events of each sender, up to `limit` of each, newest first. */
+/** The newest events of each sender of ours, up to `limit` of each, newest first. */
 export async function senderEvents(tx: Tx, limit: number): Promise<readonly SenderEventRow[]> {
   return tx.any(sql.type(eventRow)`
     select e.sender, e.kind, e.occurred_at, e.detail
     from senders s cross join lateral (
       select * from sender_events where sender = s.key order by id desc limit ${limit}) e
+    where ${isOurs}
     order by e.sender, e.id desc`)
 }

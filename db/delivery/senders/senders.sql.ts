@@ -1,6 +1,7 @@
 /** Rows of senders, and the queries over them, which know no clock but the database's. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
+import { WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 const senderRow = object({
@@ -16,6 +17,9 @@ const senderRow = object({
   accepted_at: string().defined().nullable(),
 })
 export type SenderRow = InferType<typeof senderRow>
+
+/** Whether a sender `s` is one of ours, and no server of a team. There may be thousands of those. */
+export const isOurs = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.shape({ now: string().defined() })
 /** A sender's row and when it was read. */
@@ -124,7 +128,10 @@ export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSend
     await tx.any(sql.prepared('senders_in_trouble', readRow)`
       select t.now, to_jsonb(s) as row
       from (select service_time() as now offset 0) t
-        left join senders s on starts_with(s.key, ${prefix}) and (s.troubles > 0 or s.paused_until > t.now)`),
+        left join (
+          select * from senders
+          where starts_with(key, ${prefix}) and (troubles > 0 or paused_until is not null)) s
+        on s.troubles > 0 or s.paused_until > t.now`),
   )
 }
 
@@ -134,11 +141,12 @@ const pausedRow = object({
   pause_reason: string().defined().nullable(),
 })
 
-/** The senders that are paused. */
-export async function pausedSenders(tx: Tx) {
+/** The senders of ours that are paused; or the one of this key, if it is. */
+export async function pausedSenders(tx: Tx, key?: string) {
   return tx.any(sql.type(pausedRow)`
-    select key, paused_until, pause_reason from senders
-    where paused_until > (select service_time()) order by key`)
+    select key, paused_until, pause_reason from senders s
+    where paused_until > (select service_time()) and ${key === undefined ? isOurs : sql.fragment`key = ${key}`}
+    order by key`)
 }
 
 /** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
@@ -214,7 +222,8 @@ export async function extendPauses(
     select key, is_other and key in (select key from changed) as is_news from meant`)
 }
 
-/** Every sender that was ever paced, slowed or paused. */
-export async function allSenders(tx: Tx): Promise<readonly TimedSender[]> {
-  return tx.any(sql.type(timedRow)`select ${senderColumns}, service_time() as now from senders order by key`)
+/** Every sender of ours that was ever paced, slowed or paused: relays, accounts and numbers. */
+export async function ownSenders(tx: Tx): Promise<readonly TimedSender[]> {
+  return tx.any(sql.type(timedRow)`
+    select ${senderColumns}, service_time() as now from senders s where ${isOurs} order by key`)
 }

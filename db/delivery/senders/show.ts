@@ -6,7 +6,7 @@
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { insertSenderEvents, senderEvents } from './events.sql.ts'
-import { allSenders, endPause, type TimedSender } from './senders.sql.ts'
+import { endPause, ownSenders, type TimedSender } from './senders.sql.ts'
 
 export type ShownSender = {
   key: string
@@ -39,10 +39,10 @@ function shown(row: TimedSender): Omit<ShownSender, 'events'> {
   }
 }
 
-/** Every sender that was ever paced, slowed or paused. */
+/** Every sender of ours that was ever paced, slowed or paused: teams’ own servers apart (db/messages/webhooks). */
 export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   const events = Map.groupBy(await senderEvents(tx, EVENTS), ({ sender }) => sender)
-  return (await allSenders(tx)).map((row) => ({
+  return (await ownSenders(tx)).map((row) => ({
     ...shown(row),
     events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({
       time,

@@ -43,6 +43,27 @@ export async function endpointById(tx: Tx, teamId: string, id: string): Promise<
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} and w.id = ${id}`)
 }
 
+const pausedRow = object({
+  key: string().defined(),
+  team_id: string().defined(),
+  team: string().defined(),
+  id: string().defined(),
+  name: string().defined(),
+  paused_until: string().defined(),
+  reason: string().defined().nullable(),
+})
+
+/** The endpoints of any team that ask to wait, those for longest first. */
+export async function pausedEndpoints(tx: Tx, limit: number) {
+  return tx.any(sql.type(pausedRow)`
+    select s.key, w.team_id, t.name as team, w.id, w.name, s.paused_until, s.pause_reason as reason
+    from senders s
+      join webhook_endpoints w on w.id::text = substr(s.key, ${WEBHOOK_SENDERS.length + 1}::int)
+      join teams t on t.id = w.team_id
+    where starts_with(s.key, ${WEBHOOK_SENDERS}) and s.paused_until > (select service_time())
+    order by s.paused_until desc limit ${limit}`)
+}
+
 const countRow = object({ count: number().defined() })
 
 /** How many endpoints a team has, the team locked meanwhile so that two calls cannot pass a limit together. */

@@ -1,23 +1,18 @@
 /**
- * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled, tested,
- * replayed.
+ * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled, tested.
  * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing, and what waited for
- * it stands as failed, to be replayed. Each change writes its own audit line.
+ * it stands as failed, to be replayed (replay.ts). Each change writes its own audit line.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { WEBHOOK } from '../../channels/channels.sql.ts'
-import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/happenings/webhook-types.ts'
 import { tellTest } from '../../channels/happenings/webhooks.ts'
-import { requeueNote } from '../../delivery/requeue.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import type { Producer } from '../../queue/boss.ts'
 import { nameProblem } from '../../text/name.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
@@ -31,14 +26,8 @@ import {
   setEndpointState,
   updateEndpoint,
 } from './endpoints.sql.ts'
-import {
-  type AttemptRow,
-  attemptsOf,
-  failWaiting,
-  type ReplayFilter,
-  replayable,
-  restartWebhooks,
-} from './messages.sql.ts'
+import { type AttemptRow, attemptsOf } from './listing.sql.ts'
+import { failWaiting } from './messages.sql.ts'
 import { makeSecret } from './secret.ts'
 
 /** How many endpoints a team may have. */
@@ -47,12 +36,9 @@ const MOST = 10
 const ROTATION = 86_400_000
 /** How many tries are shown. */
 const SHOWN = 50
-/** How many messages are begun once more in one statement. */
-const LOT = 1_000
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Why a person has disabled an endpoint. */
-const BY_HAND = 'disabled by hand'
+export const BY_HAND = 'disabled by hand'
 
 /** What is given of an endpoint; an absent field stays as it is, or takes its default. */
 export type EndpointFields = {
@@ -75,9 +61,11 @@ export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
 type Choosing = By & { allowed: readonly Network[] }
 
-function checkTypes(given: readonly string[]): string[] {
+/** Types as they are stored, each once. @throws Refusal bad_request naming one that there is not. */
+export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]
-  const unknown = types.find((type) => type !== ALL_TYPES && !WEBHOOK_TYPES.some((known) => known === type))
+  const all: readonly string[] = [ALL_TYPES, TEST_TYPE, ...WEBHOOK_TYPES]
+  const unknown = types.find((type) => !all.includes(type))
   if (unknown !== undefined) {
     const known = WEBHOOK_TYPES.join(', ')
     throw new Refusal('bad_request', `types: there is no type ${JSON.stringify(unknown)}, only ${known}`)
@@ -112,8 +100,8 @@ function withoutFragment(text: string): string {
   return url.href
 }
 
-/** @throws Refusal not_found for the team or the endpoint. */
-async function endpointOrRefusal(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
+/** An endpoint of a team. @throws Refusal not_found for the team or the endpoint. */
+export async function endpointOrRefusal(tx: Tx, teamId: string, id: string): Promise<EndpointRow> {
   const endpoint = isUuid(id) ? await endpointById(tx, teamId, id) : null
   if (endpoint) return endpoint
   await teamOrRefusal(tx, teamId)
@@ -219,8 +207,8 @@ export async function removeEndpoint(at: By, teamId: string, id: string): Promis
   return endpoint
 }
 
-/** @throws Refusal bad_request for an endpoint that is disabled. */
-function checkEnabled({ state }: EndpointRow): void {
+/** For what only an enabled endpoint can get. @throws Refusal bad_request. */
+export function checkEnabled({ state }: EndpointRow): void {
   if (state === 'disabled') throw new Refusal('bad_request', 'the webhook is disabled: enable it first')
 }
 
@@ -230,41 +218,4 @@ export async function testEndpoint(at: By, teamId: string, id: string): Promise<
   const event_id = await tellTest(at.tx, teamId, id, at.now)
   await record(at, { team_id: teamId, action: 'webhook.test', subject: id })
   return { event_id }
-}
-
-/**
- * Sends an endpoint its messages that are over, delivered or failed, again: the same ids, the same bytes.
- * @returns how much. @throws Refusal not_found, bad_request while it is disabled.
- */
-export async function replayEndpoint(
-  { queue, ...at }: By & { queue: Pick<Producer, 'reenqueue'> },
-  teamId: string,
-  id: string,
-  filter: ReplayFilter,
-): Promise<number> {
-  const { tx, now } = at
-  checkEnabled(await endpointOrRefusal(tx, teamId, id))
-  if (filter.type !== undefined && filter.type !== TEST_TYPE) checkTypes([filter.type])
-  let replayed = 0
-  for (let after = NO_ID; ; ) {
-    const refs = await replayable(tx, { team_id: teamId, id, after, limit: LOT }, filter)
-    const last = refs.at(-1)
-    if (last === undefined) break
-    await restartWebhooks(tx, refs, now)
-    await storeEvents(
-      tx,
-      WEBHOOK,
-      refs.map((ref) => requeueNote(ref, now)),
-    )
-    await queue.reenqueue(
-      tx,
-      WEBHOOK.job,
-      refs.map((ref) => ({ team_id: teamId, message_id: ref.id, endpoint_id: id })),
-    )
-    replayed += refs.length
-    after = last.id
-  }
-  const detail = `${replayed} messages`
-  await record(at, { team_id: teamId, action: 'webhook.replay', subject: id, detail })
-  return replayed
 }

@@ -4,7 +4,6 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, refTuples } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { isUuid } from '../../text/strings.ts'
 
 const outgoingRow = object({
   team_id: string().defined(),
@@ -111,7 +110,9 @@ export type EndpointNews = {
 
 const stateRow = idRow.shape({ failing_since: string().defined().nullable(), enabled: boolean().defined() })
 
-/** Notes what came back from endpoints; in the order of their ids, as everybody locks them. @returns how they stand. */
+/**
+ * Notes what came back from endpoints; in the order of their ids, as everybody locks them. @returns how they stand.
+ */
 export async function noteEndpoints(tx: Tx, news: readonly EndpointNews[]) {
   const text = (at: Date | null) => at?.toISOString() ?? null
   const tuples = news.map((one) => [
@@ -132,72 +133,6 @@ export async function noteEndpoints(tx: Tx, news: readonly EndpointNews[]) {
         when h.success_at is not null then h.failure_at else coalesce(w.failing_since, h.failure_at) end
     from held h where w.team_id = h.team_id and w.id = h.id
     returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled`)
-}
-
-const attemptRow = object({
-  event_id: string().defined(),
-  type: string().defined(),
-  at: string().defined(),
-  status: number().defined().nullable(),
-  ms: number().defined(),
-  response: string().defined(),
-})
-export type AttemptRow = InferType<typeof attemptRow>
-
-/** The latest tries to an endpoint, newest first. */
-export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, limit: number) {
-  return tx.any(sql.type(attemptRow)`
-    select m.event_id, m.type, a.at, a.status, a.ms, a.response
-    from (
-      select * from webhook_attempts where team_id = ${teamId} and endpoint_id = ${endpointId}
-      order by id desc limit ${limit}) a
-      join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
-    order by a.id desc`)
-}
-
-const eventRow = object({
-  type: string().defined(),
-  status: string().defined(),
-  body: string().defined(),
-  created_at: string().defined(),
-})
-
-/** The message to an endpoint about one event; null when there is none, or no longer. */
-export async function webhookByEvent(
-  tx: Tx,
-  teamId: string,
-  { endpoint_id, event_id }: { endpoint_id: string; event_id: string },
-) {
-  if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
-  return tx.maybeOne(sql.type(eventRow)`
-    select type, status, body, created_at from webhook_messages
-    where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
-    order by id limit 1`)
-}
-
-/** What is replayed: by when it happened, its type, and whether it failed. */
-export type ReplayFilter = {
-  from?: Date | undefined
-  to?: Date | undefined
-  type?: string | undefined
-  failed: boolean
-}
-
-/** Up to `limit` of the messages to an endpoint that fit and are over, those with ids above `after`, in order. */
-export async function replayable(
-  tx: Tx,
-  { team_id, id, after, limit }: DeliveryRef & { after: string; limit: number },
-  { from, to, type, failed }: ReplayFilter,
-): Promise<readonly DeliveryRef[]> {
-  const any = sql.fragment`true`
-  return tx.any(sql.type(idRow)`
-    select team_id, id from webhook_messages
-    where team_id = ${team_id} and endpoint_id = ${id} and id > ${after} and not unfinished
-      and ${failed ? sql.fragment`status = 'failed'` : any}
-      and ${from === undefined ? any : sql.fragment`created_at >= ${sql.timestamp(from)}`}
-      and ${to === undefined ? any : sql.fragment`created_at <= ${sql.timestamp(to)}`}
-      and ${type === undefined ? any : sql.fragment`type = ${type}`}
-    order by id limit ${limit} for no key update`)
 }
 
 /** Begins messages that are over once more. */

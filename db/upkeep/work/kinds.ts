@@ -1,7 +1,7 @@
 /**
  * Every kind of long work: what one slice of it does, and its line in the audit trail.
- * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the audit's
- * action.
+ * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the
+ * audit's action.
  * Promises: a slice is short (a lot of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
  */
@@ -15,6 +15,7 @@ import {
   requeueLot,
   type StoredFilter,
 } from '../../messages/emails/matching.ts'
+import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Producer } from '../../queue/boss.ts'
 import type { JobName } from '../../queue/jobs.ts'
@@ -90,11 +91,24 @@ const importing: Kind<Importing, ImportCursor> = {
   }),
 }
 
+const replaying: Kind<Replay, ReplayCursor> = {
+  async slice(at, { team_id, given, cursor, done }) {
+    const { replayed, ...step } = await replaySlice(at, team_id ?? '', given, cursor)
+    const all = done + replayed
+    return { cursor: step.cursor, done: all, total: null, result: { replayed: all } }
+  },
+  deed: ({ endpoint_id: subject }, result) => ({
+    subject,
+    detail: `${(result as { replayed: number }).replayed} messages`,
+  }),
+}
+
 export const KINDS = {
   'contact.import': importing,
   'email.requeue': bulk(requeueLot),
   'email.delete': bulk(deleteLot),
   'queue.redrive': redriving,
+  'webhook.replay': replaying,
 }
 
 export type WorkKind = keyof typeof KINDS

@@ -16,7 +16,7 @@ import { startWorker } from '../../support/worker.ts'
 /** The verbs that change nothing. */
 const READS = `
   team list, team show, domain list, key list, session list, contact list, contact show, template list, template show,
-  topic list, webhook list, webhook show, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
+  topic list, webhook list, webhook show, webhook messages, webhook message, broadcast list, broadcast show, broadcast skips, email file, whatsapp list, whatsapp show, whatsapp-template list, plan list, email list, email find, email show,
   report list, report show, member list, audit list, queue status, queue reasons, sender list, work list, work show`
   .split(',')
   .map((verb) => verb.trim())
@@ -59,7 +59,10 @@ async function* webhookChanges(): AsyncGenerator<Change> {
   yield { args: ['webhook', 'add', team, '--url', url] }
   const [{ id: subject }] = await cli.json(['webhook', 'list', team])
   yield { args: ['webhook', 'set', team, subject, '--name', 'Billing'], subject }
-  for (const verb of ['rotate', 'test', 'replay', 'disable', 'enable', 'remove'])
+  for (const verb of ['rotate', 'test', 'replay']) yield { args: ['webhook', verb, team, subject], subject }
+  const [{ id: message }] = await cli.json(['webhook', 'messages', team, subject])
+  yield { args: ['webhook', 'requeue', team, message], subject: message }
+  for (const verb of ['disable', 'enable', 'remove'])
     yield { args: ['webhook', verb, team, subject], subject }
 }
 

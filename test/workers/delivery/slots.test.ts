@@ -90,6 +90,32 @@ t.test('senders that are slow or fail have half of the slots between them', asyn
   await endAll()
 })
 
+t.test('what takes too long makes room for others, as many times as there are slots', async (t) => {
+  const share = createSlots(2, 1).share()
+  const { begin, count, end, endAll, settle } = work()
+  const late = () => new Promise((resolve) => setTimeout(resolve, 20))
+  const hang = async (key: string): Promise<void> => {
+    for (let each = 0; each < 2; each++) begin(share, key, { sender: { key, at_once: 4 } })
+    await late()
+  }
+  await hang('first')
+  await hang('second')
+  t.strictSame([count('first'), count('second')], [2, 2], 'the first two step aside')
+  begin(share, 'third')
+  await settle()
+  t.equal(count('third'), 0, 'no more than two do')
+  await end('first')
+  await late()
+  begin(share, 'fourth', { sender: { key: 'fourth', at_once: 4 } })
+  await end('second')
+  await late()
+  t.strictSame([count('third'), count('fourth')], [1, 1])
+  await endAll()
+  await hang('fifth')
+  t.equal(count('fifth'), 2)
+  await endAll()
+})
+
 t.test('what gets no slot in time, or before its queue is closed, never begins', async (t) => {
   const share = createSlots(1).share()
   const { begin, begun, endAll, settle } = work()

@@ -1,12 +1,21 @@
 /** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
 import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
+import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
 import { act } from '../../served/act.ts'
-import { type PersonPage, redirect, show } from '../../served/page.ts'
+import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
+
+/** How many webhooks are listed. */
+const SHOWN = 50
+
+const resumeButton = (key: string): Cell => ({
+  text: '',
+  button: { action: `${PATH}/resume?${new URLSearchParams({ key })}`, label: 'Resume now' },
+})
 
 const standing = ({ state, rate }: ShownSender): Cell =>
   status(state, state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {})
@@ -29,6 +38,31 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
   })),
   empty: 'Nothing has happened to it lately.',
 })
+
+/** Teams' own servers that ask to wait: a table of their own, so that they bury none of ours. */
+const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now: Date): Section[] =>
+  endpoints.length === 0
+    ? []
+    : [
+        {
+          kind: 'table',
+          id: 'webhooks',
+          title: 'Webhooks that ask to wait',
+          note: `Teams’ own servers: nothing else waits for them. At most ${SHOWN} are listed.`,
+          live: true,
+          columns: ['Webhook', 'Team', 'Until', 'Why', 'Resume'].map((label) => ({ label })),
+          rows: endpoints.map(({ key, team_id, team, id, name, paused_until, reason }) => ({
+            cells: [
+              text(name, { href: teamPath({ id: team_id }, 'webhooks', id) }),
+              text(team),
+              time(paused_until, now),
+              text(reason),
+              resumeButton(key),
+            ],
+          })),
+          empty: '',
+        },
+      ]
 
 const senders: PersonPage = {
   method: 'GET',
@@ -53,19 +87,12 @@ const senders: PersonPage = {
               standing(sender),
               sender.paused_until === null ? text(null) : time(sender.paused_until, now),
               text(sender.reason),
-              sender.paused_until === null
-                ? text('')
-                : {
-                    text: '',
-                    button: {
-                      action: `${PATH}/resume?${new URLSearchParams({ key: sender.key })}`,
-                      label: 'Resume now',
-                    },
-                  },
+              sender.paused_until === null ? text('') : resumeButton(sender.key),
             ],
           })),
           empty: 'No sender was ever paused or slowed.',
         },
+        ...waitingFor(await pausedEndpoints(database, SHOWN), now),
         ...rows.map((sender) => timeline(sender, now)),
       ],
     })

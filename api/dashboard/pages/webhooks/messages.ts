@@ -1,0 +1,206 @@
+/** The messages to a webhook: found by status and type; one with its tries, why it waits, and another try. */
+import { WEBHOOK } from '../../../../db/channels/channels.sql.ts'
+import { requeueOne } from '../../../../db/delivery/requeue.ts'
+import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
+import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
+import { status, text, time } from '../../drawn/cell.ts'
+import type { Alert, Moment, Section } from '../../drawn/section.ts'
+import { pausedQueue, stateAlert } from '../../drawn/story.ts'
+import { act, inTeam, noteLook } from '../../served/act.ts'
+import {
+  addressWith,
+  anyOf,
+  filled,
+  idGiven,
+  onlyKnown,
+  PAGE_SIZE,
+  pageOf,
+  wordGiven,
+} from '../../served/list.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
+import { answerCell, EVERY_TYPE, PATH } from './parts.ts'
+
+const list: TeamPage = {
+  method: 'GET',
+  path: `${PATH}/:id/messages`,
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, params, query, now } = request
+    onlyKnown(query, ['status', 'type', 'before'])
+    const endpoint = await endpointOrRefusal(database, team.id, params.id ?? '')
+    const filter = {
+      status: wordGiven(query, 'status', WEBHOOK_STATUSES),
+      type: wordGiven(query, 'type', EVERY_TYPE),
+    }
+    const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
+    const found = await webhooksOf(database, { team_id: team.id, id: endpoint.id }, filter, page)
+    const { rows, next } = pageOf(request, found, ({ id }) => id)
+    const path = teamPath(team, 'webhooks', endpoint.id, 'messages')
+    const isFiltered = filter.status !== undefined || filter.type !== undefined
+    return show({
+      title: 'Messages',
+      lead: endpoint.name,
+      back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
+      sections: [
+        {
+          kind: 'filter',
+          action: path,
+          method: 'get',
+          submit: 'Find',
+          reset: isFiltered ? { href: path, label: 'All' } : null,
+          fields: filled(
+            [
+              { name: 'status', label: 'Status', type: 'select', options: anyOf(WEBHOOK_STATUSES) },
+              {
+                name: 'type',
+                label: 'Type',
+                type: 'select',
+                options: [
+                  { value: '', label: 'any' },
+                  ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
+                ],
+              },
+            ],
+            query,
+          ),
+        },
+        {
+          kind: 'table',
+          id: 'messages',
+          live: true,
+          columns: ['Status', 'Type', 'Made'].map((label) => ({ label })),
+          rows: rows.map((each) => ({
+            cells: [
+              status(each.status),
+              text(each.type, { href: teamPath(team, 'webhooks', endpoint.id, 'events', each.event_id) }),
+              time(each.created_at, now),
+            ],
+          })),
+          empty: isFiltered ? 'None like that.' : 'Nothing has happened that it gets.',
+          ...(query.has('before')
+            ? { start: { href: addressWith(request, { before: undefined }), label: 'Newest' } }
+            : {}),
+          next,
+        },
+      ],
+    })
+  },
+}
+
+/** Why it waits. */
+function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamRequest, id: string): Alert[] {
+  if (!waiting) return []
+  const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
+  const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
+  return [
+    ...(team.suspended ? [suspended] : []),
+    ...(waiting.queue_paused ? [pausedQueue('What it waits in')] : []),
+    ...waiting.paused_senders.map(({ until, reason }): Alert => {
+      const title = `Its server asks to wait until ${time(until, now).text}`
+      const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
+      return { tone: 'warn', title, text: reason ?? '', link }
+    }),
+    stateAlert(waiting, seconds, now),
+  ]
+}
+
+/** Everything that happened to it, the latest first. */
+function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
+  const tries = attempts.map(({ at, status: code, ms, response }) => {
+    const { text: answer, tone } = answerCell(code)
+    const title = code === null ? 'No answer' : `Answered ${answer} after ${ms.toLocaleString('en-US')} ms`
+    return { at, moment: { tone: tone ?? 'plain', title, detail: response } }
+  })
+  const notes = events.map(({ kind, occurred_at, detail }) => {
+    const title = kind === 'gave_up' ? 'Given up' : 'Begun again'
+    return { at: occurred_at, moment: { tone: kind === 'gave_up' ? 'bad' : 'busy', title, detail } }
+  })
+  const made = { at: created_at, moment: { tone: 'plain', title: 'It happened', detail: '' } }
+  return [made, ...tries, ...notes]
+    .sort((one, other) => Date.parse(other.at) - Date.parse(one.at))
+    .map(({ at, moment: { detail, ...moment } }) => ({
+      ...(moment as Pick<Moment, 'tone' | 'title'>),
+      at: time(at, now),
+      ...(detail === '' ? {} : { detail }),
+    }))
+}
+
+const one: TeamPage = {
+  method: 'GET',
+  path: `${PATH}/:id/events/:event_id`,
+  access: 'viewer',
+  async handle(request, { database }) {
+    const { team, params, now } = request
+    const { id: endpoint_id = '', event_id = '' } = params
+    const found = await showWebhook({ tx: database, now }, team.id, { endpoint_id, event_id })
+    await noteLook(request, { database }, { action: 'webhook.read', subject: event_id })
+    const alerts = waitsOf(found, request, endpoint_id)
+    const waits: Section[] =
+      alerts.length === 0
+        ? []
+        : [{ kind: 'alerts', id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
+    const again: Section = {
+      kind: 'actions',
+      forms: [
+        {
+          action: teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
+          method: 'post',
+          fields: [],
+          submit: 'Try again now',
+        },
+      ],
+    }
+    return show({
+      title: found.type,
+      back: { href: teamPath(team, 'webhooks', endpoint_id), label: 'Webhook' },
+      sections: [
+        ...waits,
+        {
+          kind: 'facts',
+          id: 'facts',
+          live: true,
+          facts: [
+            { label: 'Status', cell: status(found.status) },
+            { label: 'webhook-id', cell: text(event_id, { code: true, copy: true }) },
+            { label: 'Made', cell: time(found.created_at, now) },
+            ...(found.requeued_at === null
+              ? []
+              : [{ label: 'Begun again', cell: time(found.requeued_at, now) }]),
+          ],
+        },
+        ...(team.role === 'owner' && found.status !== 'delivered' ? [again] : []),
+        {
+          kind: 'timeline',
+          id: 'timeline',
+          live: true,
+          title: 'What happened',
+          moments: momentsOf(found, now),
+          empty: 'Nothing has happened yet.',
+        },
+        { kind: 'code', title: 'Body', code: JSON.stringify(JSON.parse(found.body), null, 2) },
+      ],
+    })
+  },
+}
+
+const requeue: TeamPage = {
+  method: 'POST',
+  path: `${PATH}/:id/events/:event_id/requeue`,
+  access: 'owner',
+  async handle(request, deps) {
+    const { team, params } = request
+    const { id: endpoint_id = '', event_id = '' } = params
+    checkEnabled(await endpointOrRefusal(deps.database, team.id, endpoint_id))
+    const found = await webhookByEvent(deps.database, team.id, { endpoint_id, event_id })
+    const ref = { team_id: team.id, id: found?.id ?? '' }
+    const deed = inTeam(request, 'webhook.requeue', event_id)
+    await act(request, deps, deed, ({ tx, now }) =>
+      requeueOne({ tx, now, queue: deps.queue }, WEBHOOK, ref, true),
+    )
+    deps.wake(WEBHOOK.job)
+    return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), 'It is tried again now.')
+  },
+}
+
+export const webhookMessagePages = [list, one, requeue]

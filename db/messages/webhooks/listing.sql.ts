@@ -1,0 +1,155 @@
+/** Webhooks as people look for them: those to an endpoint, each with its tries, and what is sent again. */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import type { DeliveryRef } from '../../channels/channels.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { isUuid } from '../../text/strings.ts'
+
+export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
+export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
+
+const ANY = sql.fragment`true`
+
+const tryRow = object({
+  at: string().defined(),
+  status: number().defined().nullable(),
+  ms: number().defined(),
+  response: string().defined(),
+})
+export type TryRow = InferType<typeof tryRow>
+
+const attemptRow = tryRow.shape({ event_id: string().defined(), type: string().defined() })
+export type AttemptRow = InferType<typeof attemptRow>
+
+/** The latest tries to an endpoint, newest first. */
+export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, limit: number) {
+  return tx.any(sql.type(attemptRow)`
+    select m.event_id, m.type, a.at, a.status, a.ms, a.response
+    from (
+      select * from webhook_attempts where team_id = ${teamId} and endpoint_id = ${endpointId}
+      order by id desc limit ${limit}) a
+      join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
+    order by a.id desc`)
+}
+
+/** The tries of one message, oldest first. */
+export async function triesOf(tx: Tx, { team_id, id }: DeliveryRef) {
+  return tx.any(sql.type(tryRow)`
+    select at, status, ms, response from webhook_attempts
+    where team_id = ${team_id} and message_id = ${id} order by at, id`)
+}
+
+const noteRow = object({
+  kind: string().defined(),
+  occurred_at: string().defined(),
+  detail: string().defined(),
+})
+
+/** What became of one message beside its tries, oldest first. */
+export async function notesOf(tx: Tx, { team_id, id }: DeliveryRef) {
+  return tx.any(sql.type(noteRow)`
+    select kind, occurred_at, detail from webhook_events
+    where team_id = ${team_id} and message_id = ${id} order by occurred_at`)
+}
+
+const listedRow = object({
+  id: string().defined(),
+  event_id: string().defined(),
+  type: string().defined(),
+  status: string().oneOf(WEBHOOK_STATUSES).defined(),
+  created_at: string().defined(),
+})
+export type ListedWebhook = InferType<typeof listedRow>
+
+const messageRow = listedRow.shape({
+  endpoint_id: string().defined(),
+  body: string().defined(),
+  requeued_at: string().defined().nullable(),
+})
+export type WebhookRow = InferType<typeof messageRow>
+
+/** The message to an endpoint about one event; null when there is none, or no longer. */
+export async function webhookByEvent(
+  tx: Tx,
+  teamId: string,
+  { endpoint_id, event_id }: { endpoint_id: string; event_id: string },
+): Promise<WebhookRow | null> {
+  if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
+  return tx.maybeOne(sql.type(messageRow)`
+    select id, event_id, type, status, created_at, endpoint_id, body, requeued_at from webhook_messages
+    where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+    order by id limit 1`)
+}
+
+/** What messages to an endpoint are looked for by. */
+export type WebhookFilter = { status?: WebhookStatus | undefined; type?: string | undefined }
+
+const fits = ({ status, type }: WebhookFilter): FragmentSqlToken => sql.fragment`
+  ${status === undefined ? ANY : sql.fragment`status = ${status}`}
+  and ${type === undefined ? ANY : sql.fragment`type = ${type}`}`
+
+/** The messages to an endpoint that fit, newest first; of those only that come before an id. */
+export async function webhooksOf(
+  tx: Tx,
+  { team_id, id }: DeliveryRef,
+  filter: WebhookFilter,
+  { before, limit }: { before?: string | undefined; limit: number },
+): Promise<readonly ListedWebhook[]> {
+  return tx.any(sql.type(listedRow)`
+    select id, event_id, type, status, created_at from webhook_messages
+    where team_id = ${team_id} and endpoint_id = ${id} and ${fits(filter)}
+      and ${before === undefined ? ANY : sql.fragment`id < ${before}`}
+    order by id desc limit ${limit}`)
+}
+
+const idRow = object({ team_id: string().defined(), id: string().defined() })
+
+/**
+ * Those of a team's messages that wait, or with `force` have failed: to an endpoint, of a type, where these are given.
+ */
+export async function webhooksToRequeue(
+  tx: Tx,
+  teamId: string,
+  { webhook, type, force }: { webhook?: string | undefined; type?: string | undefined; force: boolean },
+): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select team_id, id from webhook_messages
+    where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
+      and ${webhook === undefined ? ANY : sql.fragment`endpoint_id = ${webhook}`}
+    order by id`)
+  return rows.map(({ id }) => id)
+}
+
+/** What is sent again: what failed, all that is over, or at once what waits for its next try. */
+export const REPLAYED = ['failed', 'over', 'waiting'] as const
+
+/** Which messages are sent again, by when they were made, and their type. */
+export type ReplayFilter = {
+  what: (typeof REPLAYED)[number]
+  from?: Date | undefined
+  to?: Date | undefined
+  type?: string | undefined
+}
+
+const CONDITIONS = {
+  failed: sql.fragment`status = 'failed'`,
+  over: sql.fragment`not unfinished`,
+  waiting: sql.fragment`unfinished`,
+}
+
+/**
+ * Up to `limit` of the messages to an endpoint that are sent again, those with ids above `after`, in order; locked.
+ */
+export async function replayable(
+  tx: Tx,
+  { team_id, id, after, limit }: DeliveryRef & { after: string; limit: number },
+  { what, from, to, type }: ReplayFilter,
+): Promise<readonly DeliveryRef[]> {
+  return tx.any(sql.type(idRow)`
+    select team_id, id from webhook_messages
+    where team_id = ${team_id} and endpoint_id = ${id} and id > ${after} and ${CONDITIONS[what]}
+      and ${from === undefined ? ANY : sql.fragment`created_at >= ${sql.timestamp(from)}`}
+      and ${to === undefined ? ANY : sql.fragment`created_at <= ${sql.timestamp(to)}`}
+      and ${fits({ type })}
+    order by id limit ${limit} for no key update`)
+}

@@ -1,0 +1,40 @@
+/**
+ * One webhook for somebody's eyes: its body, its tries, what became of it, and why it waits.
+ * Promises: as an email's page has it; nothing of another endpoint. Must not change anything.
+ */
+import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
+import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
+import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { endpointOrRefusal } from './endpoints.ts'
+import { notesOf, type TryRow, triesOf, type WebhookRow, webhookByEvent } from './listing.sql.ts'
+
+export type ShownWebhook = WebhookRow & {
+  attempts: readonly TryRow[]
+  events: readonly { kind: string; occurred_at: string; detail: string }[]
+  /** null when nothing is left to deliver. */
+  waiting: Waiting | null
+}
+
+/** What an answer says, in a line. */
+const wordsOf = ({ status, response }: TryRow): string => (status === null ? response : `answered ${status}`)
+
+/** The webhook of an endpoint about one event. @throws Refusal not_found. */
+export async function showWebhook(
+  { tx, now }: { tx: Tx; now: Date },
+  teamId: string,
+  names: { endpoint_id: string; event_id: string },
+): Promise<ShownWebhook> {
+  await endpointOrRefusal(tx, teamId, names.endpoint_id)
+  const row = await webhookByEvent(tx, teamId, names)
+  if (!row) throw new Refusal('not_found', 'there is no such webhook: perhaps it was kept for long enough')
+  const ref = { team_id: teamId, id: row.id }
+  const [attempts, events] = [await triesOf(tx, ref), await notesOf(tx, ref)]
+  const tries = attempts.map((each) => ({ kind: 'deferred', occurred_at: each.at, detail: wordsOf(each) }))
+  const timeline = [...events, ...tries].sort(
+    (one, other) => Date.parse(one.occurred_at) - Date.parse(other.occurred_at),
+  )
+  const sender = `${WEBHOOK_SENDERS}${row.endpoint_id}`
+  const waiting = await waitingOf(tx, WEBHOOK, { ref, sender, now }, timeline)
+  return { ...row, attempts, events, waiting }
+}

@@ -1,0 +1,155 @@
+/** Single webhooks from the command line and the pages: found, why one waits, its tries, and sent again. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { openDatabase } from '../../../../db/postgres/pool.ts'
+import { networksOf, resolver } from '../../../../db/process/public-address.ts'
+import { adminCli } from '../../../support/admin.ts'
+import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
+import { storeEmails } from '../../../support/reports.ts'
+import { startService } from '../../../support/service.ts'
+import { beginWebhooks, happen } from '../../../support/webhooks.ts'
+import { startWorker, until } from '../../../support/worker.ts'
+
+const service = await startService(t)
+const rows = { database: await openDatabase(service.url, { size: 2 }) }
+t.teardown(() => rows.database.end())
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+/** No second try comes by itself while a test lasts. */
+const allowed = networksOf(['127.0.0.0/8'])
+const webhooks = { concurrency: 8, allowed, resolve: resolver(), pauses: [3_600, 3_600] }
+
+t.test(
+  'a webhook that waits says why, with each try; another try is made at once when asked for',
+  async (t) => {
+    const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+    await startWorker(t, service, { webhooks })
+    receiver.answer = (_one, response) => void response.writeHead(503).end('not <now>')
+    const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
+    const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
+    await until('it is put off', async () => (await message()).waiting?.state === 'put_off')
+    t.match(await message(), {
+      ...{ event_id, type: 'webhook.test', status: 'queued', body: /"webhook\.test"/ },
+      attempts: [{ status: 503, response: 'not <now>', ms: Number }],
+      waiting: { attempts: 1, last_refusal: 'answered 503', paused_senders: [], queue_paused: false },
+    })
+    const owner = await signedIn(service, { team: team.id, role: 'owner' })
+    const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
+    const page = await owner.get(at('events', event_id))
+    shows(t, page, /Why it waits Tried 1 time; next try in .* The last answer: answered 503/)
+    shows(t, page, /Answered 503 after .* ms .* not <now>/)
+    shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
+    shows(t, await owner.get(at('messages?status=delivered')), 'None like that.')
+    t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
+    receiver.answer = null
+    await owner.post(at('events', event_id, 'requeue'))
+    await until('it is taken', async () => (await message()).status === 'delivered')
+    t.match(await message(), {
+      waiting: null,
+      events: [{ kind: 'requeued' }],
+      attempts: [{}, { status: 204 }],
+    })
+    t.match((await owner.post(at('events', event_id, 'requeue'))).status, 400)
+    t.equal((await show()).backlog, 0)
+    const stranger = await signedIn(service, { operator: true })
+    await stranger.get(at('events', event_id))
+    const [look] = await cli.json(['audit', 'list', '--team', team.id])
+    t.match(look, { action: 'webhook.read', subject: event_id })
+  },
+)
+
+t.test(
+  'a server that asks to wait is named as the reason, and among the senders apart from ours',
+  async (t) => {
+    const { team, receiver, endpoint } = await beginWebhooks(t, { service, cli })
+    await startWorker(t, service, { webhooks })
+    receiver.answer = (_one, response) => void response.writeHead(429, { 'retry-after': '900' }).end()
+    const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
+    const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
+    const key = `webhook:${endpoint.id}`
+    await until('it is paused', async () => (await message()).waiting?.paused_senders.length === 1)
+    t.match(await message(), { waiting: { paused_senders: [{ sender: key, reason: 'answered 429' }] } })
+    const mine = async (...flags: string[]) =>
+      (await cli.json(['sender', 'list', ...flags])).filter((one: { key: string }) => one.key === key)
+    t.match(await mine('--webhooks'), [
+      { key, team_id: team.id, reason: 'answered 429', name: endpoint.name },
+    ])
+    t.strictSame(await mine(), [])
+    const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+    const at = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
+    shows(t, await viewer.get(at), /Its server asks to wait until .* answered 429/)
+    const operator = await signedIn(service, { operator: true })
+    shows(t, await operator.get('/operator/senders'), /Webhooks that ask to wait .* answered 429/)
+    t.notMatch(textOf((await operator.get(`/teams/${team.id}`)).html), 'Nothing goes out through webhook:')
+    receiver.answer = null
+    await operator.post(`/operator/senders/resume?${new URLSearchParams({ key })}`)
+    await until('it is taken', async () => (await message()).status === 'delivered')
+  },
+)
+
+t.test('what waits is requeued by a filter, what failed with --force; nobody else’s', async (t) => {
+  const { team, receiver, endpoint } = await beginWebhooks(t, { service, cli })
+  const other = await beginWebhooks(t, { service, cli })
+  const ids = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
+  for (const email_id of ids) await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+  const [foreign = ''] = await storeEmails(rows, other.team.id, [['c@example.org']])
+  await happen(service, { team_id: other.team.id, email_id: foreign, kind: 'delivered' })
+  const requeue = (...flags: string[]) => cli.json(['webhook', 'requeue', team.id, ...flags])
+  t.match(await requeue('--type', 'email.sent'), { requeued: 0 })
+  t.match(await requeue('--type', 'email.delivered', '--dry-run'), { requeued: 2, dry_run: true })
+  t.match(await requeue('--webhook', other.endpoint.id), { requeued: 0 })
+  t.match(await requeue('--webhook', endpoint.id), { requeued: 2, paused: [] })
+  t.match(await cli.fault(['webhook', 'requeue', team.id]), /name one message, or a filter/)
+  await service.database.query(sql.unsafe`
+    update webhook_messages set status = 'failed' where endpoint_id = ${endpoint.id}`)
+  t.match(await requeue('--webhook', endpoint.id), { requeued: 0 })
+  t.match(await requeue('--status', 'failed', '--force'), { requeued: 2 })
+  await startWorker(t, service)
+  await until('both came', () => receiver.received.length === 2 && other.receiver.received.length === 1)
+  t.match(await cli.json(['webhook', 'messages', team.id, endpoint.id, '--limit', '1']), [
+    { type: 'email.delivered', event_id: receiver.received.at(-1)?.id },
+  ])
+})
+
+t.test('thousands are sent again in slices: each once, with the progress on a page', async (t) => {
+  const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+  const many = 1_500
+  await service.database.query(sql.unsafe`
+    insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+    select ${team.id}, gen_random_uuid(), ${endpoint.id}, gen_random_uuid(), 'webhook.test',
+      '{"type":"webhook.test","timestamp":"2026-01-01T00:00:00.000Z","data":{"endpoint_id":"' || ${endpoint.id}
+        || '","detail":"a test"}}', 'failed', now() - interval '1 hour'
+    from generate_series(1, ${many})`)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = `/teams/${team.id}/webhooks/${endpoint.id}`
+  const { location } = await owner.post(`${at}/replay`, { what: 'failed' })
+  t.match(location, `/teams/${team.id}/works/`, 'more than one slice: it goes on without the page')
+  shows(t, await owner.get(location ?? ''), 'Begun again 1,000')
+  t.match((await owner.post(`${at}/replay`, { what: 'everything' })).status, 400)
+  await startWorker(t, service)
+  await until('all came', () => receiver.received.length >= many, 120)
+  await until('it says so', async () =>
+    /1,500 webhooks on the way/.test(textOf((await owner.get(location ?? '')).html)),
+  )
+  t.equal(new Set(receiver.received.map(({ id }) => id)).size, many)
+  await until('all are recorded', async () => (await show()).backlog === 0)
+  t.equal(receiver.received.length, many)
+  const [entry] = (await cli.json(['audit', 'list', '--team', team.id])).filter(
+    ({ action }: { action: string }) => action === 'webhook.replay',
+  )
+  t.match(entry, { actor: owner.email, subject: endpoint.id, detail: '1500 messages' })
+  t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 0 })
+})
+
+t.test('a replay ends when its webhook is disabled on the way, and says so', async (t) => {
+  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  await service.database.query(sql.unsafe`
+    insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+    select ${team.id}, gen_random_uuid(), ${endpoint.id}, gen_random_uuid(), 'email.sent', '{}', 'failed', now()
+    from generate_series(1, 1500)`)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const { location } = await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/replay`, { what: 'over' })
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  await startWorker(t, service)
+  await until('it ends', async () => /Failed/.test(textOf((await owner.get(location ?? '')).html)))
+  shows(t, await owner.get(location ?? ''), 'the webhook is disabled: enable it first')
+})

@@ -1,0 +1,95 @@
+/** Owners get to know of a webhook that was disabled by itself: by mail, and on their first page. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { array, object, string } from 'yup'
+import { adminCli } from '../../../support/admin.ts'
+import { shows, signedIn } from '../../../support/dashboard.ts'
+import { makeTeam, startService } from '../../../support/service.ts'
+import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import { beginWebhooks } from '../../../support/webhooks.ts'
+import { startWorker, until } from '../../../support/worker.ts'
+
+const SITE = 'https://mail.example.com'
+const service = await startService(t)
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+
+const storedRow = object({
+  team_id: string().defined(),
+  to_emails: array(string().defined()).defined(),
+  subject: string().defined(),
+  html: string().defined(),
+  body_text: string().defined(),
+})
+const mails = () =>
+  service.database.any(sql.type(storedRow)`
+    select team_id, to_emails, subject, html, body_text from emails order by to_emails::text`)
+
+t.test('a webhook that is disabled by itself is told to the team’s owners, once, by mail', async (t) => {
+  const operators = await makeTeam(service)
+  const sink = await startSmtpSink(t)
+  const notices = { from: 'Heliograph <login@example.com>', site: SITE }
+  await startWorker(t, service, { smtp_url: sink.url, notices })
+  const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+  await cli.json(['webhook', 'set', team.id, endpoint.id, '--url', `${receiver.url}?token=private`])
+  await service.database.query(sql.unsafe`delete from domains where team_id = ${team.id}`)
+  const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'a-owner@example.org' })
+  await signedIn(service, { team: team.id, role: 'owner', email: 'b-owner@example.org' })
+  await signedIn(service, { team: team.id, role: 'editor', email: 'c-editor@example.org' })
+  receiver.answer = (_one, response) => void response.writeHead(410).end('private words')
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is disabled', async () => (await show()).state === 'disabled')
+  await until('the owners have mail', () => sink.messages().length === 2)
+  const stored = await mails()
+  t.strictSame(
+    stored.map(({ team_id, to_emails: [to], subject }) => [team_id, to, subject]),
+    ['a-owner@example.org', 'b-owner@example.org'].map((to) => [operators.id, to, 'A webhook was disabled']),
+  )
+  const [{ html, body_text } = { html: '', body_text: '' }] = stored
+  for (const words of [html, body_text]) {
+    t.match(words, 'it answered 410')
+    t.match(words, `${SITE}/dashboard/teams/${team.id}/webhooks/${endpoint.id}`)
+    t.notMatch(words, /private|whsec_|\?token/)
+  }
+  t.notMatch(
+    (
+      await (
+        await signedIn(service, { team: operators.id, role: 'owner' })
+      ).get(`/teams/${operators.id}/emails`)
+    ).html,
+    'A webhook was disabled',
+  )
+  shows(t, await owner.get(`/teams/${team.id}`), /The webhook 127\.0\.0\.1 was disabled.*it answered 410/)
+})
+
+t.test('an owner who disables a webhook gets no mail; one that fails stands on the first page', async (t) => {
+  await startWorker(t, service, { notices: { from: 'login@example.com', site: null } })
+  const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+  const before = (await mails()).length
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  receiver.answer = (_one, response) => void response.writeHead(500).end()
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it fails', async () => (await show()).failing_since !== null)
+  shows(t, await owner.get(`/teams/${team.id}`), 'The webhook 127.0.0.1 has taken nothing since')
+  await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/disable`, { confirmed: 'yes' })
+  shows(t, await owner.get(`/teams/${team.id}`), 'Nothing. Everything is going out.')
+  const jobs = await service.database.any(sql.unsafe`
+    select from pgboss.job where name = 'mail-owners' and data ->> 'team_id' = ${team.id}`)
+  t.equal(jobs.length, 0)
+  t.equal((await mails()).length, before)
+})
+
+t.test('without DASHBOARD_FROM a webhook is disabled all the same, and nobody is written to', async (t) => {
+  const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+  await startWorker(t, service)
+  await signedIn(service, { team: team.id, role: 'owner' })
+  const before = (await mails()).length
+  receiver.answer = (_one, response) => void response.writeHead(410).end()
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is disabled', async () => (await show()).state === 'disabled')
+  await until('nothing is left to do', async () => {
+    const { rows } = await service.database.query(sql.unsafe`
+      select from pgboss.job where name = 'mail-owners' and data ->> 'team_id' = ${team.id} and state < 'completed'`)
+    return rows.length === 0
+  })
+  t.equal((await mails()).length, before)
+})

@@ -1,0 +1,30 @@
+/**
+ * What tests of webhooks begin with: a team with a receiver that gets its events, and things that happen to emails.
+ */
+import type { Test } from 'tap'
+import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import type { EmailEventKind } from '../../db/messages/emails/status.ts'
+import type { adminCli } from './admin.ts'
+import { startReceiver } from './receiver.ts'
+import { makeTeam, type Service } from './service.ts'
+
+/** A team with a receiver of these types. */
+export async function beginWebhooks(
+  t: Test,
+  { service, cli }: { service: Service; cli: ReturnType<typeof adminCli> },
+  { types = '*' }: { types?: string } = {},
+) {
+  const team = await makeTeam(service)
+  const receiver = await startReceiver(t)
+  const endpoint = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types])
+  return { team, receiver, endpoint, show: () => cli.json(['webhook', 'show', team.id, endpoint.id]) }
+}
+
+type Event = { team_id: string; email_id: string; kind: EmailEventKind; key?: string }
+
+/** Something happens to an email, as a report would say it. */
+export const happen = ({ database }: Service, { team_id, email_id, kind, key = kind }: Event) =>
+  database.transaction((tx) => {
+    const event = { team_id, email_id, kind, recipient: null, occurred_at: new Date(), event_key: key }
+    return applyEmailEvents(tx, [{ ...event, detail: `it is ${kind}` }], new Date())
+  })

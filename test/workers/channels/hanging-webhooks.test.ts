@@ -1,0 +1,94 @@
+/** One endpoint's trouble is no other's: ten that never answer beside one that does. */
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { adminCli } from '../../support/admin.ts'
+import { storeEmails } from '../../support/reports.ts'
+import { startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const rows = { database: await openDatabase(service.url, { size: 2 }) }
+t.teardown(() => rows.database.end())
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+
+const HANGING = 10
+const EVENTS = 40
+
+/** A server that answers, or takes requests and never does. */
+async function startHanging(t: Test) {
+  const open = new Set<ServerResponse>()
+  const server = createServer((request, response) => {
+    request.resume()
+    if (hanging.answers) response.writeHead(204).end()
+    else open.add(response.once('close', () => open.delete(response)))
+  })
+  /** Answers from now on, and drops what it has. */
+  const end = (): void => {
+    hanging.answers = true
+    server.closeAllConnections()
+  }
+  const hanging = { url: '', answers: false, open, end }
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  hanging.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return hanging
+}
+
+/** A team with ten endpoints at one server that hangs, and another team with one that answers. */
+async function begin(t: Test) {
+  const hanging = await startHanging(t)
+  const { team: slow, endpoint } = await beginWebhooks(t, { service, cli })
+  await cli.json(['webhook', 'remove', slow.id, endpoint.id])
+  for (let each = 0; each < HANGING; each++) await cli.json(['webhook', 'add', slow.id, '--url', hanging.url])
+  const healthy = await beginWebhooks(t, { service, cli })
+  const fill = async (team: string) => {
+    const ids = await storeEmails(rows, team, Array(EVENTS).fill(['a@example.org']))
+    for (const email_id of ids) await happen(service, { team_id: team, email_id, kind: 'delivered' })
+  }
+  return { hanging, slow, healthy, fill }
+}
+
+t.test('endpoints that never answer keep nothing from one that does, nor from mail', async (t) => {
+  const { hanging, slow, healthy, fill } = await begin(t)
+  await fill(slow.id)
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('each of them has a request that hangs', () => hanging.open.size === HANGING)
+  await fill(healthy.team.id)
+  const { team } = healthy
+  const body = { from: 'hello@example.com', to: ['b@example.org'], subject: 'Hello', html: '<p>Hello</p>' }
+  await service.call('POST', '/v1/emails', { key: team.key, body })
+  // Those that hang do so for 15 s: all of this comes while they do.
+  await until('the other has all', () => healthy.receiver.received.length > EVENTS)
+  t.equal(sink.messages().length, 1)
+  t.ok(hanging.open.size > 0)
+  hanging.end()
+})
+
+t.test('endpoints that stop answering while they are busy give their slots up', async (t) => {
+  const { hanging, slow, healthy, fill } = await begin(t)
+  hanging.answers = true
+  await startWorker(t, service)
+  await fill(slow.id)
+  const taken = () =>
+    service.database.exists(sql.unsafe`
+      select from webhook_messages where team_id = ${slow.id} and status = 'queued'`)
+  await until('all of them have proved themselves', async () => !(await taken()))
+  hanging.answers = false
+  await fill(slow.id)
+  await until('they hold more slots than there are', () => hanging.open.size >= 32)
+  await fill(healthy.team.id)
+  await until('the other has all', () => healthy.receiver.received.length >= EVENTS)
+  t.ok(hanging.open.size > 0, 'they still hang')
+  hanging.end()
+})

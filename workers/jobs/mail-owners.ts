@@ -1,0 +1,38 @@
+/**
+ * Tells a team's owners by mail what needs them (db/messages/webhooks/notice.ts).
+ * Promises: each is told once; mail that cannot be accepted is a line in the log and holds nothing up.
+ */
+import { Refusal } from '../../db/errors.ts'
+import { mailOwnersOf } from '../../db/messages/webhooks/notice.ts'
+import type { End } from '../../db/queue/jobs.ts'
+import type { Batch } from '../batches/batches.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+const DONE: End = { end: 'completed' }
+
+const WHY = {
+  'no address': 'DASHBOARD_FROM is not set: no mail tells owners that a webhook was disabled',
+  'no domain':
+    'no team has verified the domain of DASHBOARD_FROM: no mail tells owners that a webhook was disabled',
+}
+
+export async function mailOwners(
+  { jobs, settle }: Batch<'mail-owners'>,
+  { database, queue, versions, notices, log }: WorkerDeps,
+): Promise<void> {
+  for (const job of jobs) {
+    try {
+      const written = await database.transaction(async (tx) => {
+        const count = await mailOwnersOf({ tx, queue, versions }, job.data, notices)
+        await settle(tx, new Map([[job, DONE]]))
+        return count
+      })
+      if (typeof written === 'string') log.warn({ team_id: job.data.team_id }, WHY[written])
+      else if (written > 0) queue.wake('deliver-email')
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      log.error({ team_id: job.data.team_id, code: error.code }, 'owners could not be told by mail')
+      await database.transaction((tx) => settle(tx, new Map([[job, DONE]])))
+    }
+  }
+}
