@@ -20,7 +20,6 @@ import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
-import { encodedSize } from '../../db/text/files.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import { judgePolicy } from '../delivery/verdict.ts'
@@ -115,20 +114,11 @@ type Compose = (row: OutgoingRow, files: readonly OutgoingFile[]) => OutgoingEma
 /** How long an email waits whose files have no room yet, in seconds: no slot waits for memory meanwhile. */
 const ROOM_WAIT = 2
 
-/** How much memory an email takes while it is sent, for its files. */
-const weightOf = ({ attachments }: OutgoingRow, { copies }: EmailProvider): number =>
-  (attachments ?? []).reduce((sum, { size }) => sum + encodedSize(size), 0) * (1 + copies)
-
 /** For each email of a lot in turn: how long it has to wait for the ones before it; in seconds. */
-function waitForRoom({ files }: EmailDeps, provider: EmailProvider): (row: OutgoingRow) => number {
-  let wanted = 0
-  return (row) => {
-    const weight = weightOf(row, provider)
-    if (weight === 0) return 0
-    if (!files.hasRoom(weight, wanted)) return ROOM_WAIT
-    wanted += weight
-    return 0
-  }
+function waitForRoom({ files }: EmailDeps, { copies }: EmailProvider): (row: OutgoingRow) => number {
+  const hasRoom = files.look()
+  return ({ team_id, attachments }) =>
+    attachments === null || hasRoom({ team_id, copies }, attachments) ? 0 : ROOM_WAIT
 }
 
 function outgoingOf(
@@ -205,7 +195,7 @@ async function attempt(
     if (row.attachments !== null) held = await holdFiles(row, row.attachments, { provider, deps, cut })
     email = compose(row, held?.files ?? [])
   } catch (error) {
-    held?.release()
+    held?.release(true)
     deps.log.error({ err: error, email_id: row.id }, 'cannot render this email')
     const detail = storableWords(`the email could not be rendered: ${(error as Error).message}`)
     const outcomes = new Map(
@@ -213,14 +203,17 @@ async function attempt(
     )
     return { row, html: null, delivery: { provider_message_id: null, outcomes } }
   }
+  let isSent = false
   try {
-    return { row, html: email.html, delivery: storable(await provider.send(email, cut)) }
+    const delivery = await provider.send(email, cut)
+    isSent = [...delivery.outcomes.values()].some(({ kind }) => kind === 'accepted')
+    return { row, html: email.html, delivery: storable(delivery) }
   } finally {
-    held?.release()
+    held?.release(isSent)
   }
 }
 
-type Held = { files: readonly OutgoingFile[]; release: () => void }
+type Held = { files: readonly OutgoingFile[]; release: (isSent: boolean) => void }
 
 /** The files of an email, in memory until they are released. @throws Error when bytes are gone */
 async function holdFiles(

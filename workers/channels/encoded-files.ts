@@ -2,53 +2,82 @@
  * The files of emails that are being sent, encoded for the wire.
  * Promises: a file is read and encoded once for all emails that carry it at about the same time; the memory of all of
  * them stays within a budget, but for a single email that is larger than it; room is given in order of
- * arrival. What nobody holds stays only as long as its room is not needed.
+ * arrival. What nobody holds stays only as long as its room is not needed; its memory is used again, since collecting
+ * it as garbage lags behind by as much again as the budget.
  */
-import { encodedChunksOf, type FileRef, touchFiles } from '../../db/content/files/files.sql.ts'
+import { encodedChunkOf, type FileRef, touchFiles } from '../../db/content/files/files.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { encodedSize } from '../../db/text/files.ts'
+import { CHUNK, encodedSize } from '../../db/text/files.ts'
 
 type Wanted = { sha256: string; size: number; filename: string }
 
-type HeldFiles = { encoded: ReadonlyMap<string, readonly Buffer[]>; release: () => void }
-
-export type EncodedFiles = {
-  /** Whether this many more bytes could be held now, beside `others` that are to be. */
-  hasRoom(bytes: number, others: number): boolean
-  /** Takes files into memory. @param copies of the whole that sending makes. @throws Error when bytes are gone */
-  hold(
-    of: { team_id: string; copies: number },
-    files: readonly Wanted[],
-    cut: AbortSignal,
-  ): Promise<HeldFiles>
+type HeldFiles = {
+  encoded: ReadonlyMap<string, readonly Buffer[]>
+  /** @param isSent whether a provider has taken the whole: what may still be on its way is never written over. */
+  release: (isSent: boolean) => void
 }
 
-type Entry = { content: Promise<readonly Buffer[]>; bytes: number; holders: number }
+export type EncodedFiles = {
+  /** Looks at emails one after another. @returns whether the files of one could be held beside those before it. */
+  look(): (of: Owner, files: readonly Wanted[]) => boolean
+  /** Takes files into memory. @throws Error when bytes are gone */
+  hold(of: Owner, files: readonly Wanted[], cut: AbortSignal): Promise<HeldFiles>
+}
 
-/** Chunks of one statement: about a mebibyte. */
-const AT_ONCE = 3
+/** Whose files; `copies` of the whole are made when they are sent. */
+type Owner = { team_id: string; copies: number }
 
-/** Reads and encodes a content. @throws Error when its bytes are gone */
-async function encode(tx: Tx, ref: FileRef, { size, filename }: Wanted): Promise<readonly Buffer[]> {
+type Entry = {
+  content: Promise<readonly Buffer[]>
+  bytes: number
+  holders: number
+  /** Whether all that was sent of it has arrived. */
+  isSent: boolean
+}
+
+/** What a whole chunk is encoded to. */
+const BLOCK = encodedSize(CHUNK)
+
+/** Memory for whole chunks, used again. */
+function createBlocks() {
+  const free: Buffer[] = []
+  return {
+    write(text: string): Buffer {
+      if (text.length !== BLOCK) return Buffer.from(text, 'latin1')
+      const block = free.pop() ?? Buffer.allocUnsafeSlow(BLOCK)
+      block.write(text, 'latin1')
+      return block
+    },
+    giveBack(content: readonly Buffer[]): void {
+      free.push(...content.filter(({ length }) => length === BLOCK))
+    },
+  }
+}
+
+type Blocks = ReturnType<typeof createBlocks>
+
+/** Reads and encodes a content, a chunk at a time. @throws Error when its bytes are gone */
+async function encode(
+  { tx, blocks }: { tx: Tx; blocks: Blocks },
+  ref: FileRef,
+  { size, filename }: Wanted,
+): Promise<readonly Buffer[]> {
   await touchFiles(tx, [ref])
   const encoded: Buffer[] = []
   const missing = encodedSize(size) - (size % 57 === 0 ? 0 : 2)
   let read = 0
-  for (let from = 0; read < missing; from += AT_ONCE) {
-    const chunks = await encodedChunksOf(tx, ref, { from, count: AT_ONCE })
-    if (chunks.length === 0) throw new Error(`the bytes of ${filename} are gone`)
-    for (const text of chunks) {
-      read += text.length
-      // The boundary after it begins with a line break.
-      const isLast = read >= missing
-      encoded.push(Buffer.from(isLast ? text.trimEnd() : text, 'latin1'))
-    }
+  for (let part = 0; read < missing; part++) {
+    const text = await encodedChunkOf(tx, ref, part)
+    if (text === null) throw new Error(`the bytes of ${filename} are gone`)
+    read += text.length
+    // The boundary after it begins with a line break.
+    encoded.push(blocks.write(read >= missing ? text.trimEnd() : text))
   }
   return encoded
 }
 
 /** What is in memory. Counted are what somebody holds, and what lies idle. */
-function createStock(budget: number) {
+function createStock(budget: number, blocks: Blocks) {
   const entries = new Map<string, Entry>()
   let held = 0
   let idle = 0
@@ -57,10 +86,12 @@ function createStock(budget: number) {
     if (!entry || entry.holders > 0) return
     entries.delete(key)
     idle -= entry.bytes
+    if (entry.isSent) entry.content.then(blocks.giveBack, () => {})
   }
   return {
     /** Whether this many more bytes may be held; a single file always may. */
     fits: (bytes: number, others = 0): boolean => held + others === 0 || held + others + bytes <= budget,
+    isHeld: (key: string): boolean => (entries.get(key)?.holders ?? 0) > 0,
     reserve(bytes: number): void {
       held += bytes
     },
@@ -73,14 +104,15 @@ function createStock(budget: number) {
     },
     take(key: string, bytes: number, load: () => Entry['content']): Entry {
       const known = entries.get(key)
-      const entry = known ?? { content: load(), bytes, holders: 0 }
+      const entry = known ?? { content: load(), bytes, holders: 0, isSent: true }
       if (known && known.holders === 0) idle -= bytes
       if (entry.holders === 0) held += bytes
       entry.holders += 1
       entries.set(key, entry)
       return entry
     },
-    letGo(key: string, entry: Entry, isBroken: boolean): void {
+    letGo(key: string, entry: Entry, { isSent, isBroken }: { isSent: boolean; isBroken: boolean }): void {
+      entry.isSent &&= isSent
       entry.holders -= 1
       if (entry.holders > 0) return
       held -= entry.bytes
@@ -104,11 +136,12 @@ function createLine(stock: Stock) {
   return {
     serve,
     isEmpty: () => queue.length === 0,
-    /** Reserves this many bytes, behind those who wait already. */
-    admit: (bytes: number, cut: AbortSignal): Promise<void> =>
+    /** Reserves as many bytes as it takes once it is its turn, behind those who wait already. @returns how many. */
+    admit: (bytesOf: () => number, cut: AbortSignal): Promise<number> =>
       new Promise((resolve, reject) => {
         const onCut = (): void => serve()
         queue.push(() => {
+          const bytes = bytesOf()
           if (!cut.aborted && !stock.fits(bytes)) return false
           cut.removeEventListener('abort', onCut)
           if (cut.aborted) {
@@ -117,7 +150,7 @@ function createLine(stock: Stock) {
           }
           stock.makeRoom(bytes)
           stock.reserve(bytes)
-          resolve()
+          resolve(bytes)
           return true
         })
         cut.addEventListener('abort', onCut, { once: true })
@@ -126,37 +159,59 @@ function createLine(stock: Stock) {
   }
 }
 
+const encodedSum = (files: readonly Wanted[]): number =>
+  files.reduce((sum, { size }) => sum + encodedSize(size), 0)
+
+/** The contents of an email, each once. */
+const distinctOf = (teamId: string, files: readonly Wanted[]): Map<string, Wanted> =>
+  new Map(files.map((file) => [`${teamId}/${file.sha256}`, file]))
+
 /** Makes a process's store. @param budget in bytes. */
 export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
-  const stock = createStock(budget)
+  const blocks = createBlocks()
+  const stock = createStock(budget, blocks)
   const line = createLine(stock)
   return {
-    hasRoom: (bytes, others) => line.isEmpty() && stock.fits(bytes, others),
+    look() {
+      const seen = new Set<string>()
+      let wanted = 0
+      return ({ team_id, copies }, files) => {
+        const fresh = [...distinctOf(team_id, files)].filter(([key]) => !seen.has(key) && !stock.isHeld(key))
+        const bytes = encodedSum(fresh.map(([, file]) => file)) + encodedSum(files) * copies
+        if (!line.isEmpty() || !stock.fits(bytes, wanted)) return false
+        wanted += bytes
+        for (const [key] of fresh) seen.add(key)
+        return true
+      }
+    },
     async hold({ team_id, copies }, files, cut) {
-      const distinct = new Map(files.map((file) => [`${team_id}/${file.sha256}`, file]))
-      const bytes = [...distinct.values()].reduce((sum, { size }) => sum + encodedSize(size), 0)
-      const extra = files.reduce((sum, { size }) => sum + encodedSize(size), 0) * copies
-      await line.admit(bytes + extra, cut)
+      const distinct = distinctOf(team_id, files)
+      const extra = encodedSum(files) * copies
+      const isFresh = ([key]: [string, Wanted]): boolean => !stock.isHeld(key)
+      const bytesOf = (): number => encodedSum([...distinct].filter(isFresh).map(([, file]) => file)) + extra
+      const reserved = await line.admit(bytesOf, cut)
       // Taken below, in this turn of the event loop.
-      stock.reserve(-bytes)
+      stock.reserve(extra - reserved)
       const taken = [...distinct].map(([key, file]) => {
         const { sha256, size } = file
-        const load = () => encode(tx, { team_id, sha256 }, file)
+        const load = () => encode({ tx, blocks }, { team_id, sha256 }, file)
         return { key, entry: stock.take(key, encodedSize(size), load), sha256 }
       })
-      const release = (isBroken = false): void => {
+      // What waits for the same content needs no more room now.
+      line.serve()
+      const release = (isSent: boolean, isBroken = false): void => {
         stock.reserve(-extra)
-        for (const { key, entry } of taken) stock.letGo(key, entry, isBroken)
+        for (const { key, entry } of taken) stock.letGo(key, entry, { isSent, isBroken })
         line.serve()
       }
       try {
         const contents = await Promise.all(
           taken.map(async ({ sha256, entry }) => [sha256, await entry.content] as const),
         )
-        return { encoded: new Map(contents), release: () => release() }
+        return { encoded: new Map(contents), release: (isSent) => release(isSent) }
       } catch (error) {
         await Promise.allSettled(taken.map(({ entry }) => entry.content))
-        release(true)
+        release(true, true)
         throw error
       }
     },

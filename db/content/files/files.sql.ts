@@ -170,22 +170,18 @@ export async function insertUpload(
 
 const encodedRow = object({ text: string().defined() })
 
-/**
- * Some chunks of a content as lines of base64, from the `from`th on; none when its bytes are gone. A chunk encodes to
- * whole lines, but for the last.
- */
-export async function encodedChunksOf(
+/** A chunk of a content as lines of base64; null when its bytes are gone. All but the last end with a line break. */
+export async function encodedChunkOf(
   tx: Tx,
   { team_id, sha256 }: FileRef,
-  { from, count }: { from: number; count: number },
-): Promise<readonly string[]> {
-  const rows = await tx.any(sql.prepared('encoded_chunks_of_file', encodedRow)`
+  part: number,
+): Promise<string | null> {
+  const row = await tx.maybeOne(sql.prepared('encoded_chunk_of_file', encodedRow)`
     select replace(encode(c.bytes, 'base64'), E'\\n', E'\\r\\n') as text
     from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
     where f.team_id = ${team_id} and f.sha256 = decode(${sha256}, 'hex') and f.state = 'ready'
-      and c.part >= ${from} and c.part < ${from + count}
-    order by c.part`)
-  return rows.map(({ text }) => text)
+      and c.part = ${part}`)
+  return row?.text ?? null
 }
 
 const chunkRow = object({ bytes: mixed<Buffer>().defined() })

@@ -1,0 +1,73 @@
+/**
+ * An SMTP server for large mail: it reads a message's header and throws the rest away, so that what is measured is in
+ * front of it. Must not be asked for anything but taking mail.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Teardown } from './smtp-sink.ts'
+
+export type Taken = { subject: string; bytes: number; at: number }
+
+export type DiscardingRelay = { url: string; taken: readonly Taken[] }
+
+const END = Buffer.from('\r\n.\r\n')
+
+/** Reads one connection. `delay` is how long an answer to a message takes, in milliseconds. */
+function converse(socket: Socket, taken: Taken[], delay: number): void {
+  let command = ''
+  let message: { head: string; tail: Buffer; bytes: number } | null = null
+  const answer = (text: string): void => void socket.write(`${text}\r\n`)
+  const obey = (line: string): void => {
+    const verb = line.slice(0, 4).toUpperCase()
+    if (verb === 'EHLO') answer('250-relay.test\r\n250-PIPELINING\r\n250 SIZE 0')
+    else if (verb === 'QUIT') socket.end('221 bye\r\n')
+    else if (verb === 'DATA') {
+      message = { head: '', tail: Buffer.alloc(0), bytes: 0 }
+      answer('354 go on')
+    } else answer('250 OK')
+  }
+  const take = async ({ head, bytes }: { head: string; bytes: number }): Promise<void> => {
+    await sleep(delay)
+    taken.push({ subject: /^Subject: (.*)\r$/m.exec(head)?.[1] ?? '', bytes, at: performance.now() })
+    if (socket.writable) answer('250 2.0.0 taken')
+  }
+  answer('220 relay.test ESMTP')
+  socket.on('error', () => {})
+  socket.on('data', (chunk: Buffer) => {
+    if (message === null) {
+      command += chunk.toString('latin1')
+      for (let end = command.indexOf('\r\n'); end >= 0 && message === null; end = command.indexOf('\r\n')) {
+        const line = command.slice(0, end)
+        command = command.slice(end + 2)
+        obey(line)
+      }
+      return
+    }
+    // Nothing follows a message before its answer.
+    message.bytes += chunk.length
+    if (message.head.length < 8_192) message.head += chunk.toString('latin1').slice(0, 8_192)
+    message.tail = Buffer.concat([message.tail, chunk.subarray(-END.length)]).subarray(-END.length)
+    if (!message.tail.equals(END)) return
+    const whole = message
+    message = null
+    void take(whole)
+  })
+}
+
+/** Starts one on a free port of 127.0.0.1; closes with the test. */
+export async function startDiscardingRelay(t: Teardown, delay = 0): Promise<DiscardingRelay> {
+  const taken: Taken[] = []
+  const sockets = new Set<Socket>()
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket.once('close', () => sockets.delete(socket)))
+    converse(socket, taken, delay)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    await once(server, 'close')
+  })
+  return { url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}?ignoreTLS=true`, taken }
+}

@@ -1,0 +1,170 @@
+/** Large mail and much of it: what it costs a worker, how long it may take, and what it leaves to the rest. */
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { number, object } from 'yup'
+import { emailById } from '../../../db/messages/emails/emails.sql.ts'
+import type { Database } from '../../../db/postgres/pool.ts'
+import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
+import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
+import { startDiscardingRelay } from '../../support/discarding-relay.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const MIB = 1024 * 1024
+
+const upload = async ({ call }: Service, { key }: TestTeam, raw: Uint8Array, name = 'file.bin') => {
+  const { status, body } = await call('POST', `/v1/attachments?filename=${name}`, { key, raw })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return String(body.id)
+}
+
+const send = async ({ call }: Service, { key }: TestTeam, changes: Record<string, unknown>) => {
+  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return String(body.id)
+}
+
+/** A database that counts what reads files. */
+function counted(database: Database): { database: Database; reads: () => number } {
+  let reads = 0
+  const maybeOne: Database['maybeOne'] = (query) => {
+    if (query.sql.includes('file_chunks')) reads += 1
+    return database.maybeOne(query)
+  }
+  return { database: { ...database, maybeOne }, reads: () => reads }
+}
+
+t.test('one file to a thousand people is stored once, read once and encoded once', async (t) => {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t)
+  const team = await makeTeam(service)
+  const bytes = randomBytes(200_000)
+  const attachments = [{ attachment_id: await upload(service, team, bytes) }]
+  const people = (n: number) => Array.from({ length: 10 }, (_, each) => `${n}-${each}@example.org`)
+  const emails = Array.from({ length: 100 }, (_, n) => anEmail({ to: people(n), attachments }))
+  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  t.ok(body.data.every(({ id }: { id?: string }) => id))
+  const row = object({ files: number().defined(), chunks: number().defined() })
+  const stored = await service.database.one(sql.type(row)`
+    select (select count(*) from files) as files, (select sum(length(bytes)) from file_chunks) as chunks`)
+  t.strictSame(stored, { files: 1, chunks: bytes.length })
+  const { database, reads } = counted(service.database)
+  await startWorker(t, service, { smtp_url: sink.url, files: createEncodedFiles(database, 128 * MIB) })
+  await until('all are sent', () => sink.messages().length === 100, 60)
+  t.equal(reads(), 1)
+  const reached = new Set(sink.messages().flatMap(({ rcpt_to }) => rcpt_to))
+  t.equal(reached.size, 1_000)
+  const mail = await sink.last().parsed()
+  t.ok(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).equals(bytes))
+})
+
+t.test('mail without attachments asks nothing about files', async (t) => {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t)
+  const team = await makeTeam(service)
+  const { database, reads } = counted(service.database)
+  const asked = { ...createEncodedFiles(database, MIB), hold: () => Promise.reject(new Error('held')) }
+  await startWorker(t, service, { smtp_url: sink.url, files: asked })
+  await Promise.all(Array.from({ length: 20 }, () => send(service, team, {})))
+  await until('all are sent', () => sink.messages().length === 20)
+  t.equal(reads(), 0)
+})
+
+/** A way to a port that lets so many bytes through each second, and holds back the rest. */
+async function startSlowWay(t: Test, port: number, bytes_per_second: number): Promise<number> {
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const behind = connect(port, '127.0.0.1')
+    for (const socket of [client, behind]) sockets.add(socket.on('error', () => {}))
+    behind.pipe(client)
+    client.on('close', () => behind.destroy())
+    client.on('data', async (chunk) => {
+      behind.write(chunk)
+      client.pause()
+      await sleep((chunk.length / bytes_per_second) * 1_000)
+      client.resume()
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+t.test('a mail of 25 MB has the time that its size takes, and arrives once', async (t) => {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t)
+  const team = await makeTeam(service)
+  // What lies in the buffers of sockets, some 10 MB, has left as far as the sender can see.
+  const port = await startSlowWay(t, sink.port, 3 * MIB)
+  const email = createSmtpProvider({
+    url: `smtp://127.0.0.1:${port}`,
+    max_connections: 5,
+    timeouts: { total_ms: 3_000 },
+  })
+  t.teardown(() => email.close())
+  await startWorker(t, service, { email })
+  const bytes = randomBytes(17.8 * MIB)
+  const id = await send(service, team, {
+    attachments: [{ attachment_id: await upload(service, team, bytes) }],
+  })
+  const status = async () => (await emailById(service.database, team.id, id))?.status
+  await until('it is sent', async () => (await status()) === 'sent', 60)
+  t.equal(sink.messages().length, 1)
+  const mail = await sink.last().parsed()
+  t.ok(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).equals(bytes))
+})
+
+/** The most memory that a process has had, in MiB, as the kernel counts it. */
+async function peakOf(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024
+}
+
+/** A content that encodes to 20 MB, a different one for each number. */
+function largeContent(n: number): Buffer {
+  const seed = createHash('sha512').update(String(n)).digest()
+  return Buffer.alloc(14.5 * MIB, seed)
+}
+
+t.test(
+  'a worker with 50 mails of 20 MB waiting stays within 512 MiB, and other mail passes them',
+  { skip: process.platform === 'linux' ? false : 'there is no /proc' },
+  async (t) => {
+    const service = await startService(t)
+    const relay = await startDiscardingRelay(t, 200)
+    const team = await makeTeam(service, { storage_gb: 10 })
+    // Neighbours differ: none is encoded for the next.
+    const ids: string[] = []
+    for (let n = 0; n < 10; n++) ids.push(await upload(service, team, largeContent(n), `${n}.bin`))
+    const emails = Array.from({ length: 50 }, (_, n) =>
+      anEmail({ subject: 'large', attachments: [{ attachment_id: ids[n % ids.length] }] }),
+    )
+    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+    t.ok(body.data.every(({ id }: { id?: string }) => id))
+    const worker = await startProcess(t, 'workers/main.ts', {
+      DATABASE_URL: service.url,
+      SMTP_URL: relay.url,
+      WORKER_QUEUES: 'deliver-email',
+    })
+    await until('the first is through', () => relay.taken.length > 0, 60)
+    for (let n = 0; n < 20; n++) await send(service, team, { subject: 'small' })
+    const count = (subject: string) => relay.taken.filter((each) => each.subject === subject).length
+    await until('the small ones are through', () => count('small') === 20, 60)
+    const waiting = 50 - count('large')
+    await until('the large ones are through', () => count('large') === 50, 120)
+    const peak = await peakOf(worker.child.pid)
+    t.ok(waiting > 0, `${waiting} large ones still waited`)
+    t.ok(peak <= 512, `${Math.round(peak)} MiB`)
+    t.equal(relay.taken.length, 70, 'each once')
+    t.ok(relay.taken.every(({ subject, bytes }) => subject === 'small' || bytes > 20_000_000))
+  },
+)
