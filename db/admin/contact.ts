@@ -2,10 +2,10 @@
 
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
-import { erasureHash } from '../audience/contacts/erased.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { sentToContact } from '../messages/sent.ts'
-import { erasePerson } from '../upkeep/retention/erase.ts'
+import type { Erasure } from '../upkeep/retention/erase.ts'
+import { erasureOf } from '../upkeep/work/kinds.ts'
 import { emailIdentity, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -67,17 +67,8 @@ export const verbs: Verbs = (contact, admin) => {
     .action(
       answer(async (team: string, identity: string) => {
         const secrets = await admin.secrets()
-        // Noted before it is begun, since it takes many transactions; by the hash, as the address must not stay.
-        const subject = erasureHash(secrets, team, identity).toString('hex')
-        await admin.change(
-          ({ tx }) => teamOrRefusal(tx, team),
-          () => ({ team_id: team, action: 'contact.erase', subject }),
-        )
-        return erasePerson(
-          { database: await admin.database(), secrets, now: await admin.now() },
-          team,
-          identity,
-        )
+        await teamOrRefusal(await admin.database(), team)
+        return admin.work<Erasure>(erasureOf(secrets, team, identity), secrets)
       }),
     )
 }

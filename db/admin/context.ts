@@ -37,8 +37,8 @@ export type Admin = {
   transaction<T>(work: (at: At & { actor: Actor }) => Promise<T>): Promise<T>
   /** For any other change: the audit trail notes it in the same transaction; null, when nothing was changed. */
   change<T>(work: (at: At) => Promise<T>, deed: (value: T) => Deed | null): Promise<T>
-  /** Does long work here, all of it. */
-  work<R extends object>(wanted: Unbegun): Promise<R>
+  /** Does long work here, all of it. @param secrets for what needs them. */
+  work<R extends object>(wanted: Unbegun, secrets?: Secrets): Promise<R>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
   secrets(): Promise<Secrets>
@@ -130,9 +130,9 @@ export function createAdmin(): Admin {
         if (deed !== null) await (await import('../accounts/audit/record.ts')).record(at, deed)
         return value
       }),
-    work: async (wanted) => {
+    work: async (wanted, secrets) => {
       const { doWork } = await import('../upkeep/work/work.ts')
-      const tools = { database: await database.get(), queue: await queue.get(), secrets: null }
+      const tools = { database: await database.get(), queue: await queue.get(), secrets: secrets ?? null }
       return doWork(tools, { ...wanted, actor: ACTOR } as Wanted)
     },
     queue: queue.get,

@@ -4,6 +4,8 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
 import { type ContactDetail, liftSuppression, showContact } from '../../../db/audience/suppressions/lift.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
+import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
+import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
 import type { Form, Section } from '../drawn/section.ts'
@@ -11,6 +13,7 @@ import { act, inTeam } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
+import { workAnswer } from './work.ts'
 
 /** How many messages of each channel are shown. */
 const LATEST = 20
@@ -83,6 +86,14 @@ function changes(
       ? [press('resubscribe', 'Resubscribe')]
       : []),
     press('delete', 'Delete', { tone: 'danger', confirm: `Delete ${contact.email}? Sent emails stay.` }),
+    ...(request.team.role === 'owner'
+      ? [
+          press('erase', 'Erase this person', {
+            tone: 'danger',
+            confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
+          }),
+        ]
+      : []),
   ]
   return [
     {
@@ -240,6 +251,19 @@ const remove: TeamPage = {
   },
 }
 
+/** Goes through all that names the person: it is long work. */
+const erase: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/:email/erase',
+  access: 'owner',
+  async handle({ team, params, person }, deps) {
+    const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
+    const work = await beginWork(deps, { ...erasure, actor: person.email })
+    deps.wake('do-work')
+    return workAnswer(work, teamPath(team, 'contacts'))
+  },
+}
+
 export const contactPages = [
   page,
   change,
@@ -247,4 +271,5 @@ export const contactPages = [
   subscription('resubscribe'),
   lift,
   remove,
+  erase,
 ]

@@ -35,7 +35,7 @@ import {
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { FORCE, pauseWords } from './requeue.ts'
-import { wordsOf, workAnswer } from './work.ts'
+import { totalGiven, wordsOf, workAnswer } from './work.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000
@@ -214,23 +214,25 @@ const csv: TeamPage = {
 }
 
 /** What a press would change: how many, in words, and between which of them. */
-type Bulk = { many: string; between: Between }
+type Bulk = { many: string; count: number; between: Between }
 
 /** A button for all that match; the filter goes along, and the first and the last of what was counted. */
 const bulkForm = (
   { team, query }: TeamRequest,
-  { between }: Bulk,
+  { between, count }: Bulk,
   verb: 'requeue' | 'delete',
   form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
 ): Form => ({
   action: teamPath(team, 'emails', 'all', verb),
   method: 'post',
-  fields: [...chosen(query), ...Object.entries(between)].map(([name, value]) => ({
-    name,
-    label: '',
-    type: 'hidden' as const,
-    value,
-  })),
+  fields: [...chosen(query), ...Object.entries(between), ['total', String(count)] as const].map(
+    ([name, value]) => ({
+      name,
+      label: '',
+      type: 'hidden' as const,
+      value,
+    }),
+  ),
   ...form,
 })
 
@@ -281,6 +283,7 @@ const all: TeamPage = {
     const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
     const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
     const bulk = between && {
+      count: Math.min(count, MOST),
       many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
       between,
     }
@@ -323,7 +326,8 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
     const search = decodeURIComponent(chosen(form).toString())
     const words = force ? `${search} with the refused ones`.trim() : search
     const given = { filter: storedFilter(filterOf(form)), between: betweenOf(form), most: MOST, force, words }
-    const wanted = { kind: `email.${verb}` as const, given, team_id: team.id, actor: person.email }
+    const total = totalGiven(form)
+    const wanted = { kind: `email.${verb}` as const, given, total, team_id: team.id, actor: person.email }
     const work = await beginWork(deps, wanted)
     deps.wake('do-work')
     if (verb === 'requeue') deps.wake('deliver-email')

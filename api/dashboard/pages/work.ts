@@ -15,6 +15,12 @@ const WORDS: Readonly<Record<string, Words>> = {
     verb: 'Imported',
     outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is stored.`,
   },
+  'contact.erase': {
+    title: 'Erase a person',
+    verb: 'Looked at',
+    outcome: ({ emails, waiting_emails_deleted, reports }) =>
+      `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
+  },
   'email.requeue': {
     title: 'Requeue emails',
     verb: 'Looked at',
@@ -44,6 +50,12 @@ export const wordsOf = ({ kind }: Pick<WorkRow, 'kind'>): Words =>
 /** Where work is shown. */
 export const workPath = ({ team_id, id }: Pick<WorkRow, 'team_id' | 'id'>): string =>
   team_id === null ? `/operator/works/${id}` : teamPath({ id: team_id }, 'works', id)
+
+/** How much there was to do when the form was drawn: for the progress that is shown, and for nothing else. */
+export function totalGiven(form: URLSearchParams): number | null {
+  const total = Number(form.get('total') ?? Number.NaN)
+  return Number.isInteger(total) && total > 0 && total < 2 ** 31 ? total : null
+}
 
 /** What a press answers that has begun work. @param path where it leads when the work is done. */
 export const workAnswer = (

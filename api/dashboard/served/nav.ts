@@ -41,6 +41,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['webhooks', 'Webhooks', 'webhook'],
       ['people', 'People', 'person'],
       ['integration', 'Integration', 'code'],
+      ['works', 'Long work', 'clock', 'editor'],
     ],
   },
 ]
@@ -52,6 +53,7 @@ const OPERATOR_PAGES: readonly Place[] = [
   ['senders', 'Senders', 'send'],
   ['reports', 'Reports', 'inbox'],
   ['teams', 'Teams', 'people'],
+  ['works', 'Long work', 'clock'],
   ['plans', 'Plans', 'plan'],
   ['audit', 'Audit', 'clock'],
 ]

@@ -33,10 +33,8 @@ async function refund(tx: Tx, teamId: string, doomed: readonly { size: number }[
   return doomed.length
 }
 
-/** Deletes the bytes of what was given up, lot by lot. */
-export async function deleteGivenUp(database: Database): Promise<void> {
-  while ((await deleteDoomed(database, DELETED)) === DELETED);
-}
+/** Deletes the bytes of some of what was given up. @returns whether there may be more. */
+export const deleteGivenUp = async (tx: Tx): Promise<boolean> => (await deleteDoomed(tx, DELETED)) === DELETED
 
 /** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
@@ -60,7 +58,7 @@ export async function collectFiles(database: Database, days: number, now: Date):
         })
       }
     }
-    await deleteGivenUp(database)
+    while (await deleteGivenUp(database));
     total += taken
     // What could not be taken was just used, or is the next round's.
     if (found.length < FOUND || taken === 0) return total

@@ -99,7 +99,11 @@ export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly s
     where team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`)
 }
 
-const countRow = object({ last: string().defined().nullable(), deleted: number().defined() })
+const countRow = object({
+  last: string().defined().nullable(),
+  looked: number().defined(),
+  deleted: number().defined(),
+})
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
 export async function deleteReportsNaming(
@@ -117,5 +121,6 @@ export async function deleteReportsNaming(
         where state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${words})
       returning 1
     )
-    select (select max(id::text) from stretch) as last, (select count(*) from gone) as deleted`)
+    select (select max(id::text) from stretch) as last, (select count(*) from stretch) as looked,
+      (select count(*) from gone) as deleted`)
 }

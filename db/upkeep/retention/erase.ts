@@ -1,6 +1,7 @@
 /**
- * Erases a person from a team: the contact, the recipient in emails and their events, what was said to that person
- * alone, raw reports about the team's emails that name the address, and webhooks about the contact or these emails.
+ * Erases a person from a team, slice by slice (db/upkeep/work): the contact, the recipient in emails and their events,
+ * what was said to that person alone with its files, raw reports about the team's emails that name the address, and
+ * webhooks about the contact or these emails.
  * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
  * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
  * somebody who had unsubscribed, bounced or complained a keyed hash stays, so that marketing never mails the address
@@ -15,7 +16,7 @@ import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { deleteGivenUp, eraseFiles } from '../../content/files/collect.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
-import type { At, Database } from '../../postgres/pool.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parsedAddress, parseMailbox } from '../../text/address.ts'
 import {
@@ -37,6 +38,8 @@ const LOT = 500
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
+
+export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 }
 
 type Person = {
   teamId: string
@@ -132,44 +135,57 @@ async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly
   return { rewritten: rewritten.length, deleted }
 }
 
-async function eraseReports(database: Database, { teamId, bytes }: Person): Promise<number> {
-  let total = 0
-  for (let after = NO_ID; ; ) {
-    const { last, deleted } = await deleteReportsNaming(database, teamId, bytes, {
-      after,
-      length: LOT,
-    })
-    total += deleted
-    if (last === null) return total
-    after = last
+/** How far an erasure has come: what is gone through next, and behind which row it goes on. */
+export type ErasureCursor = { through: 'emails' | 'reports'; after: string } | { through: 'files' }
+
+/** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
+type Slice = { cursor: ErasureCursor | null; looked: number } & Partial<Erasure>
+
+type Erasing = At & { secrets: Pick<Secrets, 'sign'> }
+
+async function beginning({ tx, now, secrets }: Erasing, person: Person): Promise<Slice> {
+  await teamOrRefusal(tx, person.teamId)
+  const contact = await eraseContact({ tx, now }, person, secrets)
+  return { cursor: { through: 'emails', after: NO_ID }, looked: 1, contact }
+}
+
+async function emailsSlice(tx: Tx, person: Person, after: string): Promise<Slice> {
+  // Looked for before the account is locked, so that the team's sends do not wait meanwhile.
+  const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: LOT })
+  const ids = namedIn(found, person).map(({ id }) => id)
+  const { rewritten, deleted } =
+    ids.length > 0 ? await eraseEmails({ tx }, person, ids) : { rewritten: 0, deleted: 0 }
+  const last = found.at(-1)
+  return {
+    cursor: last && found.length === LOT ? { through: 'emails', after: last.id } : { through: 'files' },
+    looked: found.length,
+    emails: rewritten,
+    waiting_emails_deleted: deleted,
   }
 }
 
-/** Erases the person with this identity. @throws Refusal not_found for the team. */
-export async function erasePerson(
-  { database, secrets, now }: { database: Database; secrets: Pick<Secrets, 'sign'>; now: Date },
+async function reportsSlice(tx: Tx, { teamId, bytes }: Person, after: string): Promise<Slice> {
+  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, { after, length: LOT })
+  const cursor = last === null ? null : { through: 'reports' as const, after: last }
+  return { cursor, looked, reports: deleted }
+}
+
+/**
+ * Erases the next of what names the person with this identity: a lot of rows at most.
+ * @param cursor null at first, then what the slice before has returned. @throws Refusal not_found for the team.
+ */
+export async function eraseSlice(
+  at: Erasing,
   teamId: string,
   identity: string,
-): Promise<Erasure> {
-  await teamOrRefusal(database, teamId)
+  cursor: ErasureCursor | null,
+): Promise<Slice> {
   const person = personOf(teamId, identity)
-  const contact = await database.transaction((tx) => eraseContact({ tx, now }, person, secrets))
-  const erasure = { contact, emails: 0, waiting_emails_deleted: 0 }
-  for (let after = NO_ID; ; ) {
-    // Looked for without a lock, so that the team's sends do not wait meanwhile.
-    const found = await emailsTo(database, teamId, person.spellings, { after, limit: LOT })
-    const ids = namedIn(found, person).map(({ id }) => id)
-    if (ids.length > 0) {
-      const { rewritten, deleted } = await database.transaction((tx) => eraseEmails({ tx }, person, ids))
-      erasure.emails += rewritten
-      erasure.waiting_emails_deleted += deleted
-    }
-    const last = found.at(-1)
-    if (last === undefined) break
-    after = last.id
-  }
+  if (cursor === null) return beginning(at, person)
+  if (cursor.through === 'emails') return emailsSlice(at.tx, person, cursor.after)
+  if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
   // Also those that the deletion of emails has just noted.
-  await emptySkipsOf(database, teamId, person.spellings)
-  await deleteGivenUp(database)
-  return { ...erasure, reports: await eraseReports(database, person) }
+  await emptySkipsOf(at.tx, teamId, person.spellings)
+  const more = await deleteGivenUp(at.tx)
+  return { cursor: more ? cursor : { through: 'reports', after: NO_ID }, looked: 0 }
 }

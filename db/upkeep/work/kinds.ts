@@ -6,6 +6,7 @@
  * alone.
  */
 import type { By, Deed } from '../../accounts/audit/record.ts'
+import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
 import { redriveLot } from '../../delivery/queues.ts'
 import {
@@ -19,13 +20,14 @@ import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webh
 import type { Secrets } from '../../process/secrets.ts'
 import type { Producer } from '../../queue/boss.ts'
 import type { JobName } from '../../queue/jobs.ts'
+import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
 import type { OpenWork, Step } from './works.sql.ts'
 
 /** What slices work with beside their transaction. */
 export type WorkTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
-  /** Null in the CLI, which does none of the work that needs them. */
-  secrets: Pick<Secrets, 'signatures'> | null
+  /** Null where none was asked for: the CLI opens them for what needs them. */
+  secrets: Pick<Secrets, 'signatures' | 'sign'> | null
 }
 
 type Slicing = By & WorkTools
@@ -40,12 +42,17 @@ export type Kind<G, C> = {
 type Bulk = { filter: StoredFilter; between: Between; most: number; words: string; force: boolean }
 type Changed = { changed: number }
 
+/** The total as it is known: once all is done, what was done; some of it may have gone before its turn. */
+const totalOf = (done: number, { cursor }: { cursor: object | null }, total: number | null): number | null =>
+  cursor === null || total === null ? total && done : Math.max(total, done)
+
 /** Something done with all emails that match, lot by lot. */
 const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor> => ({
-  async slice(at, { team_id, given, cursor, done, result }) {
+  async slice(at, { team_id, given, cursor, done, total, result }) {
     const lot = await work(at, team_id ?? '', given, cursor ?? { seen: 0 })
     const changed = ((result as Changed).changed ?? 0) + lot.changed
-    return { cursor: lot.cursor, done: done + lot.looked, total: null, result: { changed } }
+    const looked = done + lot.looked
+    return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { changed } }
   },
   deed({ words: detail }, result) {
     const { changed } = result as Changed
@@ -56,10 +63,16 @@ const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor>
 type Redriving = { queue: JobName; reason: string | null }
 
 const redriving: Kind<Redriving, { until: string }> = {
-  async slice(at, { given: { queue, reason }, cursor, done }) {
+  async slice(at, { given: { queue, reason }, cursor, done, total }) {
     const { moved, until } = await redriveLot(at, queue, { reason, until: cursor?.until ?? null })
     const redriven = done + moved
-    return { cursor: until === null ? null : { until }, done: redriven, total: null, result: { redriven } }
+    const next = until === null ? null : { until }
+    return {
+      cursor: next,
+      done: redriven,
+      total: totalOf(redriven, { cursor: next }, total),
+      result: { redriven },
+    }
   },
   deed: ({ queue }, result) => ({
     subject: queue,
@@ -103,8 +116,40 @@ const replaying: Kind<Replay, ReplayCursor> = {
   }),
 }
 
+/** `subject`: what the audit trail calls the person, whose address must not stay. */
+type Erasing = { identity: string; subject: string }
+
+const erasing: Kind<Erasing, ErasureCursor> = {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
+    if (!secrets) throw new Error('to erase takes the service’s key')
+    const slice = await eraseSlice({ ...at, secrets }, team_id ?? '', given.identity, cursor)
+    const before = { ...NOTHING_ERASED, ...(result as Partial<Erasure>) }
+    const { contact = false, emails = 0, waiting_emails_deleted = 0, reports = 0 } = slice
+    const erasure: Erasure = {
+      contact: before.contact || contact,
+      emails: before.emails + emails,
+      waiting_emails_deleted: before.waiting_emails_deleted + waiting_emails_deleted,
+      reports: before.reports + reports,
+    }
+    return { cursor: slice.cursor, done: done + slice.looked, total: null, result: erasure }
+  },
+  deed: ({ subject }) => ({ subject }),
+}
+
+/** Erases a person, who stays in the audit trail by a keyed hash. */
+export const erasureOf = (
+  secrets: Pick<Secrets, 'sign'>,
+  teamId: string,
+  identity: string,
+): { kind: 'contact.erase'; team_id: string; given: Erasing } => ({
+  kind: 'contact.erase',
+  team_id: teamId,
+  given: { identity, subject: erasureHash(secrets, teamId, identity).toString('hex') },
+})
+
 export const KINDS = {
   'contact.import': importing,
+  'contact.erase': erasing,
   'email.requeue': bulk(requeueLot),
   'email.delete': bulk(deleteLot),
   'queue.redrive': redriving,

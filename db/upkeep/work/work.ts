@@ -19,16 +19,21 @@ type WorkDeps = WorkTools & { database: Database }
 export type Wanted = { [K in WorkKind]: { kind: K; given: Given<K> } }[WorkKind] & {
   team_id: string | null
   actor: Actor
+  /** How much there is to do, where that is known. */
+  total?: number | null
   /** Its id, when something else is to have the same one. */
   id?: string
   /** Stores what the work is about, in the transaction that begins it. */
   store?: (tx: Tx, now: Date) => Promise<void>
 }
 
-async function begin(tx: Tx, { team_id, kind, given, actor, store, id = uuidv7() }: Wanted): Promise<string> {
+async function begin(
+  tx: Tx,
+  { team_id, kind, given, actor, store, total, id = uuidv7() }: Wanted,
+): Promise<string> {
   const now = await serviceTime(tx)
   await store?.(tx, now)
-  await insertWork(tx, { id, team_id, kind, given, begun_by: actor }, now)
+  await insertWork(tx, { id, team_id, kind, given, total: total ?? null, begun_by: actor }, now)
   return id
 }
 
@@ -68,11 +73,11 @@ export async function beginWork({ database, ...tools }: WorkDeps, wanted: Wanted
 }
 
 /** Work before its first slice. */
-const begun = ({ team_id, kind, actor }: Wanted): Omit<WorkRow, 'id'> => ({
+const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<WorkRow, 'id'> => ({
   team_id,
   kind,
   done: 0,
-  total: null,
+  total,
   result: {},
   fault: null,
   begun_by: actor,

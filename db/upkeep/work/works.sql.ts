@@ -20,13 +20,13 @@ export type WorkRow = InferType<typeof workRow>
 
 const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at`
 
-export type NewWork = { id: string; team_id: string | null; kind: string; given: object; begun_by: string }
+export type NewWork = Pick<WorkRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & { given: object }
 
 /** Stores work that is to be done. */
 export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void> {
   await tx.query(sql.type(object())`
-    insert into works (id, team_id, kind, given, begun_by, begun_at, moved_at)
-    values (${work.id}, ${work.team_id}, ${work.kind}, ${JSON.stringify(work.given)}, ${work.begun_by},
+    insert into works (id, team_id, kind, given, total, begun_by, begun_at, moved_at)
+    values (${work.id}, ${work.team_id}, ${work.kind}, ${JSON.stringify(work.given)}, ${work.total}, ${work.begun_by},
       ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
 }
 

@@ -1,5 +1,7 @@
 /** Long work: begun on a page, gone on with by workers, and none of it lost or done twice when one of them dies. */
+import { sql } from 'slonik'
 import t from 'tap'
+import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { countEmails } from '../../../db/messages/emails/matching.ts'
@@ -18,6 +20,7 @@ const service = await startService(t)
 const { database, deps } = service
 const team = await makeTeam(service, { plan: 'pro', domain: 'demo.test' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const list = `/teams/${team.id}/emails`
 
 /** Stores emails and presses the button that does something with all of them. */
@@ -31,6 +34,7 @@ async function press(verb: 'requeue' | 'delete', tag: string, emails: number) {
     tag,
     newest: between?.newest ?? '',
     oldest: between?.oldest ?? '',
+    total: String(count),
   })
 }
 
@@ -64,7 +68,11 @@ t.test('work whose worker died goes on where it was, once the sweep has found it
     throw new Error('killed')
   })
   await t.rejects(died, /killed/)
-  t.match(await workNow(), { done: 500, finished_at: null }, 'what was not committed has not happened')
+  t.match(
+    await workNow(),
+    { done: 500, total: 1_001, finished_at: null },
+    'what was not committed has not happened',
+  )
   await loseJobs(service, [id])
   await shiftClock(database, 3_600)
   await requeueStale(deps as unknown as Parameters<typeof requeueStale>[0])
@@ -76,10 +84,39 @@ t.test('work whose worker died goes on where it was, once the sweep has found it
   t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
 })
 
+t.test(
+  'a person is erased by workers, whom neither the work nor the audit trail names afterwards',
+  async (t) => {
+    const address = 'eve.erased@example.org'
+    const { call } = service
+    t.equal((await call('POST', '/v1/contacts', { key: team.key, body: { email: address } })).status, 201)
+    const items = Array.from({ length: 3 }, () => anItem({ to: [address] }))
+    await database.transaction((tx) =>
+      acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, items),
+    )
+    const path = `/teams/${team.id}/contacts/${address}`
+    t.equal((await editor.post(`${path}/erase`)).status, 403)
+    const pressed = await owner.post(`${path}/erase`)
+    t.equal(pressed.status, 303)
+    const id = (await workNow())?.id ?? ''
+    t.match(pressed.headers.get('location'), new RegExp(`/works/${id}$`))
+    const worker = await startWorker(t, service)
+    await until('it is over', async () => (await workNow())?.finished_at !== null)
+    await worker.stop()
+    t.match(await workNow(), { fault: null, result: { contact: true, waiting_emails_deleted: 3 } })
+    t.match(await linesOf('contact.erase'), [{ subject: /^[0-9a-f]{64}$/, actor: owner.email }])
+    t.equal((await call('GET', `/v1/contacts/${address}`, { key: team.key })).status, 404)
+    const left = await database.oneFirst(sql.type(object({ text: string().defined() }))`
+    select coalesce(string_agg(w::text, ''), '') as text from works w`)
+    t.notMatch(left, /eve\.erased/)
+    shows(t, await owner.get(`/teams/${team.id}/works`), 'Erase a person')
+  },
+)
+
 t.test('the CLI lists and shows work', async (t) => {
   const cli = adminCli({ DATABASE_URL: service.url })
   const [latest] = await cli.json(['work', 'list', '--team', team.id])
-  t.match(latest, { kind: 'email.requeue', done: 1_001, begun_by: owner.email, fault: null })
+  t.match(latest, { kind: 'contact.erase', begun_by: owner.email, fault: null })
   t.strictSame(await cli.json(['work', 'show', latest.id]), latest)
   t.match(await cli.fault(['work', 'show', team.id]), /no such work/)
 })

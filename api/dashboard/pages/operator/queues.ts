@@ -197,7 +197,13 @@ const redrive: PersonPage = {
     const queue = queueOf(request.params)
     const reason = request.form.get('reason')
     const given = { queue, reason }
-    const wanted = { kind: 'queue.redrive', given, team_id: null, actor: request.person.email } as const
+    const dead = await deadReasons(deps.database, queue, REASONS)
+    const total = dead.reduce(
+      (sum, each) => sum + (reason === null || reason === each.reason ? each.count : 0),
+      0,
+    )
+    const shared = { given, total, team_id: null, actor: request.person.email }
+    const wanted = { kind: 'queue.redrive', ...shared } as const
     const work = await beginWork(deps, wanted)
     deps.wake('do-work')
     deps.wake(queue)

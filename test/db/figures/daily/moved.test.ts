@@ -13,9 +13,9 @@ import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
 import { applyWhatsappEvents } from '../../../../db/messages/whatsapp/apply-events.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SIGN_IN_TAG } from '../../../../db/text/tags.ts'
-import { erasePerson } from '../../../../db/upkeep/retention/erase.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
+import { erasePerson } from '../../../support/erase.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import { makeTemplate } from '../../../support/whatsapp.ts'
 
@@ -125,7 +125,7 @@ async function begin() {
     if (each.do === 'delete') await remove(each)
     if (each.do === 'fold') await foldFigures(database, new Date())
     if (each.do === 'erase')
-      await erasePerson({ database, secrets, now: new Date() }, team, `user${each.pick % 5}@example.com`)
+      await erasePerson({ database, queue, secrets }, team, `user${each.pick % 5}@example.com`)
   }
   const agrees = async (t: Test, when: string): Promise<void> => {
     for (const channel of CHANNELS)

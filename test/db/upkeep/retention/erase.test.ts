@@ -7,9 +7,10 @@ import { reportsByState, settleReports } from '../../../../db/delivery/reports/r
 import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
-import { erasePerson, NOBODY } from '../../../../db/upkeep/retention/erase.ts'
+import { NOBODY } from '../../../../db/upkeep/retention/erase.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
+import { erasePerson } from '../../../support/erase.ts'
 import { usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
 import { startWorker, until } from '../../../support/worker.ts'
@@ -162,7 +163,7 @@ t.test('an unsubscribe that is answered while an erasure waits is kept', async (
     await free.promise
   })
   await locked.promise
-  const erased = erasePerson({ database, secrets: deps.secrets, now: new Date() }, team.id, identity)
+  const erased = erasePerson(deps, team.id, identity)
   await until('it waits for the account', () =>
     database.exists(sql.unsafe`
       select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),

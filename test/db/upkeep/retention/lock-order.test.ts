@@ -14,7 +14,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { type Database, openDatabase } from '../../../../db/postgres/pool.ts'
-import { erasePerson } from '../../../../db/upkeep/retention/erase.ts'
+import { erasePerson } from '../../../support/erase.ts'
 import { anEmail, makeTeam, startService } from '../../../support/service.ts'
 import { until } from '../../../support/worker.ts'
 
@@ -109,7 +109,7 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
     await behindGate(round, () => [
       reports(now),
       bulk(now),
-      erasePerson({ database, secrets, now }, team.id, address(round)),
+      erasePerson({ database, queue, secrets }, team.id, address(round)),
       database.transaction((tx) => removeEmails({ tx }, team.id, shuffled(some(round)))),
       database.transaction((tx) => removeEmail({ tx }, team.id, emailIds[round] ?? '')),
       database.transaction((tx) => removeContact({ tx }, team.id, address(round + 3))),
