@@ -127,9 +127,10 @@ t.test(
   'with DATABASE_DIRECT_URL the processes listen past the pooler, without it they poll',
   { skip },
   async (t) => {
+    // Their heartbeats follow: the latest query of one that has listened for some seconds is another.
     const listeners = sql.type(count)`
-    select count(*) from pg_stat_activity
-    where datname = current_database() and query like 'listen heliograph%'`
+    select count(*) from pg_stat_activity where datname = current_database()
+      and application_name = 'heliograph listen' and query ~ '^(listen heliograph|select 1)'`
     const { service, api, team } = await startBoth(t, 'transaction', true)
     // Two for the processes, one for the service of the test itself.
     await until('both listen', async () => (await service.database.oneFirst(listeners)) === 3)

@@ -15,7 +15,8 @@ t.teardown(() => database.end())
 const listeners = async (): Promise<number> => {
   const { n } = await database.one(sql.type(object({ n: number().defined() }))`
     select count(*) as n from pg_stat_activity
-    where application_name = 'heliograph listen' and datname = current_database() and query like 'listen%'`)
+    where application_name = 'heliograph listen' and datname = current_database()
+      and query ~ '^(listen|select 1)'`)
   return n
 }
 
