@@ -12,8 +12,8 @@ const ROOT = join(import.meta.dirname, '..')
 /** Files whose regular expressions are put together of constants of ours. */
 const DYNAMIC_PATTERNS = [
   'api/dashboard/served/find.ts',
-  'db/messages/broadcasts/audience.sql.ts',
   'db/accounts/domains/verify.ts',
+  'db/messages/broadcasts/audience.sql.ts',
   'db/messages/emails/return-path.ts',
   'workers/providers/whatsapp/reports.ts',
 ]
@@ -45,5 +45,5 @@ t.test('no regular expression can be made to take long, as recheck proves for ea
     t.equal(status, 'safe', `${file}: /${pattern}/${flags}`)
   }
   // Made of our own constants alone.
-  t.strictSame(dynamic.sort(), DYNAMIC_PATTERNS)
+  t.strictSame(dynamic.sort(), DYNAMIC_PATTERNS.toSorted())
 })
