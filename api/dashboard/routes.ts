@@ -10,6 +10,7 @@ import { contactsPages } from './pages/contacts.ts'
 import { domainsPages } from './pages/domains.ts'
 import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
+import { emailsBulkPages } from './pages/emails-bulk.ts'
 import { importPages } from './pages/import.ts'
 import { integrationPages } from './pages/integration.ts'
 import { keysPages } from './pages/keys.ts'
@@ -42,6 +43,8 @@ export const PAGES: readonly Page[] = [
   ...locatePages,
   ...overviewPages,
   ...emailsPages,
+  // Before an email's own page: `all` is no id.
+  ...emailsBulkPages,
   ...emailPages,
   // Before a broadcast's own pages: `new` is no id.
   ...broadcastsPages,

@@ -40,7 +40,7 @@ export async function signInWith(
 ): Promise<{ context: BrowserContext; page: Page }> {
   const wish = { email, team, role: 'owner', operator: true } as const
   const { secret } = await database.transaction((tx) => linkFor({ tx, now: new Date(), actor: 'cli' }, wish))
-  const context = await browser.newContext(options)
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   t.teardown(() => context.close())
   const page = await context.newPage()
   await page.goto(`${base}/dashboard/login/${secret}`)

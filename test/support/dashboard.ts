@@ -109,6 +109,10 @@ export const textOf = (html: string): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
+/** A stranger's HTML as a preview holds it, without what we add at its end. */
+export const framedIn = ({ html }: Pick<Seen, 'html'>): string =>
+  html.replace(/\n<base target="_blank">.*$/, '')
+
 /** Fails unless the page shows these words. */
 export const shows = (t: Test, { html }: Pick<Seen, 'html'>, words: string | RegExp): boolean =>
   t.match(textOf(html), words)

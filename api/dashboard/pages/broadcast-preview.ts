@@ -11,7 +11,7 @@ import { addressed, letterOf } from '../../../db/messages/broadcasts/letter.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { frameHeaders } from '../served/guard.ts'
+import { framed, frameHeaders } from '../served/guard.ts'
 import { given } from '../served/list.ts'
 import { raw, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
@@ -93,7 +93,7 @@ const frame: TeamPage = {
   async handle(request, deps) {
     const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
     const { html } = await letterFor(row, request, deps)
-    return raw(frameHeaders(false), html)
+    return raw(frameHeaders(false), framed(html))
   },
 }
 

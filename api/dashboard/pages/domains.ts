@@ -5,7 +5,7 @@ import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { status, text, time } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
+import type { Form, Section } from '../drawn/section.ts'
 import { act, inTeam } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -66,58 +66,60 @@ const list: TeamPage = {
 
 /** What a record is for. */
 function purposeOf({ name }: { name: string }): string {
-  if (name.includes('._domainkey.')) return 'DKIM: proves that the mail is yours'
-  return name.startsWith('_dmarc.')
-    ? 'DMARC: what to do with mail that is not'
-    : 'SPF: who may send for the domain'
+  if (name.includes('._domainkey.')) return 'DKIM: proves that mail is yours'
+  return name.startsWith('_dmarc.') ? 'DMARC: what to do with other mail' : 'SPF: who may send for it'
 }
 
-/** What is published; and what to publish, unless it is there. */
-function recordSection(record: RecordCheck): Section {
-  const need = record.required ? 'needed' : 'recommended'
-  const isFound = record.state === 'found'
-  const soft = record.required || isFound ? {} : { tone: 'warn' as const }
-  return {
-    kind: 'facts',
-    title: `${purposeOf(record)} (${need})`,
-    facts: [
-      { label: 'In DNS', cell: status(record.state, soft) },
-      { label: 'Type', cell: text(record.type, { code: true }) },
-      { label: 'Name', cell: text(record.name, { code: true, copy: true }) },
-      ...record.published
-        .slice(0, MOST_PUBLISHED)
-        .map((value) => ({ label: 'Published', cell: text(value, { code: true }) })),
-      ...(isFound ? [] : [{ label: 'To publish', cell: text(record.value, { code: true, copy: true }) }]),
+/** A record as it is needed, with what DNS has in its place. */
+type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
+
+/** All records in one table: what each is for, what to publish, what is published. */
+const recordTable = (records: readonly Line[]): Section => ({
+  kind: 'table',
+  title: 'DNS records',
+  columns: ['State', 'Purpose', 'Type', 'Host', 'Value to publish', 'Published'].map((label, index) => ({
+    label,
+    wrap: index > 0,
+  })),
+  rows: records.map(({ type, name, value, state, required = true, published = [] }) => ({
+    cells: [
+      state === undefined
+        ? text('not known')
+        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
+      text(purposeOf({ name }), { detail: required ? 'needed' : 'recommended' }),
+      text(type, { code: true }),
+      text(name, { code: true, copy: true }),
+      state === 'found' ? text(null) : text(value, { code: true, copy: true }),
+      text(published.slice(0, MOST_PUBLISHED).join(' · '), { code: published.length > 0 }),
     ],
-  }
+  })),
+  empty: '',
+})
+
+/** How the domain stands, in one sentence. */
+function standingOf(verified: boolean, records: readonly Line[]): string {
+  const lacking = records.filter(({ required, state }) => required && state !== 'found')
+  if (lacking.some(({ state }) => state === undefined)) return 'DNS does not answer just now.'
+  const [first] = lacking
+  if (first === undefined)
+    return verified ? 'Ready: you can send from it.' : 'DNS has what is needed: verify it now.'
+  const what = first.state === 'different' ? 'is different from what is needed' : 'is missing'
+  return verified
+    ? `You can send from it, but ${first.name} ${what}: mail may be refused or land in spam.`
+    : `Not verified: ${first.name} ${what}. Publish it where the domain’s DNS is kept; it can take an hour to show.`
 }
 
 /** What DNS has just now; without an answer, what to publish. */
-async function recordSections(
+async function recordsOf(
   { team }: TeamRequest,
   { database, lookupTxt }: PageDeps,
   name: string,
-): Promise<Section[]> {
+): Promise<readonly Line[]> {
   try {
-    const { records } = await checkDomain({ database, lookupTxt }, team.id, name)
-    return records.map(recordSection)
+    return (await checkDomain({ database, lookupTxt }, team.id, name)).records
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'unavailable') throw error
-    const domain = await domainOrRefusal(database, team.id, name)
-    const title = 'DNS does not answer just now: what stands there is not known'
-    return [
-      { kind: 'alerts', calm: '', alerts: [{ tone: 'warn', title, text: error.message }] },
-      ...domainView(domain).dns_records.map(
-        ({ type, name: at, value }): Section => ({
-          kind: 'facts',
-          facts: [
-            { label: 'Type', cell: text(type, { code: true }) },
-            { label: 'Name', cell: text(at, { code: true, copy: true }) },
-            { label: 'Value', cell: text(value, { code: true, copy: true }) },
-          ],
-        }),
-      ),
-    ]
+    return domainView(await domainOrRefusal(database, team.id, name)).dns_records
   }
 }
 
@@ -128,47 +130,48 @@ const page: TeamPage = {
   async handle(request, deps) {
     const { team, params, now } = request
     const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
-    const press = (verb: string) => teamPath(team, 'domains', domain.name, verb)
+    const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
+      action: teamPath(team, 'domains', domain.name, verb),
+      method: 'post',
+      fields: [],
+      submit,
+      ...more,
+    })
+    const records = await recordsOf(request, deps, domain.name)
     return show({
       title: domain.name,
+      state: status(domain.status),
       back: { href: teamPath(team, 'domains'), label: 'Domains' },
-      lead: 'Publish these records where the domain’s DNS is kept. Each load of this page looks them up.',
+      lead: standingOf(domain.status === 'verified', records),
+      actions: {
+        kind: 'actions',
+        forms:
+          team.role === 'owner'
+            ? [
+                press('verify', 'Verify now'),
+                press('rekey', 'Rotate the DKIM key', {
+                  confirm: `Rotate the DKIM key of ${domain.name}?`,
+                  warning:
+                    'Its new record has to be published then. Until that is verified the old key signs.',
+                  tone: 'quiet',
+                }),
+                press('delete', 'Remove', {
+                  tone: 'danger',
+                  confirm: `Remove ${domain.name}?`,
+                  warning: 'Nothing is sent from it any more.',
+                }),
+              ]
+            : [],
+      },
       sections: [
+        recordTable(records),
         {
           kind: 'facts',
           facts: [
-            { label: 'Status', cell: status(domain.status) },
             { label: 'Verified', cell: time(domain.verified_at, now, 'not yet') },
             { label: 'Last checked', cell: time(now.toISOString(), now) },
           ],
         },
-        ...(team.role === 'owner'
-          ? [
-              {
-                kind: 'actions' as const,
-                forms: [
-                  { action: press('verify'), method: 'post' as const, fields: [], submit: 'Verify now' },
-                  {
-                    action: press('rekey'),
-                    method: 'post' as const,
-                    fields: [],
-                    submit: 'Rotate the DKIM key',
-                    confirm: `Rotate the DKIM key of ${domain.name}? Its new record has to be published then.`,
-                    tone: 'quiet' as const,
-                  },
-                  {
-                    action: press('delete'),
-                    method: 'post' as const,
-                    fields: [],
-                    submit: 'Remove',
-                    tone: 'danger' as const,
-                    confirm: `Remove ${domain.name}? Nothing is sent from it any more.`,
-                  },
-                ],
-              },
-            ]
-          : []),
-        ...(await recordSections(request, deps, domain.name)),
         { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
       ],
     })

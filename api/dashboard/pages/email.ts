@@ -1,79 +1,72 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
-import { record } from '../../../db/accounts/audit/record.ts'
+
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
 import { EMAIL } from '../../../db/channels/channels.sql.ts'
-import { reusedFiles } from '../../../db/content/files/reuse.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
-import { removeEmail } from '../../../db/messages/emails/remove.ts'
-import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
-import { parseMailbox } from '../../../db/text/address.ts'
-import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
+import { sentenceOf } from '../drawn/sentence.ts'
 import { momentsOf, outcomesOf, waitingAlerts } from '../drawn/story.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { frameHeaders } from '../served/guard.ts'
-import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { framed, frameHeaders } from '../served/guard.ts'
+import { backTo } from '../served/list.ts'
+import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { emailActs } from './email-acts.ts'
+import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { sendOwn } from './own-mail.ts'
-import { requeueAsAsked, requeueForms } from './requeue.ts'
+import { emailOf, here, isSecret, noteOpened } from './email-place.ts'
+import { requeueForms } from './requeue.ts'
 
-/** An email to look at; a sign-in mail is an operator's to look at. @throws Refusal not_found. */
-async function emailOf({ team, params, person, now }: TeamRequest, deps: PageDeps): Promise<ShownEmail> {
-  const publicUrl = deps.publicUrl ?? undefined
-  const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id ?? '')
-  if (person.operator || email.http_request_id !== null || !isSecret(email)) return email
-  throw new Refusal('not_found', `there is no email ${email.id} in this team`)
-}
-
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'emails', params.id ?? '', ...rest)
-
-function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest): Section {
+/** What stands beside the timeline: what people ask for first, and its ids behind a press. */
+function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest): Section[] {
   const contact = email.to_emails.length === 1 ? [...contacts.values()][0] : undefined
   const template = email.template_id
-  return {
-    kind: 'facts',
-    id: 'facts',
-    live: true,
-    facts: [
-      { label: 'Status', cell: status(email.status) },
-      { label: 'From', cell: text(email.from_address) },
-      {
-        label: 'To',
-        cell: text(
-          email.to_emails.join(', '),
-          contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
-        ),
-      },
-      ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
-      { label: 'Accepted', cell: time(email.created_at, now) },
-      ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
-      ...(template
-        ? [
-            {
-              label: 'Template',
-              cell: text(template, { code: true, href: teamPath(team, 'templates', template) }),
-            },
-          ]
-        : []),
-      { label: 'Tags', cell: text(email.tags.join(', ')) },
-      { label: 'ID', cell: text(email.id, { code: true, copy: true }) },
-      { label: 'Request ID', cell: text(email.http_request_id, { code: email.http_request_id !== null }) },
-      {
-        label: 'Idempotency key',
-        cell: text(email.idempotency_key, { code: email.idempotency_key !== null }),
-      },
-      {
-        label: 'Provider ID',
-        cell: text(email.provider_message_id, { code: email.provider_message_id !== null }),
-      },
-      { label: 'Size', cell: text(`${email.size_kb} kB`) },
-    ],
-  }
+  const id = (label: string, value: string | null): { label: string; cell: Cell }[] =>
+    value === null ? [] : [{ label, cell: text(value, { code: true, copy: true }) }]
+  return [
+    {
+      kind: 'facts',
+      id: 'facts',
+      facts: [
+        { label: 'From', cell: text(email.from_address) },
+        {
+          label: 'To',
+          cell: text(
+            email.to_emails.join(', '),
+            contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
+          ),
+        },
+        ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
+        { label: 'Accepted', cell: time(email.created_at, now) },
+        ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
+        ...(template
+          ? [
+              {
+                label: 'Template',
+                cell: text(template, { code: true, href: teamPath(team, 'templates', template) }),
+              },
+            ]
+          : []),
+        ...(email.tags.length > 0 ? [{ label: 'Tags', cell: text(email.tags.join(', ')) }] : []),
+        { label: 'Size', cell: text(`${email.size_kb} kB`) },
+      ],
+    },
+    {
+      kind: 'facts',
+      title: 'IDs',
+      fold: true,
+      facts: [
+        ...id('ID', email.id),
+        ...id('Request ID', email.http_request_id),
+        ...id('Idempotency key', email.idempotency_key),
+        ...id('Provider ID', email.provider_message_id),
+      ],
+    },
+  ]
 }
 
 type Contacts = ReadonlyMap<string, RecipientContact>
@@ -132,77 +125,69 @@ const action = (request: TeamRequest, verb: string, form: Partial<Form>): Form =
   ...form,
 })
 
-async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Section[]> {
-  const { team } = request
-  if (team.role === 'viewer') return []
-  const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
-  const forms = [
-    ...requeueForms(way, here(request, 'requeue')),
-    action(request, 'copy', {
-      submit: 'Send a copy to me',
-      tone: 'quiet',
-    }),
-    ...(team.role === 'owner'
-      ? [
-          action(request, 'delete', {
-            submit: 'Delete',
-            confirm: 'Delete this email for good?',
-            tone: 'danger',
-          }),
-        ]
-      : []),
-  ]
-  const note = 'A provider has taken it, so it is never sent again. Fix the cause, then send again.'
-  return [{ kind: 'actions', forms, ...(email.status === 'bounced' && way === null ? { note } : {}) }]
+/** Why what came back cannot be tried again as it is. */
+async function takenNote(
+  email: ShownEmail,
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section[]> {
+  if (email.status !== 'bounced' || team.role === 'viewer') return []
+  if ((await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })) !== null) return []
+  const words = 'A provider has taken it, so it is never sent again. Fix the cause, then send a new one.'
+  return [{ kind: 'text', paragraphs: [words] }]
 }
 
-/** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
-const isSecret = ({ tags }: ShownEmail): boolean => tags.includes(SIGN_IN_TAG)
+type Actions = Extract<Section, { kind: 'actions' }>
 
-const headers = ({ headers: custom }: ShownEmail): Section[] =>
-  custom === null
-    ? []
-    : [
-        {
-          kind: 'facts',
-          title: 'Headers',
-          facts: Object.entries(custom).map(([label, value]) => ({
-            label,
-            cell: text(value, { code: true }),
-          })),
-        },
-      ]
-
-/** What an email holds: its html in a frame of its own, its text, its headers. */
-function content(email: ShownEmail, request: TeamRequest): Section[] {
-  if (isSecret(email)) {
-    const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
-    return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
+/** The buttons beside the title. */
+async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Actions> {
+  const { team } = request
+  if (team.role === 'viewer') return { kind: 'actions' }
+  const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
+  return {
+    kind: 'actions',
+    forms: [
+      ...requeueForms(way, here(request, 'requeue')),
+      ...(isSecret(email) ? [] : [action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' })]),
+      ...(team.role === 'owner'
+        ? [
+            action(request, 'delete', {
+              submit: 'Delete',
+              confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
+              warning: 'The email is deleted with its timeline. This cannot be undone.',
+              tone: 'danger',
+            }),
+          ]
+        : []),
+    ],
   }
-  const pictures = request.query.get('pictures') === 'on'
-  const path = request.path
+}
+
+/** A form that sends what the email holds to another address: what a wrong one is put right with. */
+function resending(email: ShownEmail, request: TeamRequest): Section[] {
+  const { team } = request
+  if (team.role === 'viewer' || isSecret(email) || email.broadcast_id !== null) return []
   return [
     {
-      kind: 'frame',
-      title: 'HTML',
-      note: pictures
-        ? 'With pictures from elsewhere.'
-        : 'Pictures from elsewhere are off: asking for them can tell the sender.',
-      links: [
-        pictures
-          ? { href: path, label: 'Without pictures' }
-          : { href: `${path}?pictures=on`, label: 'Show pictures' },
+      kind: 'form',
+      folded: true,
+      open: email.status === 'bounced',
+      action: here(request, 'resend'),
+      method: 'post',
+      submit: 'Resend to a corrected address',
+      fields: [
+        {
+          name: 'to',
+          label: 'Corrected address',
+          type: 'email',
+          required: true,
+          value: email.to_emails.length === 1 ? (email.to_emails[0] ?? '') : '',
+          hint: 'A new email with the same content. It counts as any email.',
+        },
       ],
-      src: here(request, `preview${pictures ? '-with-pictures' : ''}`),
     },
-    ...(email.body_text === '' ? [] : [{ kind: 'code' as const, title: 'Text', code: email.body_text }]),
-    ...headers(email),
   ]
 }
-
-/** Notes an operator's look into an email. */
-const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
-  noteLook(request, deps, { action: 'email.open', subject: id })
 
 const page: TeamPage = {
   method: 'GET',
@@ -225,15 +210,18 @@ const page: TeamPage = {
           },
         ]
     return show({
-      title: email.subject,
-      back: { href: teamPath(team, 'emails'), label: 'Emails' },
+      title: email.subject || '(no subject)',
+      state: status(email.status),
+      lead: sentenceOf(email),
+      back: backTo(request, teamPath(team, 'emails'), 'Emails'),
+      actions: await actions(email, request, deps),
       sections: [
         ...(alerts.length > 0
           ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
           : []),
-        facts(email, contacts, request),
-        ...(await actions(email, request, deps)),
         ...suppressed(contacts, request),
+        ...(await takenNote(email, request, deps)),
+        ...resending(email, request),
         ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
         {
           kind: 'timeline',
@@ -246,6 +234,7 @@ const page: TeamPage = {
         ...(isSecret(email) ? [] : filesTable(email, request)),
         ...body,
       ],
+      aside: facts(email, contacts, request),
     })
   },
 }
@@ -271,7 +260,7 @@ const preview = (pictures: boolean): TeamPage => ({
     const email = await emailOf(request, deps)
     if (isSecret(email)) throw new Refusal('not_found', 'this email is not shown')
     await noteOpened(request, deps, email.id)
-    return raw(frameHeaders(pictures), await withPictures(email, request, deps))
+    return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
   },
 })
 
@@ -288,62 +277,4 @@ const download: TeamPage = {
   },
 }
 
-const requeue: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/emails/:id/requeue',
-  access: 'editor',
-  async handle(request, deps) {
-    return redirect(here(request), await requeueAsAsked(request, deps, EMAIL, 'email.requeue'))
-  },
-}
-
-const copy: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/emails/:id/copy',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, person } = request
-    const email = await emailOf(request, deps)
-    const from = parseMailbox(email.from_address)
-    if (!from || isSecret(email)) throw new Refusal('bad_request', 'this email cannot be copied')
-    await noteOpened(request, deps, email.id)
-    const item = {
-      path: '',
-      from,
-      to: [person.email],
-      subject: email.subject,
-      html: email.html,
-      template_id: null,
-      variables: null,
-      text: email.body_text === '' ? null : email.body_text,
-      headers: null,
-      reply_to: '',
-      tags: ['copy'],
-      idempotency_key: null,
-      ...(email.attachments
-        ? { attachments: await reusedFiles(deps.database, team.id, email.attachments) }
-        : {}),
-    }
-    await sendOwn(deps, team.id, item)
-    return redirect(here(request), `A copy is on its way to ${person.email}.`)
-  },
-}
-
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/emails/:id/delete',
-  access: 'owner',
-  async handle({ team, params, person, now }, { database }) {
-    const id = params.id ?? ''
-    await database.transaction(async (tx) => {
-      await removeEmail({ tx }, team.id, id)
-      await record(
-        { tx, now, actor: person.email },
-        { team_id: team.id, action: 'email.delete', subject: id },
-      )
-    })
-    return redirect(teamPath(team, 'emails'), 'The email is deleted.')
-  },
-}
-
-export const emailPages = [page, opened, preview(false), preview(true), download, requeue, copy, remove]
+export const emailPages = [page, opened, preview(false), preview(true), download, ...emailActs]

@@ -1,21 +1,36 @@
 /**
- * From an id alone to the message's page, in whichever of the person's teams it is: what the sandbox's inbox, a log
- * line or a colleague's note links to. An operator looks through all teams.
+ * The search for everything: by any id, in whichever of the person's teams, straight to the message; by an address, a
+ * part of one, a phone number or words of a subject, in the team of the page that it was asked on.
+ * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted.
  */
+import { record } from '../../../db/accounts/audit/record.ts'
+import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
+import { contactsWithValue } from '../../../db/audience/contacts/search.sql.ts'
+import { searchContacts } from '../../../db/audience/contacts/search.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
-import { status, text } from '../drawn/cell.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { searchEmails } from '../../../db/messages/emails/search.ts'
+import { messagesFound } from '../../../db/messages/whatsapp/find.sql.ts'
+import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { given } from '../served/list.ts'
-import { type PersonPage, redirect, show, teamPath } from '../served/page.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { given, idGiven } from '../served/list.ts'
+import { type PersonPage, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
+import { numberIn, soughtIn } from '../served/search.ts'
 
 const MOST = 50
+/** How many of each kind a search shows. */
+const FIRST = 10
+/** The index on parts of addresses knows no shorter ones. */
+const SHORTEST = 3
 
 const pathTo = ({ team_id, channel, id }: MessagePlace): string =>
   teamPath({ id: team_id }, channel === 'email' ? 'emails' : 'whatsapp', id)
 
 /** The messages that one id names: a request's key names as many as it had numbers. */
-const choice = (id: string, found: readonly MessagePlace[]): Section => ({
+const choice = (found: readonly MessagePlace[]): Section => ({
   kind: 'table',
+  title: 'Messages with this ID',
   columns: ['Channel', 'Message', 'Team'].map((label) => ({ label })),
   rows: found.map((place) => ({
     cells: [
@@ -24,41 +39,147 @@ const choice = (id: string, found: readonly MessagePlace[]): Section => ({
       text(place.team_id, { code: true }),
     ],
   })),
-  empty: `No message that you may see has the id ${id}.`,
+  empty: '',
 })
+
+/** The team to search in: that of the page, else the person's only one. */
+async function teamOf(
+  { query, person, now }: PersonRequest,
+  { database }: PageDeps,
+): Promise<TeamRow | null> {
+  const [seat, ...others] = person.seats
+  const id = idGiven(query, 'team') ?? (seat && others.length === 0 ? seat.team_id : undefined)
+  if (id === undefined) return null
+  const isMember = person.seats.some(({ team_id }) => team_id === id)
+  const team = isMember || person.operator ? await teamById(database, id) : null
+  if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
+  if (!isMember) {
+    const deed = { team_id: id, action: 'search', subject: given(query, 'q') ?? '' }
+    await record({ tx: database, now, actor: person.email }, deed)
+  }
+  return team
+}
+
+async function emailsFor(
+  team: TeamRow,
+  typed: string,
+  request: PersonRequest,
+  deps: PageDeps,
+): Promise<Section> {
+  const filter = { team_id: team.id, ...soughtIn(typed), since: new Date(team.created_at), now: request.now }
+  const { emails } = await searchEmails({ ...deps, tx: deps.database }, filter, { limit: FIRST })
+  return {
+    kind: 'table',
+    title: 'Emails',
+    columns: ['Status', 'Recipient', 'Subject', 'Accepted'].map((label) => ({ label })),
+    rows: emails.map((email) => ({
+      cells: [
+        status(email.status),
+        text(email.to_emails.join(', ')),
+        text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
+        time(email.created_at, request.now),
+      ],
+    })),
+    next: [
+      { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ q: typed })}`, label: 'All in Emails' },
+    ],
+    empty: '',
+  }
+}
+
+async function contactsFor(
+  team: TeamRow,
+  typed: string,
+  request: PersonRequest,
+  deps: PageDeps,
+): Promise<Section> {
+  const number = numberIn(typed)
+  const contacts = number
+    ? await contactsWithValue(deps.database, team.id, number, FIRST)
+    : (await searchContacts(deps.database, team.id, { email: typed }, { limit: FIRST })).contacts
+  return {
+    kind: 'table',
+    title: 'Contacts',
+    columns: ['Status', 'Address', 'Added'].map((label) => ({ label })),
+    rows: contacts.map((contact) => ({
+      cells: [
+        status(contact.status),
+        text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
+        time(contact.created_at, request.now),
+      ],
+    })),
+    empty: '',
+  }
+}
+
+async function messagesFor(
+  team: TeamRow,
+  typed: string,
+  request: PersonRequest,
+  deps: PageDeps,
+): Promise<Section[]> {
+  const number = numberIn(typed)
+  if (number === null) return []
+  const rows = await messagesFound(deps.database, team.id, { recipients: [number] }, { limit: FIRST })
+  const table: Section = {
+    kind: 'table',
+    title: 'WhatsApp',
+    columns: ['Status', 'Number', 'Accepted'].map((label) => ({ label })),
+    rows: rows.map((row) => ({
+      cells: [
+        status(row.status),
+        text(row.recipient, { href: teamPath(team, 'whatsapp', row.id) }),
+        time(row.created_at, request.now),
+      ],
+    })),
+    empty: '',
+  }
+  return [table]
+}
+
+/** What a team holds of it, kind by kind; kinds without anything are left out. */
+async function foundIn(
+  team: TeamRow,
+  typed: string,
+  request: PersonRequest,
+  deps: PageDeps,
+): Promise<Section[]> {
+  const isPart = [...typed].length >= SHORTEST && !/\s/.test(typed)
+  const all = [
+    ...(isPart || numberIn(typed) !== null ? [await contactsFor(team, typed, request, deps)] : []),
+    await emailsFor(team, typed, request, deps),
+    ...(await messagesFor(team, typed, request, deps)),
+  ]
+  return all.filter((section) => section.kind === 'table' && section.rows.length > 0)
+}
+
+const WAYS =
+  'An address or a part of one, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
 const locate: PersonPage = {
   method: 'GET',
   path: '/find',
   access: 'person',
-  async handle({ query, person }, { database }) {
-    const id = given(query, 'q') ?? given(query, 'id')
+  async handle(request, deps) {
+    const { query, person } = request
+    const typed = given(query, 'q') ?? given(query, 'id')
+    if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
     const teams = person.operator ? null : person.seats.map(({ team_id }) => team_id)
-    const found = id === undefined ? [] : await messagesWithId(database, id, { teams, limit: MOST })
-    const [first, ...others] = found
+    const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
+    const [first, ...others] = named
     if (first && others.length === 0) return redirect(pathTo(first))
+    const team = query.has('id') ? null : await teamOf(request, deps)
+    const found = [
+      ...(named.length > 0 ? [choice(named)] : []),
+      ...(team ? await foundIn(team, typed, request, deps) : []),
+    ]
+    const where = team ? ` in ${team.name}` : ''
+    const nothing = `No message that you may see has the id ${typed}.`
     return show({
-      title: 'Find a message',
-      sections: [
-        {
-          kind: 'filter',
-          action: '/find',
-          method: 'get',
-          fields: [
-            {
-              name: 'q',
-              label: 'Message, request or idempotency ID',
-              placeholder: 'ours, yours or the provider’s',
-              type: 'search',
-              value: id ?? '',
-              required: true,
-            },
-          ],
-          submit: 'Find',
-          reset: null,
-        },
-        ...(id === undefined ? [] : [choice(id, found)]),
-      ],
+      title: `Search: ${typed}`,
+      lead:
+        found.length > 0 ? `What there is${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
+      sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
     })
   },
 }

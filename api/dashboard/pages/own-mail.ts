@@ -7,12 +7,15 @@ import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../served/deps.ts'
 
-/** Sends an email in a team's name. @throws Refusal */
-export async function sendOwn(deps: PageDeps, teamId: string, item: EmailItem): Promise<void> {
+/** Sends an email in a team's name. @returns its id. @throws Refusal */
+export async function sendOwn(deps: PageDeps, teamId: string, item: EmailItem): Promise<string> {
   const outcomes = await deps.database.transaction((tx) =>
     acceptEmails({ ...deps, tx }, { team_id: teamId, domain: null }, [item]),
   )
   countSends(deps.metrics, 'email', outcomes)
   for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
   deps.wake('deliver-email')
+  const [outcome] = outcomes
+  if (outcome?.kind !== 'stored') throw new Error('an email of our own has no key, so none is a replay')
+  return outcome.row.id
 }

@@ -15,7 +15,7 @@ import { text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { frameHeaders } from '../served/guard.ts'
+import { framed, frameHeaders } from '../served/guard.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { partFields, partOf, slotWords } from './templates.ts'
@@ -202,7 +202,7 @@ const frame: TeamPage = {
   async handle(request, deps) {
     const template = await templateOf(request, deps)
     const { html } = filledOf(template, valuesOf(template, request.query))
-    return raw(frameHeaders(false), html)
+    return raw(frameHeaders(false), framed(html))
   },
 }
 

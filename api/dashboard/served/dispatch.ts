@@ -32,7 +32,7 @@ import {
   writeCookie,
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
-import { addressWith } from './list.ts'
+import { addressWith, LIST } from './list.ts'
 import { type Page, type PageAnswer, type PageRequest, redirect, type Seat, show } from './page.ts'
 import { endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
 
@@ -159,8 +159,15 @@ function send(dashboard: Dashboard, visit: Visit, answer: PageAnswer): void {
       const value = seal(dashboard.deps.secrets, answer.notice)
       writeCookie(ctx, home, { name: 'notice', value, seconds: NOTICE_SECONDS })
     }
+    // A page that was opened from a list still knows it once something was done there.
+    const list = request.query.get(LIST)
+    const isPath = answer.to.startsWith('/') || answer.to === ''
+    const keeps = list !== null && request.path.startsWith(`${answer.to}/`) && !answer.to.includes('?')
     ctx.status = 303
-    ctx.set('Location', answer.to.startsWith('/') || answer.to === '' ? BASE + answer.to : answer.to)
+    ctx.set(
+      'Location',
+      isPath ? BASE + answer.to + (keeps ? `?${new URLSearchParams({ [LIST]: list })}` : '') : answer.to,
+    )
     ctx.body = ''
   } else if (answer.kind === 'raw') {
     ctx.status = 200
@@ -186,8 +193,9 @@ function sendPage(
   const { refused } = notices
   ctx.status = status
   ctx.type = 'text/html; charset=utf-8'
-  const asked = request.query.get('q') ?? ''
-  ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused, asked })
+  const asked = request.path === '/find' ? (request.query.get('q') ?? '') : ''
+  const list = request.query.get(LIST)
+  ctx.body = layout(view, { path: request.path, person, team, csrf, notice, refused, asked, list })
 }
 
 /** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */

@@ -4,7 +4,7 @@
  */
 
 import type { Field, Form } from '../drawn/section.ts'
-import { filled } from './list.ts'
+import { filled, LIST } from './list.ts'
 
 /** A form that was refused. @param words why, as the page says it. */
 export type Refused = { action: string; form: URLSearchParams; words: string }
@@ -54,11 +54,15 @@ const fieldReady = (field: Field, form: number, fault: string | undefined) => {
   }
 }
 
+/** What a form changes leads back to a page that still knows its list. */
+const withList = (action: string, list: string): string =>
+  `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
+
 /** A form with what its view needs. @param index makes its ids unlike those of the page's other forms. */
 export function formReady<F extends Form & { further?: readonly Field[] }>(
   form: F,
   index: number,
-  refused: Refused | null,
+  { refused, list = null }: { refused: Refused | null; list?: string | null },
 ) {
   const again = refused !== null && refused.action === form.action ? refused : null
   const all = [...form.fields, ...(form.further ?? [])]
@@ -72,6 +76,7 @@ export function formReady<F extends Form & { further?: readonly Field[] }>(
   )
   return {
     ...form,
+    action: list && form.method === 'post' ? withList(form.action, list) : form.action,
     ...(again || isSet ? { open: true } : {}),
     isPost: form.method === 'post',
     isDanger: form.tone === 'danger',

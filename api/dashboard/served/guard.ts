@@ -128,6 +128,14 @@ export const safeHeaders = (home: URL): Record<string, string> => ({
   ...(home.protocol === 'https:' ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
 })
 
+/**
+ * A stranger's HTML with an end of ours: a link that is pressed leads nowhere, and shows its target below while it is
+ * pointed at. At the end, so that its doctype stays in front.
+ */
+export const framed = (html: string): string =>
+  `${html}\n<base target="_blank"><style>a[href]:is(:hover,:focus)::after{content:attr(href);position:fixed;left:0;` +
+  `bottom:0;z-index:99999;padding:4px 8px;background:#1b1f23;color:#fff;font:12px/1.4 sans-serif}</style>`
+
 /** For a stranger's HTML in a frame of ours: no script, form or link, and no pictures from elsewhere unless asked. */
 export const frameHeaders = (pictures: boolean): Record<string, string> => ({
   'Content-Type': 'text/html; charset=utf-8',

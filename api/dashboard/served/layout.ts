@@ -25,16 +25,18 @@ export type Frame = {
   refused: Refused | null
   /** What was searched for, in the field of every page. */
   asked?: string
+  /** The filter of the list that the page was opened from. */
+  list?: string | null
 }
 
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same' } as const
 
 /** A section with what its partial cannot work out for itself. */
-function prepared(section: Section, index: number, { refused }: Frame): object {
-  if (section.kind === 'form') return { ...formReady(section, index * 100, refused), unfolded: section.open }
-  if (section.kind === 'filter') return formReady(section, index * 100, refused)
+function prepared(section: Section, index: number, frame: Frame): object {
+  if (section.kind === 'form') return { ...formReady(section, index * 100, frame), unfolded: section.open }
+  if (section.kind === 'filter') return formReady(section, index * 100, frame)
   if (section.kind === 'actions') {
-    const forms = section.forms?.map((form, at) => formReady(form, index * 100 + at, refused))
+    const forms = section.forms?.map((form, at) => formReady(form, index * 100 + at, frame))
     return { ...section, forms }
   }
   if (section.kind === 'tiles') {
@@ -83,6 +85,7 @@ export const createLayout =
       places: inside ? places(person, team) : [],
       nav: inside ? navigation(frame) : null,
       asked: frame.asked,
+      teamId: team?.id,
       csrf,
       notice,
       suspended: team?.suspended,

@@ -5,7 +5,7 @@
  */
 import { Refusal } from '../../../db/errors.ts'
 import { isUuid } from '../../../db/text/strings.ts'
-import type { Field, PageLink } from '../drawn/section.ts'
+import type { Field, Link, PageLink } from '../drawn/section.ts'
 import type { PageRequest } from './page.ts'
 
 /** How many rows a page of a list has; a query reads one more, to know whether more follow. */
@@ -24,6 +24,21 @@ export function addressWith(
   for (const [name, value] of [...changed]) if (value === '') changed.delete(name)
   const search = changed.toString()
   return search === '' ? path : `${path}?${search}`
+}
+
+/** The field of an address that keeps the filter of the list that a page was opened from. */
+export const LIST = 'list'
+
+/** A link from a list to a page of its own, which finds back to the list as it is. */
+export function fromList({ query }: PageRequest, href: string): string {
+  const list = query.toString()
+  return list === '' ? href : `${href}?${new URLSearchParams({ [LIST]: list })}`
+}
+
+/** The way back to the list that a page was opened from, filtered as it was. */
+export function backTo({ query }: PageRequest, path: string, label: string): Link {
+  const list = new URLSearchParams(query.get(LIST) ?? '').toString()
+  return { href: list === '' ? path : `${path}?${list}`, label }
 }
 
 /** How many pages back `Newer` leads; from there on `First` does. */

@@ -42,6 +42,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['people', 'People', 'person'],
       ['integration', 'Integration', 'code'],
       ['works', 'Long work', 'clock', 'editor'],
+      ['audit', 'Audit', 'clock', 'owner'],
     ],
   },
 ]

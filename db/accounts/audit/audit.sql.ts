@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { firstIdAt } from '../../text/ids.ts'
 
 const entryRow = object({
   id: string().defined(),
@@ -26,16 +27,32 @@ export async function insertAuditEntry(
       ${sql.timestamp(now)})`)
 }
 
-export type AuditFilter = { team?: string | undefined; before?: string | undefined; limit: number }
+/** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
+export type AuditFilter = {
+  team?: string | undefined
+  actor?: string | undefined
+  action?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+  before?: string | undefined
+  limit: number
+}
 
 /** What was done, newest first; with `before`, what comes after that entry. */
 export async function auditEntries(
   tx: Tx,
-  { team, before, limit }: AuditFilter,
+  { team, actor, action, from, to, before, limit }: AuditFilter,
 ): Promise<readonly AuditRow[]> {
   const ofTeam = team === undefined ? sql.fragment`true` : sql.fragment`team_id = ${team}`
+  const byActor = actor === undefined ? sql.fragment`true` : sql.fragment`lower(actor) = lower(${actor})`
+  const ofAction =
+    action === undefined
+      ? sql.fragment`true`
+      : sql.fragment`(action = ${action} or starts_with(action, ${`${action}.`}))`
+  const inTime = sql.fragment`${from ? sql.fragment`id >= ${firstIdAt(from)}` : sql.fragment`true`}
+      and ${to ? sql.fragment`id < ${firstIdAt(to)}` : sql.fragment`true`}`
   const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return tx.any(sql.type(entryRow)`
     select id, team_id, actor, action, subject, detail, created_at from audit_entries
-    where ${ofTeam} and ${older} order by id desc limit ${limit}`)
+    where ${ofTeam} and ${older} and ${byActor} and ${ofAction} and ${inTime} order by id desc limit ${limit}`)
 }

@@ -1,5 +1,6 @@
 /** Teams as an operator looks through them: all of them, newest first, and the accounts of many at once. */
 import { sql } from 'slonik'
+import { object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import {
   type AccountRow,
@@ -32,4 +33,14 @@ export async function accountRowsOf(
     select ${accountColumns} from ${accountTables}
     where a.team_id = any(${sql.array([...teamIds], 'uuid')})`)
   return new Map(rows.map((row) => [row.team_id, row]))
+}
+
+const nameRow = object({ id: string().defined(), name: string().defined() })
+
+/** The names of these teams, by id. */
+export async function namesOfTeams(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await tx.any(sql.type(nameRow)`
+    select id, name from teams where id = any(${sql.array([...ids], 'uuid')})`)
+  return new Map(rows.map(({ id, name }) => [id, name]))
 }

@@ -92,6 +92,23 @@ export async function contactFurther(
   return row?.id ?? null
 }
 
+/** Among how many of the newest contacts a property is looked for: there is no index on what is free-form. */
+const LOOKED_AT = 20_000
+
+/** The newest of a team's contacts that have this value as a property. */
+export async function contactsWithValue(
+  tx: Tx,
+  teamId: string,
+  value: string,
+  limit: number,
+): Promise<readonly ContactRow[]> {
+  return tx.any(sql.type(contactRow)`
+    select ${contactColumns} from (
+      select * from contacts where team_id = ${teamId} ${newestFirst} limit ${LOOKED_AT}) contacts
+    where exists (select from jsonb_each_text(properties) p where p.value = ${value})
+    ${newestFirst} limit ${limit}`)
+}
+
 const recipientRow = object({
   email: string().defined(),
   identity: string().defined(),

@@ -5,7 +5,7 @@ import { mixed, object } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
-import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 
@@ -82,7 +82,8 @@ t.test('a preview is shut in: no script, no form, no pictures from elsewhere unl
   const html = '<script>alert(1)</script><img src="https://example.org/pixel.png">'
   const id = await send({ html })
   const shut = await editor.get(`${list}/${id}/preview`)
-  t.equal(shut.html, html)
+  t.equal(framedIn(shut), html)
+  t.match(shut.html, '<base target="_blank">', 'a link leads nowhere')
   t.match(shut.headers.get('content-security-policy'), /^sandbox; default-src 'none'; .*img-src data:;/)
   t.notMatch(shut.headers.get('content-security-policy'), /script-src|allow-/)
   const opened = await editor.get(`${list}/${id}/preview-with-pictures`)
@@ -155,7 +156,7 @@ t.test('what a server refused outright is sent again by force, and says so in th
   t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send it again/)
   t.equal((await editor.post(`${list}/${refused}/requeue`)).status, 400, 'not without the word')
   t.equal((await editor.post(`${list}/${refused}/requeue`, { force: 'refused' })).status, 303)
-  shows(t, await editor.get(`${list}/${refused}`), /Status queued .* Requeued/)
+  shows(t, await editor.get(`${list}/${refused}`), /Hello queued Waiting to be sent\. .* Requeued/)
   t.strictSame(await jobStates(service, refused), ['created'])
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
   const deed = { actor: editor.email, action: 'email.requeue', subject: refused }
@@ -265,10 +266,10 @@ t.test('attachments are listed, and saved as what they are: nothing that a brows
 t.test('inline pictures stand in the preview, other parts and other words do not', async (t) => {
   const html = '<img src="cid:logo@1"><img src=\'cid:logo%401\'><a href="cid:page">x</a> cid:logo@1'
   const id = await send({ html, attachments: [logo, { ...evil, content_id: 'page' }] })
-  const { html: shown, headers } = await viewer.get(`${list}/${id}/preview`)
+  const shown = await viewer.get(`${list}/${id}/preview`)
   const url = `data:image/png;base64,${logo.content}`
-  t.equal(shown, `<img src="${url}"><img src='${url}'><a href="cid:page">x</a> cid:logo@1`)
-  t.match(headers.get('content-security-policy'), 'img-src data:;')
+  t.equal(framedIn(shown), `<img src="${url}"><img src='${url}'><a href="cid:page">x</a> cid:logo@1`)
+  t.match(shown.headers.get('content-security-policy'), 'img-src data:;')
 })
 
 t.test('a copy carries the same attachments; without their bytes it is refused, naming them', async (t) => {
@@ -283,3 +284,47 @@ t.test('a copy carries the same attachments; without their bytes it is refused, 
   t.equal((await editor.get(`${list}/${id}/files/0`)).status, 404)
   t.match((await editor.get(`${list}/${id}/preview`)).status, 200)
 })
+
+t.test('an email goes once more to a corrected address, as a new one, and the page says so', async (t) => {
+  const wrong = await send({ to: ['typo@example.org'], subject: 'Lost', tags: ['lost'], text: 'plain' })
+  const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: wrong }, bounce)
+  shows(t, await editor.get(`${list}/${wrong}`), /Lost bounced Bounced: the mailbox does not exist\./)
+  const refused = await editor.post(`${list}/${wrong}/resend`, { to: 'no address' })
+  t.match(
+    refused.html,
+    /value="no address" required autofocus aria-invalid="true" aria-describedby="(f\d+-to-fault)/,
+  )
+  shows(t, refused, 'To must be an email address.')
+  const sent = await editor.post(`${list}/${wrong}/resend?list=tag%3Dlost`, { to: 'right@example.org' })
+  const fresh = sent.location ?? ''
+  t.not(fresh, `${list}/${wrong}`)
+  const page = await editor.get(fresh)
+  shows(t, page, /Lost queued .* To right@example\.org .* Tags lost/)
+  shows(t, await editor.get(`${fresh}?view=text`), 'plain')
+  shows(t, await editor.get(`${fresh}?view=raw`), '"subject": "Lost"')
+  t.equal((await viewer.post(`${list}/${wrong}/resend`, { to: 'x@example.org' })).status, 403)
+})
+
+t.test(
+  'the way back from an email keeps the list’s filter, also after something was done there',
+  async (t) => {
+    const id = await send({ tags: ['kept'], subject: 'Found again' })
+    const shown = await editor.get(`${list}?tag=kept`)
+    const link = `${list}/${id}?list=tag%3Dkept`
+    t.ok(textOf(shown.html).includes('Tag: kept'))
+    t.match(shown.html, `href="/dashboard${link.replaceAll('=', '&#x3D;')}"`)
+    t.match((await editor.get(link)).html, `href="/dashboard${list}?tag&#x3D;kept">← Emails`)
+    t.equal((await editor.post(`${list}/${id}/requeue?list=tag%3Dkept`)).location, link)
+  },
+)
+
+t.test(
+  'one field finds by address, by id, by Message-ID or by words; two that differ are refused',
+  async (t) => {
+    const id = await send({ to: ['only@example.org'], subject: 'Wholly unheard of' })
+    for (const q of ['only@example.org', id, `<${id}@example.com>`, 'unheard wholly'])
+      shows(t, await editor.get(`${list}?q=${encodeURIComponent(q)}`), 'Wholly unheard of')
+    t.equal((await editor.get(`${list}?q=only@example.org&recipient=other@example.org`)).status, 400)
+  },
+)

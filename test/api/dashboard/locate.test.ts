@@ -1,6 +1,7 @@
 /** The page that leads from an id alone to its message, in whichever team the person is. */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -70,4 +71,29 @@ t.test('an id of another team’s message is as unknown as one of nobody’s', a
       `No message that you may see has the id ${id}.`,
     )
   t.equal((await viewer.get('/find')).status, 200)
+})
+
+t.test(
+  'an address, a part of one, a number with or without +, and words find what the team holds',
+  async (t) => {
+    const properties = { phone: '+15555550101' }
+    const body = { email: 'someone@example.org', properties }
+    await service.call('POST', '/v1/contacts', { key: team.key, body })
+    const [{ id }] = messages.data
+    for (const q of ['someone@example.org', 'meone@exam', '15555550101', '+1 (555) 555-0101']) {
+      const found = await viewer.get(`/find?q=${encodeURIComponent(q)}`)
+      t.match(found.html, `/teams/${team.id}/contacts/someone%40example.org`, q)
+    }
+    t.match((await viewer.get('/find?q=15555550101')).html, `/teams/${team.id}/whatsapp/${id}`)
+    t.match((await viewer.get('/find?q=Hello')).html, `/teams/${team.id}/emails/${email.id}`)
+    t.match((await viewer.get('/find?q=someone@example.org')).html, `/teams/${team.id}/emails/${email.id}`)
+  },
+)
+
+t.test('a search stays in the teams of its person; an operator’s in another team is noted', async (t) => {
+  shows(t, await stranger.get('/find?q=someone@example.org'), 'Nothing in A team matches')
+  t.equal((await stranger.get(`/find?q=someone@example.org&team=${team.id}`)).status, 404)
+  t.match((await operator.get(`/find?q=someone@example.org&team=${team.id}`)).html, email.id)
+  const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
+  t.match(entry, { action: 'search', actor: operator.email, subject: 'someone@example.org' })
 })

@@ -226,3 +226,23 @@ t.test(
     shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
   },
 )
+
+t.test('the audit is found by person, action and day; an owner sees the team’s own alone', async (t) => {
+  const team = await makeTeam(service, { domain: 'audit.test' })
+  const other = await makeTeam(service, { domain: 'elsewhere.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  await owner.post(`/teams/${team.id}/topics`, { name: 'Ours' })
+  await editor.post(`/teams/${team.id}/topics`, { name: 'Edited' })
+  const there = await signedIn(service, { team: other.id, role: 'owner' })
+  await there.post(`/teams/${other.id}/topics`, { name: 'Theirs' })
+  const own = await owner.get(`/teams/${team.id}/audit`)
+  shows(t, own, 'Edited')
+  t.notMatch(own.html, /Theirs/)
+  const found = await owner.get(`/teams/${team.id}/audit?actor=${owner.email}&action=topic&from=2020-01-01`)
+  shows(t, found, 'Ours')
+  t.notMatch(found.html, /Edited/)
+  shows(t, await owner.get(`/teams/${team.id}/audit?to=2020-01-01`), 'No entry matches.')
+  t.equal((await editor.get(`/teams/${team.id}/audit`)).status, 403)
+  shows(t, await operator.get('/operator/audit?action=topic'), /Theirs A team/)
+})

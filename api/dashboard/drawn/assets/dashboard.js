@@ -73,7 +73,7 @@ const isInUse = (section) =>
 
 const keysOf = (section) => [...section.querySelectorAll('tr[data-key]')].map((row) => row.dataset.key)
 
-/** A list keeps its place: rows that are known get their new state, and a link counts those that are new. */
+/** A list keeps its place: rows that are known get their new state, and a link counts what is new or gone. */
 function freshen(section, other) {
   const known = keysOf(section)
   const keys = keysOf(other)
@@ -84,15 +84,18 @@ function freshen(section, other) {
     const [tag, next] = [row, now].map((one) => one?.querySelector('.tag'))
     if (tag && next && tag.textContent !== next.textContent) tag.replaceWith(document.adoptNode(next))
   }
-  if (count === 0 || section.querySelector('.fresh')?.dataset.count === String(count)) return
+  const gone = known.filter((key) => !keys.includes(key)).length - count
+  const words = [count && `${count}${seen === -1 ? ' or more' : ''} new`, gone > 0 && `${gone} gone`]
+  const said = words.filter(Boolean).join(', ')
+  if (said === '' || section.querySelector('.fresh')?.dataset.said === said) return
   section.querySelector('.fresh')?.remove()
   const line = document.createElement('p')
   line.className = 'fresh'
-  line.dataset.count = count
+  line.dataset.said = said
   line.setAttribute('role', 'status')
   const link = document.createElement('a')
   Object.assign(link, { href: location.href.split('#')[0], className: 'button small' })
-  link.textContent = `${count}${seen === -1 ? ' or more' : ''} new – show`
+  link.textContent = `${said} – show`
   line.append(link)
   section.prepend(line)
 }
@@ -101,7 +104,7 @@ async function refresh() {
   const answer = await fetch(location.href, { headers: { Accept: 'text/html' } })
   if (!answer.ok || answer.redirected) return
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
-  for (const section of document.querySelectorAll('section[data-live][id]')) {
+  for (const section of document.querySelectorAll('[data-live][id]')) {
     const other = page.getElementById(section.id)
     if (!other) continue
     if (section.querySelector('[data-fresh]')) freshen(section, other)

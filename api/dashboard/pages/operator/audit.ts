@@ -1,60 +1,91 @@
-/** Who did what, and when: people on the dashboard and operators at the command line. */
+/**
+ * Who did what, and when: people on the dashboard and operators at the command line. Operators see everything, owners
+ * what concerns their team.
+ */
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
+import { namesOfTeams } from '../../../../db/accounts/teams/directory.sql.ts'
 import { text, time } from '../../drawn/cell.ts'
-import { filled, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { type PersonPage, show } from '../../served/page.ts'
+import type { Field, View } from '../../drawn/section.ts'
+import type { PageDeps } from '../../served/deps.ts'
+import { dayOf, filled, given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
+import { type PageRequest, type PersonPage, show, type TeamPage, teamPath } from '../../served/page.ts'
 
-const FILTER = [
-  { name: 'team', label: 'Team', type: 'search', placeholder: 'id of a team', code: true },
-] as const
+const FILTER: readonly Field[] = [
+  { name: 'actor', label: 'Person', type: 'search', placeholder: 'ana@example.com' },
+  { name: 'action', label: 'Action', type: 'search', placeholder: 'email, or email.delete' },
+  { name: 'from', label: 'From day (UTC)', type: 'date' },
+  { name: 'to', label: 'To day', type: 'date' },
+]
+
+const OF_TEAM: Field = { name: 'team', label: 'Team', type: 'search', placeholder: 'id of a team' }
+
+/** The trail as a page. @param only the team that it is about; null: all of them. */
+async function auditView(request: PageRequest, { database }: PageDeps, only: string | null): Promise<View> {
+  const { query, now, path } = request
+  const entries = await auditEntries(database, {
+    team: only ?? idGiven(query, 'team'),
+    actor: given(query, 'actor'),
+    action: given(query, 'action'),
+    from: dayOf(query, 'from'),
+    to: dayOf(query, 'to', 1),
+    before: idGiven(query, 'before'),
+    limit: PAGE_SIZE + 1,
+  })
+  const { rows, next } = pageOf(request, entries, ({ id }) => id)
+  const ids = only === null ? rows.flatMap(({ team_id }) => team_id ?? []) : []
+  const names = await namesOfTeams(database, [...new Set(ids)])
+  return {
+    title: 'Audit',
+    lead: 'Everything that a person changed, newest first. Entries are never edited.',
+    sections: [
+      {
+        kind: 'filter',
+        action: path,
+        method: 'get',
+        fields: filled(only === null ? [...FILTER, OF_TEAM] : FILTER, query),
+        submit: 'Filter',
+        reset: query.size > 0 ? { href: path, label: 'All entries' } : null,
+      },
+      {
+        kind: 'table',
+        columns: ['When', 'Who', 'What', 'To what', ...(only === null ? ['Team'] : [])].map((label) => ({
+          label,
+        })),
+        rows: rows.map(({ created_at, actor, action, subject, detail, team_id }) => ({
+          cells: [
+            time(created_at, now),
+            text(actor),
+            text(action, { code: true }),
+            text(subject, detail === '' ? {} : { detail }),
+            ...(only === null
+              ? [
+                  team_id === null
+                    ? text(null)
+                    : text(names.get(team_id) ?? team_id, { href: teamPath({ id: team_id }) }),
+                ]
+              : []),
+          ],
+        })),
+        empty: query.size > 0 ? 'No entry matches.' : 'Nothing has been changed by a person yet.',
+        next,
+      },
+    ],
+  }
+}
 
 const audit: PersonPage = {
   method: 'GET',
   path: '/operator/audit',
-  access: 'operator',
   lags: true,
-  async handle(request, { database }) {
-    const { query, now } = request
-    const team = idGiven(query, 'team')
-    const before = idGiven(query, 'before')
-    const entries = await auditEntries(database, { team, before, limit: PAGE_SIZE + 1 })
-    const { rows, next } = pageOf(request, entries, ({ id }) => id)
-    return show({
-      title: 'Audit',
-      lead: 'Everything that a person changed, newest first. Entries are never edited.',
-      sections: [
-        {
-          kind: 'filter',
-          action: '/operator/audit',
-          method: 'get',
-          fields: filled(FILTER, query),
-          submit: 'Filter',
-          reset: query.size > 0 ? { href: '/operator/audit', label: 'All entries' } : null,
-        },
-        {
-          kind: 'table',
-          columns: [
-            { label: 'When' },
-            { label: 'Who' },
-            { label: 'What' },
-            { label: 'To what' },
-            { label: 'Team' },
-          ],
-          rows: rows.map(({ created_at, actor, action, subject, detail, team_id }) => ({
-            cells: [
-              time(created_at, now),
-              text(actor),
-              text(action, { code: true }),
-              text(subject, detail === '' ? {} : { detail }),
-              text(team_id, team_id === null ? {} : { href: `/teams/${team_id}` }),
-            ],
-          })),
-          empty: 'Nothing has been changed by a person yet.',
-          next,
-        },
-      ],
-    })
-  },
+  access: 'operator',
+  handle: async (request, deps) => show(await auditView(request, deps, null)),
 }
 
-export const auditPages = [audit]
+const ofTeam: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/audit',
+  access: 'owner',
+  handle: async (request, deps) => show(await auditView(request, deps, request.team.id)),
+}
+
+export const auditPages = [audit, ofTeam]

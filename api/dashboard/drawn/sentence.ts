@@ -1,0 +1,47 @@
+/** What became of an email in one plain sentence, for the top of its page. Pure. */
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+
+/** What the last two parts of an enhanced status code mean (RFC 3463). */
+const MEANINGS: Readonly<Record<string, string>> = {
+  '1.0': 'the address is not accepted',
+  '1.1': 'the mailbox does not exist',
+  '1.2': 'the domain of the address does not exist',
+  '1.3': 'the address is not valid',
+  '1.6': 'the mailbox has moved',
+  '1.10': 'the domain takes no mail',
+  '2.1': 'the mailbox is disabled',
+  '2.2': 'the mailbox is full',
+  '2.3': 'the message is too large for the mailbox',
+  '3.4': 'the message is too large for the server',
+  '4.4': 'no server takes mail for the domain',
+  '4.7': 'the server did not take it in time',
+  '7.1': 'the server refused it by its rules',
+  '7.26': 'it failed SPF, DKIM or DMARC',
+}
+
+/** A refusal in plain words, as far as its code says; '' when it says nothing. */
+function meaningIn(detail: string): string {
+  const code = /\b[45]\.(\d{1,3}\.\d{1,3})\b/.exec(detail)?.[1]
+  return (code !== undefined && MEANINGS[code]) || ''
+}
+
+const SENTENCES: Readonly<Record<string, string>> = {
+  sent: 'Accepted by the mail server. Nothing has been reported since.',
+  delivered: 'Delivered: the recipient’s server has it.',
+  opened: 'Delivered and opened.',
+  clicked: 'Delivered, and a link in it was clicked.',
+  complained: 'The recipient reported it as spam.',
+}
+
+/** The sentence. */
+export function sentenceOf({ status, events, to_emails }: ShownEmail): string {
+  const last = events.findLast(({ kind }) => kind === 'bounced' || kind === 'gave_up')
+  if (status === 'bounced') {
+    const meaning = meaningIn(last?.detail ?? '')
+    const whose = to_emails.length > 1 && last?.recipient ? ` for ${last.recipient}` : ''
+    return meaning === '' ? `Bounced${whose}.` : `Bounced${whose}: ${meaning}.`
+  }
+  if (status === 'queued')
+    return last?.kind === 'gave_up' ? 'Given up after many tries.' : 'Waiting to be sent.'
+  return SENTENCES[status] ?? ''
+}

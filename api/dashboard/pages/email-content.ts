@@ -1,0 +1,84 @@
+/** What an email holds, in one view of several: preview, text, html, headers, and the whole as JSON. */
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { text } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { addressWith, wordGiven } from '../served/list.ts'
+import type { TeamRequest } from '../served/page.ts'
+import { here, isSecret } from './email-place.ts'
+
+const VIEWS = ['preview', 'text', 'html', 'headers', 'raw'] as const
+
+const VIEW_LABELS = {
+  preview: 'Preview',
+  text: 'Text',
+  html: 'HTML',
+  headers: 'Headers',
+  raw: 'Raw',
+} as const
+
+const headersShown = ({ headers }: ShownEmail): Section =>
+  headers === null
+    ? { kind: 'text', paragraphs: ['It was sent without headers of its own.'] }
+    : {
+        kind: 'facts',
+        facts: Object.entries(headers).map(([label, value]) => ({
+          label,
+          cell: text(value, { code: true }),
+        })),
+      }
+
+/** The html in a frame of its own, as wide as a phone, a tablet, or the page. */
+function previewShown(request: TeamRequest): Section {
+  const pictures = wordGiven(request.query, 'pictures', ['on']) === 'on'
+  const width = wordGiven(request.query, 'width', ['390', '768'])
+  const link = (label: string, changes: Record<string, string | undefined>, current: boolean) => ({
+    href: addressWith(request, changes),
+    label,
+    current,
+  })
+  return {
+    kind: 'frame',
+    title: 'HTML',
+    note: pictures
+      ? 'With pictures from elsewhere. Links show their target and lead nowhere.'
+      : 'Pictures from elsewhere are off: asking for them can tell the sender. Links show their target and lead nowhere.',
+    links: [
+      link('390 px', { width: '390' }, width === '390'),
+      link('768 px', { width: '768' }, width === '768'),
+      link('Full width', { width: undefined }, width === undefined),
+      pictures
+        ? link('Without pictures', { pictures: undefined }, false)
+        : link('Show pictures', { pictures: 'on' }, false),
+    ],
+    src: here(request, `preview${pictures ? '-with-pictures' : ''}`),
+    ...(width === undefined ? {} : { width: width === '390' ? 'phone' : 'tablet' }),
+  }
+}
+
+function viewShown(email: ShownEmail, request: TeamRequest, view: (typeof VIEWS)[number]): Section {
+  if (view === 'preview') return previewShown(request)
+  if (view === 'headers') return headersShown(email)
+  if (view === 'html') return { kind: 'code', code: email.html }
+  if (view === 'text') {
+    return email.body_text === ''
+      ? { kind: 'text', paragraphs: ['It was sent without a plain-text part.'] }
+      : { kind: 'code', code: email.body_text }
+  }
+  const { unsubscribe_token: _, unsubscribe_url: __, events: ___, waiting: ____, ...rest } = email
+  return { kind: 'code', code: JSON.stringify(rest, null, 2) }
+}
+
+/** What an email holds, in one view of several. */
+export function content(email: ShownEmail, request: TeamRequest): Section[] {
+  if (isSecret(email)) {
+    const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
+    return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
+  }
+  const view = wordGiven(request.query, 'view', VIEWS) ?? 'preview'
+  const links = VIEWS.map((one) => ({
+    href: addressWith(request, { view: one === 'preview' ? undefined : one }),
+    label: VIEW_LABELS[one],
+    current: one === view,
+  }))
+  return [{ kind: 'tabs', title: 'Content', links }, viewShown(email, request, view)]
+}

@@ -1,0 +1,30 @@
+/** The email of a request: where it is, who may see what it holds, and the trace that an operator's look leaves. */
+
+import { Refusal } from '../../../db/errors.ts'
+import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
+import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
+import { noteLook } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { type TeamRequest, teamPath } from '../served/page.ts'
+
+/** An email to look at; a sign-in mail is an operator's to look at. @throws Refusal not_found. */
+export async function emailOf(
+  { team, params, person, now }: TeamRequest,
+  deps: PageDeps,
+): Promise<ShownEmail> {
+  const publicUrl = deps.publicUrl ?? undefined
+  const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id ?? '')
+  if (person.operator || email.http_request_id !== null || !isSecret(email)) return email
+  throw new Refusal('not_found', `there is no email ${email.id} in this team`)
+}
+
+/** A path of the email's page. */
+export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'emails', params.id ?? '', ...rest)
+
+/** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
+export const isSecret = ({ tags }: ShownEmail): boolean => tags.includes(SIGN_IN_TAG)
+
+/** Notes an operator's look into an email. */
+export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
+  noteLook(request, deps, { action: 'email.open', subject: id })

@@ -1,0 +1,147 @@
+/** What is done with all emails that match a filter: counted first, asked about, then requeued or deleted. */
+import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import {
+  type Between,
+  type Counted,
+  countEmails,
+  storedFilter,
+} from '../../../db/messages/emails/matching.ts'
+import { beginWork } from '../../../db/upkeep/work/work.ts'
+import { plural, utc } from '../drawn/cell.ts'
+import type { Form, Section } from '../drawn/section.ts'
+import { addressWith, idGiven, onlyKnown } from '../served/list.ts'
+import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
+import { FORCE, pauseWords } from './requeue.ts'
+import { totalGiven, wordsOf, workAnswer } from './work.ts'
+
+/** How many emails one press changes at most. */
+const MOST = 10_000
+
+/** What a press would change: how many, in words, and between which of them. */
+type Bulk = { many: string; count: number; between: Between }
+
+/** A button for all that match; the filter goes along, and the first and the last of what was counted. */
+const bulkForm = (
+  { team, query }: TeamRequest,
+  { between, count }: Bulk,
+  verb: 'requeue' | 'delete',
+  form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
+): Form => ({
+  action: teamPath(team, 'emails', 'all', verb),
+  method: 'post',
+  fields: [...chosen(query), ...Object.entries(between), ['total', String(count)] as const].map(
+    ([name, value]) => ({
+      name,
+      label: '',
+      type: 'hidden' as const,
+      value,
+    }),
+  ),
+  ...form,
+})
+
+const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
+  const form = bulkForm(request, bulk, 'requeue', {
+    submit: `Requeue what waits among ${bulk.many}`,
+    confirm: `Requeue what waits among ${bulk.many}?`,
+  })
+  const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
+  return {
+    kind: 'form',
+    title: 'Requeue',
+    note: 'Tries those again that no provider has taken yet. The others stay as they are.',
+    ...form,
+    fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
+  }
+}
+
+const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
+  kind: 'form',
+  title: 'Delete',
+  note: 'Deletes the emails with their timelines. This cannot be undone.',
+  ...bulkForm(request, bulk, 'delete', {
+    submit: `Delete ${bulk.many}`,
+    tone: 'danger',
+    confirm: `Delete ${bulk.many} for good?`,
+  }),
+})
+
+const HOW_MANY = MOST.toLocaleString('en-US')
+
+/** How many match, as far as they were counted. */
+function countWords({ count, lookedTo }: Counted): string {
+  if (count > MOST) return `more than ${HOW_MANY} emails`
+  return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
+}
+
+const all: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/emails/all',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, query, now } = request
+    onlyKnown(query, NAMES)
+    const at = { tx: deps.database, now, since: await beginningOf(request, deps) }
+    const counted = await countEmails(at, team.id, { filter: filterOf(query), most: MOST + 1 })
+    const { count, between, lookedTo } = counted
+    const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
+    const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
+    const bulk = between && {
+      count: Math.min(count, MOST),
+      many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
+      between,
+    }
+    const limits = [
+      ...(bulk
+        ? ['What is accepted from now on is left alone.']
+        : ['Nothing matches, so there is nothing to do.']),
+      ...(lookedTo === null
+        ? []
+        : [`There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`]),
+    ]
+    return show({
+      title: `Bulk actions: ${countWords(counted)}`,
+      lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
+      back: { href: here, label: 'Back to the list' },
+      sections: [
+        { kind: 'text', paragraphs: limits },
+        ...(bulk ? [requeueing(request, bulk)] : []),
+        ...(bulk && team.role === 'owner' ? [deletion(request, bulk)] : []),
+      ],
+    })
+  },
+}
+
+/** Between which emails those lie that the page counted. @throws Refusal bad_request without. */
+function betweenOf(form: URLSearchParams): Between {
+  const newest = idGiven(form, 'newest')
+  const oldest = idGiven(form, 'oldest')
+  if (newest !== undefined && oldest !== undefined) return { newest, oldest }
+  throw new Refusal('bad_request', 'this form says not which emails were counted: open the page again')
+}
+
+/** Requeues or deletes all that were counted. */
+const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
+  method: 'POST',
+  path: `/teams/:team/emails/all/${verb}`,
+  access: verb === 'delete' ? 'owner' : 'editor',
+  async handle({ team, form, person }, deps) {
+    const force = form.get('force') === FORCE
+    const search = decodeURIComponent(chosen(form).toString())
+    const words = force ? `${search} with the refused ones`.trim() : search
+    const given = { filter: storedFilter(filterOf(form)), between: betweenOf(form), most: MOST, force, words }
+    const total = totalGiven(form)
+    const wanted = { kind: `email.${verb}` as const, given, total, team_id: team.id, actor: person.email }
+    const work = await beginWork(deps, wanted)
+    deps.wake('do-work')
+    if (verb === 'requeue') deps.wake('deliver-email')
+    const said = wordsOf(work).outcome(work.result)
+    const paused =
+      verb === 'requeue' && Number(work.result.changed) > 0 ? await pauseWords(deps, EMAIL, person) : ''
+    return workAnswer(work, `${teamPath(team, 'emails')}?${chosen(form)}`, said + paused)
+  },
+})
+
+export const emailsBulkPages = [all, bulk('requeue'), bulk('delete')]

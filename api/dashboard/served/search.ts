@@ -1,0 +1,25 @@
+/**
+ * What somebody typed into a field for everything: an address, an id, a number, or words. Pure.
+ * Promises: an id is known by its form alone, so that what looks like an address or words is never looked up as one.
+ */
+import { parseMailbox } from '../../../db/text/address.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+
+export type Sought = { recipient: string } | { id: string } | { subject: string }
+
+/** A UUID in front of an @: the Message-ID of an email of ours. */
+const isOurMessageId = (text: string): boolean => isUuid(text.slice(0, 36)) && text[36] === '@'
+
+/** Which part of an email is meant. */
+export function soughtIn(typed: string): Sought {
+  const bare = typed.startsWith('<') && typed.endsWith('>') ? typed.slice(1, -1) : typed
+  if (isUuid(bare) || isOurMessageId(bare) || (bare !== typed && bare.includes('@'))) return { id: typed }
+  return parseMailbox(typed) ? { recipient: typed } : { subject: typed }
+}
+
+/** A number, with or without its +; null for what is none. */
+export const numberIn = (typed: string): string | null => {
+  const digits = typed.replace(/[ \-.()/]/g, '')
+  if (!/^\+?\d{8,15}$/.test(digits)) return null
+  return digits.startsWith('+') ? digits : `+${digits}`
+}
