@@ -121,6 +121,19 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
   skipped: 'Contacts that were picked and get none.',
 }
 
+/** The figures of a broadcast. */
+export const FIGURES_SCHEMA = said(
+  record(
+    Object.fromEntries(
+      FIGURES.map((figure) => [
+        figure,
+        said(count, FIGURE_WORDS[figure] ?? `Emails that are ${figure} now.`, 0),
+      ]),
+    ),
+  ),
+  'How many emails it made, and how they stand now.',
+)
+
 const BROADCAST = record({
   id: said(uuid, 'Stays the same whatever else changes.'),
   team_id: said(uuid, 'The team that sends it.'),
@@ -145,17 +158,7 @@ const BROADCAST = record({
   send_at: said(orNull(time), 'When it begins, if not right away.', null),
   idempotency_key: said(orNull(text), 'The key it was stored under, if any.', null),
   audience: said({ type: ['integer', 'null'], minimum: 0 }, 'How many contacts fitted when it began.', null),
-  figures: said(
-    record(
-      Object.fromEntries(
-        FIGURES.map((figure) => [
-          figure,
-          said(count, FIGURE_WORDS[figure] ?? `Emails that are ${figure} now.`, 0),
-        ]),
-      ),
-    ),
-    'How many emails it made, and how they stand now.',
-  ),
+  figures: FIGURES_SCHEMA,
   created_at: said(time, 'When it was created.'),
   updated_at: said(time, 'When it was changed last.'),
   started_at: said(orNull(time), 'When it began.', null),

@@ -1,21 +1,11 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
-import { BATCH_SAMPLES, type Sample } from './samples.ts'
-
-/** Code samples stand at the end of a guide. */
-export type Guide = { id: string; title: string; html: string; samples?: readonly Sample[] }
+import { code, type Guide, table } from './prose.ts'
+import { BATCH_SAMPLES } from './samples.ts'
+import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
 
 /** Stands in a guide for where the service is. */
 export const HOME = '{{home}}'
-
-/** A listing; what is in it is HTML already. */
-const code = (text: string): string => `<pre tabindex="0"><code>${text.trim()}</code></pre>`
-
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
-  const line = (tag: string, cells: readonly string[]): string =>
-    `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`
-  return `<div class="wide" tabindex="0"><table><thead>${line('th', head)}</thead><tbody>${rows.map((row) => line('td', row)).join('')}</tbody></table></div>`
-}
 
 export const GUIDES: readonly Guide[] = [
   {
@@ -201,71 +191,7 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
 <p>Quotas are exact and per team: never one email over. Deleting an email frees its place. Free plans count by calendar
 month in UTC, paid ones by the period of the subscription.</p>`,
   },
-  {
-    id: 'webhooks',
-    title: 'Webhooks',
-    html: `<p>Your own server learns what becomes of emails, WhatsApp messages and contacts, as it happens, in the form of
-<a href="https://www.standardwebhooks.com">Standard Webhooks</a>. Add it in the <a href="/dashboard">dashboard</a> under
-Webhooks, and copy its secret: it is shown once. Each webhook is a <code>POST</code> of JSON:</p>
-${code(`
-webhook-id: 01994f0e-7c1a-7d3e-9b52-1f6c3c1a9e10
-webhook-timestamp: 1795350896
-webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
-
-{"type": "email.bounced",
- "timestamp": "2026-11-22T14:34:56.000Z",
- "data": {"email_id": "01994f0e-…", "from": "Acme &lt;hello@example.com&gt;", "to": ["ana@example.org"],
-          "recipient": "ana@example.org", "subject": "Hello", "tags": [], "template_id": null,
-          "idempotency_key": "order-1001", "rank": 5, "detail": "550 5.1.1 no such user"}}
-`)}
-<p>Check the signature over the bytes as they came, before parsing them. In Node.js, with the package
-<code>standardwebhooks</code>:</p>
-${code(`
-import { Webhook } from 'standardwebhooks'
-const event = new Webhook(secret).verify(body, headers)  // throws when it is not ours
-`)}
-<p>In Python, with nothing but its own library:</p>
-${code(`
-import base64, hashlib, hmac, time
-
-def verify(secret, headers, body):
-    key = base64.b64decode(secret.removeprefix("whsec_"))
-    id, at = headers["webhook-id"], headers["webhook-timestamp"]
-    if abs(time.time() - int(at)) > 300:
-        raise ValueError("too old")
-    mac = hmac.new(key, f"{id}.{at}.".encode() + body, hashlib.sha256)
-    ours = "v1," + base64.b64encode(mac.digest()).decode()
-    if not any(hmac.compare_digest(ours, each) for each in headers["webhook-signature"].split()):
-        raise ValueError("not ours")
-`)}
-<p>Answer <code>2xx</code> within 15 seconds and work afterwards. Anything else is tried again, nine times over three days,
-with the same bytes and the same <code>webhook-id</code>: remember ids to drop repetitions. Webhooks may come in any
-order: of those about one message keep the highest <code>rank</code>. <code>Retry-After</code> with <code>429</code> or
-<code>503</code> makes us wait; <code>410</code> makes us stop. While a secret is replaced, two signatures stand beside each
-other for 24 hours.</p>
-${table(
-  ['Types', 'data'],
-  [
-    [
-      '<code>email.sent</code> <code>email.delivered</code> <code>email.delivery_delayed</code> <code>email.bounced</code> <code>email.complained</code> <code>email.opened</code> <code>email.clicked</code> <code>email.failed</code>',
-      '<code>email_id</code>, <code>from</code>, <code>to</code>, <code>recipient</code>, <code>subject</code>, <code>tags</code>, <code>template_id</code>, <code>idempotency_key</code>, <code>rank</code>, <code>detail</code>',
-    ],
-    [
-      '<code>whatsapp.sent</code> <code>whatsapp.delivered</code> <code>whatsapp.read</code> <code>whatsapp.failed</code>',
-      '<code>message_id</code>, <code>to</code>, <code>recipient</code>, <code>template_id</code>, <code>idempotency_key</code>, <code>rank</code>, <code>detail</code>',
-    ],
-    [
-      '<code>contact.unsubscribed</code> <code>contact.resubscribed</code> <code>contact.suppressed</code> <code>contact.released</code>',
-      '<code>contact_id</code>, <code>email</code>, <code>status</code>, <code>suppression</code>, <code>detail</code>',
-    ],
-    [
-      '<code>broadcast.started</code> <code>broadcast.paused</code> <code>broadcast.sent</code> <code>broadcast.cancelled</code>',
-      '<code>broadcast_id</code>, <code>detail</code> (why it is paused, when nobody paused it)',
-    ],
-  ],
-)}
-<p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.</p>`,
-  },
+  WEBHOOKS_GUIDE,
   {
     id: 'errors',
     title: 'Errors',

@@ -6,6 +6,7 @@
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
 import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
+import { FIGURES_SCHEMA } from './components.ts'
 import { exampleOf } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { list, orNull, record, said, text, time, uuid } from './parts.ts'
@@ -59,6 +60,18 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   }),
   broadcast: record({
     broadcast_id: said(uuid, 'The broadcast.'),
+    name: said(text, 'What people call it.', 'Spring news'),
+    from: said(text, 'The sender of its emails.', 'Acme <hello@example.com>'),
+    subject: said(text, 'The subject of its emails.', 'Hello'),
+    tags: said(list(text), 'The tags of its emails.', ['news']),
+    template_id: said(uuid, 'Its template.'),
+    idempotency_key: KEY,
+    audience: said(
+      { type: ['integer', 'null'], minimum: 0 },
+      'How many contacts fitted when it began.',
+      1_200,
+    ),
+    figures: FIGURES_SCHEMA,
     detail: said(text, 'Why it is paused, when nobody paused it.', ''),
   }),
   webhook: record({
@@ -112,6 +125,10 @@ const ANSWERS = {
   '2XX': { description: 'Taken. Anything else is tried again.' },
   '410': { description: 'Nothing more is wanted: the webhook is disabled.' },
 }
+
+/** An example body of each type. */
+export const webhookExamples = () =>
+  NAMES.map((type) => ({ type, body: exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) }))
 
 /** The member `webhooks` of the description. */
 export const describedWebhooks = () =>

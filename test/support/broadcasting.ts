@@ -5,7 +5,7 @@ import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { makeTeam, type Service, startService, type TeamLimits, type TestTeam } from './service.ts'
 
-const PUBLIC_URL = 'https://mail.example.com'
+export const PUBLIC_URL = 'https://mail.example.com'
 const HTML = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">no more</a></p>'
 
 export type Broadcasting = {

@@ -10,14 +10,16 @@ import { Webhook } from 'standardwebhooks'
 import type { Test } from 'tap'
 import { assertWebhook } from './described.ts'
 
+/** A webhook's body, as it was sent. */
+type Sent = { type: string; timestamp: string; data: Readonly<Record<string, unknown>> }
+
 export type Received = {
   id: string
   timestamp: string
   signatures: string[]
   headers: IncomingHttpHeaders
   raw: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as a receiver would
-  body: any
+  body: Sent
 }
 
 export type Receiver = {
@@ -39,7 +41,7 @@ export async function startReceiver(t: Test): Promise<Receiver> {
       signatures: String(headers['webhook-signature']).split(' '),
       headers,
       raw,
-      body: JSON.parse(raw),
+      body: JSON.parse(raw) as Sent,
     }
     try {
       assertWebhook(one.body)

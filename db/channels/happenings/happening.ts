@@ -31,6 +31,17 @@ export type ContactHappening = What & {
 export type BroadcastHappening = What & {
   subject: 'broadcast'
   kind: 'started' | 'paused' | 'sent' | 'cancelled'
+  /** What is known of it at that moment, its figures too. */
+  about: {
+    name: string
+    from: string
+    subject: string
+    tags: readonly string[]
+    template_id: string
+    idempotency_key: string | null
+    audience: number | null
+    figures: Readonly<Record<string, number>>
+  }
 }
 
 export type Happening = MessageHappening | ContactHappening | BroadcastHappening

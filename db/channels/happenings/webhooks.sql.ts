@@ -86,6 +86,19 @@ export async function contactsTold(tx: Tx, refs: readonly Ref[]) {
     where (team_id, id) in (select * from ${tuplesOf(refs)} as ref (team_id, id))`)
 }
 
+const domainRow = object({ team_id: string().defined(), id: string().defined(), name: string().defined() })
+
+/** The domains of these names that teams have. */
+export async function domainsByName(tx: Tx, names: readonly { team_id: string; name: string }[]) {
+  const tuples = sql.unnest(
+    names.map(({ team_id, name }) => [team_id, name]),
+    ['uuid', 'text'],
+  )
+  return tx.any(sql.prepared('domains_by_name', domainRow)`
+    select team_id, id, name from domains
+    where (team_id, name) in (select * from ${tuples} as n (team_id, name))`)
+}
+
 /** A message to one endpoint. */
 export type NewWebhook = {
   team_id: string

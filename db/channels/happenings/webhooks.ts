@@ -8,10 +8,12 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../postgres/pool.ts'
 import { insertFreshJobs } from '../../queue/jobs.sql.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
+import { parseMailbox } from '../../text/address.ts'
 import type { Happening } from './happening.ts'
 import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
 import {
   contactsTold,
+  domainsByName,
   emailsTold,
   endpointsToTell,
   insertWebhooks,
@@ -29,7 +31,7 @@ type Draft = {
   event_id: string
   type: string
   subject_id: string | null
-  /** Of an email alone. */
+  /** Of an email or a broadcast. */
   domain_id: string | null
   body: string
 }
@@ -124,10 +126,23 @@ const refsOf = (typed: readonly Typed[]) => [
   ...new Map(typed.map(({ happening: { team_id, id } }) => [id, { team_id, id }])).values(),
 ]
 
-const broadcastsOf = async (_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> =>
-  typed.map((each) =>
-    draftOf(each, null, { broadcast_id: each.happening.id, detail: detailOf(each.happening) }),
+/** A broadcast is of the domain that it is sent from, as its emails are. */
+async function broadcastsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  const known = typed.flatMap(({ happening, type }) =>
+    happening.subject === 'broadcast' ? [{ happening, type }] : [],
   )
+  const senders = known.map(({ happening: { team_id, about } }) => ({
+    team_id,
+    name: parseMailbox(about.from)?.domain ?? '',
+  }))
+  const domains = await domainsByName(tx, senders)
+  return known.map((each, index) => {
+    const { id: broadcast_id, team_id, about } = each.happening
+    const { name } = senders[index] ?? {}
+    const domain = domains.find((one) => one.team_id === team_id && one.name === name)
+    return draftOf(each, domain?.id ?? null, { broadcast_id, ...about, detail: detailOf(each.happening) })
+  })
+}
 
 const TELLERS = {
   email: emailsOf,

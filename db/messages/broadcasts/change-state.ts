@@ -7,6 +7,7 @@ import { publish } from '../../channels/happenings/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'
+import { broadcastView } from './view.ts'
 
 const KIND_OF: Partial<Record<BroadcastState, BroadcastHappening['kind']>> = {
   sending: 'started',
@@ -29,13 +30,12 @@ export async function changeState(
   // Going on after a pause is no start.
   if (heard && kind !== undefined && !(kind === 'started' && change.audience === undefined)) {
     const { team_id, id, state_reason } = row
+    const { name, from, subject, tags, template_id, idempotency_key, audience, figures } =
+      await broadcastView(tx, row)
     const happening = {
-      team_id,
-      id,
+      ...{ team_id, id, kind, occurred_at: now, detail: state_reason ?? '' },
       subject: 'broadcast',
-      kind,
-      occurred_at: now,
-      detail: state_reason ?? '',
+      about: { name, from, subject, tags, template_id, idempotency_key, audience, figures },
     } as const
     await publish(tx, [happening])
   }

@@ -1,0 +1,57 @@
+/** The guide to webhooks: how to take and verify them, and an example of each type. */
+import { escapeHtml } from '../../db/text/slots.ts'
+import { code, type Guide } from './prose.ts'
+import { webhookExamples } from './webhooks.ts'
+
+/** How a server verifies a webhook with nothing but Python's own library. */
+export const PYTHON = `import base64, hashlib, hmac, time
+
+def verify(secret, headers, body):
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    id, at = headers["webhook-id"], headers["webhook-timestamp"]
+    if abs(time.time() - int(at)) > 300:
+        raise ValueError("too old")
+    mac = hmac.new(key, f"{id}.{at}.".encode() + body, hashlib.sha256)
+    ours = "v1," + base64.b64encode(mac.digest()).decode()
+    if not any(hmac.compare_digest(ours, each) for each in headers["webhook-signature"].split()):
+        raise ValueError("not ours")
+`
+
+const all = (parts: readonly string[]): string => parts.join('\n')
+
+const example = ({ type, body }: { type: string; body: unknown }): string =>
+  `<details><summary><code>${type}</code></summary>${code(escapeHtml(JSON.stringify(body, null, 2)))}</details>`
+
+export const WEBHOOKS_GUIDE: Guide = {
+  id: 'webhooks',
+  title: 'Webhooks',
+  html: `<p>Your own server learns what becomes of emails, WhatsApp messages and contacts, as it happens, in the form of
+<a href="https://www.standardwebhooks.com">Standard Webhooks</a>. Add it in the <a href="/dashboard">dashboard</a> under
+Webhooks, and copy its secret: it is shown once. Each webhook is a <code>POST</code> of JSON:</p>
+${code(`
+webhook-id: 01994f0e-7c1a-7d3e-9b52-1f6c3c1a9e10
+webhook-timestamp: 1795350896
+webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+
+{"type": "email.bounced",
+ "timestamp": "2026-11-22T14:34:56.000Z",
+ "data": {"email_id": "01994f0e-…", "from": "Acme &lt;hello@example.com&gt;", "to": ["ana@example.org"],
+          "recipient": "ana@example.org", "subject": "Hello", "tags": [], "template_id": null,
+          "idempotency_key": "order-1001", "rank": 5, "detail": "550 5.1.1 no such user"}}
+`)}
+<p>Check the signature over the bytes as they came, before parsing them. In Node.js, with the package
+<code>standardwebhooks</code>:</p>
+${code(`
+import { Webhook } from 'standardwebhooks'
+const event = new Webhook(secret).verify(body, headers)  // throws when it is not ours
+`)}
+<p>In Python, with nothing but its own library:</p>
+${code(escapeHtml(PYTHON))}
+<p>Answer <code>2xx</code> within 15 seconds and work afterwards. Anything else is tried again, nine times over three days,
+with the same bytes and the same <code>webhook-id</code>: remember ids to drop repetitions. Webhooks may come in any
+order: of those about one message keep the highest <code>rank</code>. <code>Retry-After</code> with <code>429</code> or
+<code>503</code> makes us wait; <code>410</code> makes us stop. While a secret is replaced, two signatures stand beside each
+other for 24 hours.</p>
+${all(webhookExamples().map(example))}
+<p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.</p>`,
+}

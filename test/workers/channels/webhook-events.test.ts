@@ -1,0 +1,127 @@
+/** What webhooks say of what really goes out: WhatsApp, broadcasts; and that the guide's verifier in Python takes them. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { PYTHON } from '../../../api/docs/webhooks-guide.ts'
+import { magicNumbers } from '../../sandbox/whatsapp-magic.ts'
+import { adminCli } from '../../support/admin.ts'
+import { broadcastingOf, PUBLIC_URL } from '../../support/broadcasting.ts'
+import { startCloud } from '../../support/cloud.ts'
+import { verifiedDomain } from '../../support/domain.ts'
+import { programMissing } from '../../support/programs.ts'
+import type { Received } from '../../support/receiver.ts'
+import { startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { beginWebhooks } from '../../support/webhooks.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t, { publicUrl: PUBLIC_URL })
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+const begin = (t: Test, types = '*') => beginWebhooks(t, { service, cli }, { types })
+
+const isOf = (type: string) => (one: Received) => one.body.type === type
+
+t.test('what the WhatsApp provider takes, delivers, shows as read and fails is sent on', async (t) => {
+  const { team, receiver } = await begin(t)
+  const cloud = await startCloud(t, {
+    script: magicNumbers(),
+    webhook: { url: `${service.base}/hooks/whatsapp`, app_secret: WHATSAPP_APP_SECRET },
+  })
+  await startWorker(t, service, { whatsapp: cloud.delivery })
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const send = async (to: string, idempotency_key: string): Promise<string> => {
+    const body = aMessage(template_id, { to: [to], idempotency_key })
+    return (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })).body.data[0].id
+  }
+  const ids = [
+    await send('+15555550102', 'read'),
+    await send('+15555550103', 'unreachable'),
+    await send('+15555550104', 'refused'),
+  ]
+  const of = (id: string | undefined) => receiver.received.filter(({ body }) => body.data.message_id === id)
+  const [read, unreachable, refused] = ids
+  await until('all of it has come', () => receiver.received.length >= 5)
+  t.strictSame(
+    of(read)
+      .map(({ body }) => [body.data.rank, body.type])
+      .sort(),
+    [
+      [1, 'whatsapp.sent'],
+      [3, 'whatsapp.delivered'],
+      [4, 'whatsapp.read'],
+    ],
+  )
+  t.match(of(unreachable), [
+    { body: { type: 'whatsapp.failed', data: { idempotency_key: 'unreachable', detail: /131026/ } } },
+  ])
+  t.match(of(refused), [
+    { body: { type: 'whatsapp.failed', data: { to: '+15555550104', template_id, detail: /131026/ } } },
+  ])
+  t.equal(receiver.received.length, 5, 'each once')
+})
+
+t.test('a broadcast is told with its figures, to endpoints of its domain and of none', async (t) => {
+  const { team, receiver, endpoint } = await begin(t, 'broadcast.started,broadcast.sent')
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const broadcasting = await broadcastingOf(service, team)
+  await broadcasting.contacts(['ana', 'ben', 'cat'])
+  const id = await broadcasting.create({ tags: ['spring'], idempotency_key: 'spring' })
+  await cli.json(['webhook', 'set', team.id, endpoint.id, '--domain', 'example.com'])
+  const { secrets } = service.deps
+  const name = `${team.id}.test`
+  await service.database.transaction((tx) => verifiedDomain({ tx, secrets, now: new Date() }, team.id, name))
+  const add = ['webhook', 'add', team.id, '--url', receiver.url, '--types', '*']
+  const other = await cli.json([...add, '--domain', name])
+  t.equal((await broadcasting.post(id, 'send')).status, 202)
+  await until('both have come', () => receiver.received.length === 2)
+  const [sent] = receiver.received.filter(isOf('broadcast.sent'))
+  t.match(sent?.body.data, {
+    broadcast_id: id,
+    name: 'Spring news',
+    from: 'Acme <news@example.com>',
+    subject: 'News for {{name}}',
+    tags: ['spring'],
+    idempotency_key: 'spring',
+    audience: 3,
+    figures: { made: 3, skipped: 0 },
+    detail: '',
+  })
+  t.match(receiver.received.find(isOf('broadcast.started'))?.body.data, { audience: 3, broadcast_id: id })
+  t.strictSame(await cli.json(['webhook', 'messages', team.id, other.id]), [], 'it is of another domain')
+})
+
+/** Runs the guide's verifier as a server would. @returns what it says; '' when it takes it. */
+async function verifiedInPython({ headers, raw }: Pick<Received, 'headers' | 'raw'>, secret: string) {
+  const program = `${PYTHON}
+import sys, json
+given = json.loads(sys.argv[1])
+try:
+    verify(given["secret"], given["headers"], given["body"].encode())
+except ValueError as error:
+    print(error, end="")
+`
+  const given = JSON.stringify({ secret, headers, body: raw })
+  const { stdout } = await promisify(execFile)('python3', ['-c', program, given])
+  return stdout
+}
+
+const noPython = await programMissing('python3', 'python3')
+if (noPython) t.comment(noPython)
+else
+  t.test('the guide’s verifier in Python takes what goes out, and nothing else', async (t) => {
+    const { team, receiver, endpoint } = await begin(t)
+    await cli.json(['webhook', 'rotate', team.id, endpoint.id])
+    await startWorker(t, service)
+    await cli.json(['webhook', 'test', team.id, endpoint.id])
+    await until('it came', () => receiver.received.length === 1)
+    const [one] = receiver.received
+    if (!one) throw new Error('nothing came')
+    t.equal(await verifiedInPython(one, endpoint.secret), '', 'the secret before the last counts for a day')
+    t.equal(await verifiedInPython({ ...one, raw: `${one.raw} ` }, endpoint.secret), 'not ours')
+    const wrong = `whsec_${Buffer.alloc(32).toString('base64')}`
+    t.equal(await verifiedInPython(one, wrong), 'not ours')
+    const late = { ...one, headers: { ...one.headers, 'webhook-timestamp': '1700000000' } }
+    t.equal(await verifiedInPython(late, endpoint.secret), 'too old')
+  })
