@@ -8,6 +8,7 @@ import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
 import { FIGURES, type FigureName } from '../../process/metrics.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import {
+  broadcastStates,
   type CounterRow,
   fleetCounters,
   liveProcesses,
@@ -39,6 +40,8 @@ export const GAUGES = {
   heliograph_queue_jobs: 'Jobs of a queue, by state; dead are its dead letters.',
   heliograph_queue_oldest_ready_seconds:
     'For how long the oldest ready job has waited: when it stays up, add workers.',
+  heliograph_broadcasts:
+    'Broadcasts that are being sent, that a person has paused, and that have paused themselves.',
   heliograph_reports: 'Reports of providers that wait: pending for their turn, parked for a person.',
   heliograph_reports_oldest_seconds: 'For how long the oldest of these reports has waited.',
 } as const
@@ -108,6 +111,7 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
   const senders = await senderStates(database)
   const queues = await status()
   // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
+  const broadcasts = await broadcastStates(database)
   const [queued, reports] = await replica.read(database, async (near) => [
     await queuedByAge(near, AGES),
     await unsettledReports(near),
@@ -124,6 +128,7 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
       `queue="${queue}"`,
       oldest_ready_seconds ?? 0,
     ]),
+    heliograph_broadcasts: broadcasts.map(({ state, broadcasts: count }) => [`state="${state}"`, count]),
     heliograph_reports: reports.map(({ state, reports: count }) => [`state="${state}"`, count]),
     heliograph_reports_oldest_seconds: reports.map(({ state, oldest_seconds }) => [
       `state="${state}"`,

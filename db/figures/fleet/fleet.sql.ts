@@ -152,6 +152,18 @@ export async function queuedByAge(tx: Tx, ages: readonly number[]): Promise<read
     group by c.channel, a.age order by c.channel, a.age`)
 }
 
+const broadcastRow = object({ state: string().defined(), broadcasts: number().defined() })
+
+/** How many broadcasts are being sent, wait for a person who paused them, or were braked: have paused themselves. */
+export async function broadcastStates(tx: Tx) {
+  return tx.any(sql.type(broadcastRow)`
+    select s.state, count(b.id) as broadcasts
+    from (values ('sending'), ('paused'), ('braked')) as s (state)
+      left join broadcasts b on b.state in ('sending', 'paused')
+        and s.state = case when b.state_reason is null then b.state else 'braked' end
+    group by s.state order by s.state`)
+}
+
 const reportRow = object({
   state: string().defined(),
   reports: number().defined(),
