@@ -24,7 +24,10 @@ const FOUND_LENGTH = 100
 /** No email is older. */
 const EVER = new Date(0)
 
-type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id'> & { template?: string }
+type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id'> & {
+  template?: string
+  broadcast?: string
+}
 type FindOptions = FilterOptions & { team?: string; limit: number }
 
 /** The flags that emails are picked by, their status apart. */
@@ -40,9 +43,10 @@ const filterFlags = (command: Command): Command =>
     .option('--to <time>', 'accepted before then', instant)
     .option('--domain <name>', 'sent from this domain')
     .option('--template <id>', 'made from this template', uuid)
+    .option('--broadcast <id>', 'of this broadcast', uuid)
     .option('--tag <tag>', 'with this tag')
 
-const filterOf = ({ recipient, id, subject, from, to, status, domain, template, tag }: FilterOptions) => ({
+const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...made }: FilterOptions) => ({
   recipient,
   id,
   subject,
@@ -50,7 +54,8 @@ const filterOf = ({ recipient, id, subject, from, to, status, domain, template, 
   to,
   status,
   domain,
-  template_id: template,
+  template_id: made.template,
+  broadcast_id: made.broadcast,
   tag,
 })
 

@@ -24,6 +24,7 @@ export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
     status: wordGiven(query, 'status', EMAIL_LADDER),
     domain: given(query, 'domain'),
     template_id: idGiven(query, 'template'),
+    broadcast_id: idGiven(query, 'broadcast'),
     tag: given(query, 'tag'),
     from: dayOf(query, 'from'),
     // The last day counts whole.
@@ -31,7 +32,10 @@ export function filterOf(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
   }
 }
 
-export const NAMES = ['q', 'recipient', 'subject', 'id', 'status', 'domain', 'template', 'tag', 'from', 'to']
+export const NAMES = [
+  ...['q', 'recipient', 'subject', 'id', 'status', 'domain'],
+  ...['template', 'broadcast', 'tag', 'from', 'to'],
+]
 
 /** The parts of the filter that are set, as the address has them. */
 export const chosen = (query: URLSearchParams): URLSearchParams =>

@@ -36,6 +36,7 @@ const LABELS: Readonly<Record<string, string>> = {
   id: 'ID',
   domain: 'From domain',
   template: 'Template',
+  broadcast: 'Broadcast',
   tag: 'Tag',
   from: 'From',
   to: 'To',

@@ -24,6 +24,7 @@ export type EmailCriteria = {
   /** The spellings of one From domain. */
   domains?: readonly string[] | undefined
   template_id?: string | undefined
+  broadcast_id?: string | undefined
   tag?: string | undefined
   /** Accepted at this time or later. */
   from?: Date | undefined
@@ -63,6 +64,7 @@ const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
 /** Whether an email `e` fits the criteria, its team apart. */
 export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
+  const { broadcast_id: broadcast } = criteria
   const parts = [
     criteria.whose === 'all' ? sql.fragment`true` : isCustomers,
     recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
@@ -71,6 +73,7 @@ export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
     status !== undefined && statusIs(status),
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
+    broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
     from !== undefined && sql.fragment`e.id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`e.id < ${firstIdAt(to)}`,

@@ -24,11 +24,13 @@ const PATIENCE = 100
 type Filter = Omit<EmailFilter, 'team_id'>
 
 /** Whether an index finds what fits, or each row has to be looked at. What is queued has an index of its own. */
-export const needsLooking = ({ recipient, id, status, tag, subject, domain, template_id }: Filter): boolean =>
+export const needsLooking = ({ recipient, id, status, ...parts }: Filter): boolean =>
   recipient === undefined &&
   id === undefined &&
   status !== 'queued' &&
-  [status, tag, subject, domain, template_id].some((part) => part !== undefined)
+  [status, parts.tag, parts.subject, parts.domain, parts.template_id, parts.broadcast_id].some(
+    (part) => part !== undefined,
+  )
 
 /** The time in which emails that fit were accepted. @param since none is older. */
 export const timeToLook = (

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -156,5 +157,44 @@ t.test(
     t.equal(late.status, 409)
     shows(t, late, /the broadcast is cancelled/i)
     t.equal((await viewer.post(`${path}/cancel`)).status, 403)
+  },
+)
+
+t.test(
+  'what did not go out is tried again, of this broadcast alone, from its page and by the CLI',
+  async (t) => {
+    let isRefusing = true
+    const onRcpt = (to: string) =>
+      isRefusing && to.startsWith('no') ? '552 5.3.4 too large for me' : undefined
+    const sink = await startSmtpSink(t, { onRcpt })
+    const worker = await startWorker(t, service, { smtp_url: sink.url })
+    const [broadcast, other] = [await aBroadcast(service, team), await aBroadcast(service, team)]
+    await broadcast.emails('no@example.net', 'yes@example.net')
+    await other.emails('no-other@example.net')
+    await until('all had their turn', async () => {
+      const [one, two] = [await broadcast.figures(), await other.figures()]
+      return one.bounced === 1 && one.sent === 1 && two.bounced === 1
+    })
+    isRefusing = false
+    const page = await editor.get(at(`broadcasts/${broadcast.id}`))
+    shows(t, page, 'Try again what did not go out')
+    const found = await adminCli({ DATABASE_URL: service.url }).json([
+      ...['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force', '--dry-run'],
+    ])
+    t.match(found, { requeued: 1, dry_run: true })
+    const all = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
+    shows(t, all, /Bulk actions: 2 emails/)
+    const value = (name: string) => new RegExp(`name="${name}"[^>]*value="([^"]+)"`).exec(all.html)?.[1] ?? ''
+    const fields = {
+      broadcast: broadcast.id,
+      newest: value('newest'),
+      oldest: value('oldest'),
+      force: 'refused',
+    }
+    t.equal((await editor.post(at('emails/all/requeue'), fields)).status, 303)
+    await until('it is sent', async () => (await broadcast.figures()).sent === 2)
+    t.strictSame(await other.figures(), { made: 1, bounced: 1 })
+    t.strictSame(await broadcast.figures(), { made: 2, sent: 2 })
+    await worker.stop()
   },
 )

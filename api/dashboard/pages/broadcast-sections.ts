@@ -1,0 +1,232 @@
+/** The sections of one broadcast's page: how it stands, its figures, what it lacks, and the buttons that change it. */
+import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
+import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
+import { type Cell, number, plural, text, time } from '../drawn/cell.ts'
+import type { Form, Section } from '../drawn/section.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { type TeamRequest, teamPath } from '../served/page.ts'
+import { conditionWords } from './broadcast-form.ts'
+import { progressWords, stateCell } from './broadcasts.ts'
+
+/** To how many addresses one test goes. */
+export const MOST_TESTS = 5
+
+/** The address of a broadcast's page, or of one below it. */
+export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
+
+/** Why a broadcast is paused when no person did it. */
+const REASONS: Readonly<Record<string, string>> = {
+  overdue: 'Its time had passed by more than an hour, so it did not begin by itself.',
+  quota_exceeded: 'The quota is used up. It goes on from where it is once there is room.',
+  bounces: 'Too many of its emails bounced. Look at the addresses before it goes on.',
+  complaints: 'Too many people complained. Look at whom it goes to before it goes on.',
+  restored: 'The database was restored from a backup: it may have sent more than is known here.',
+  from_domain_not_verified: 'The domain of its From address is not verified.',
+  no_audience: 'Nobody was in its audience when it was to begin.',
+}
+
+const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
+
+/** What has become of the emails that have left. */
+function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figures']): string {
+  const left = made - queued
+  return `${plural(left, 'email')} sent, ${percent(bounced, left)} bounced, ${percent(complained, left)} complained`
+}
+
+const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
+  ids.map((id) => names.get(id) ?? id).join(', ')
+
+/** How it stands, and what it says of itself. */
+export function facts(
+  view: BroadcastView,
+  names: ReadonlyMap<string, string>,
+  request: TeamRequest,
+): Section {
+  const { team, now } = request
+  const fact = (label: string, cell: Cell) => ({ label, cell })
+  const reason = view.state_reason === null ? '' : (REASONS[view.state_reason] ?? view.state_reason)
+  return {
+    kind: 'facts',
+    id: 'facts',
+    live: true,
+    facts: [
+      fact('State', { ...stateCell(view.state), ...(reason === '' ? {} : { detail: reason }) }),
+      ...(view.audience === null ? [] : [fact('Progress', text(progressWords(view)))]),
+      fact('Subject', text(view.subject)),
+      fact('From', text(view.from)),
+      fact(
+        'Template',
+        text(view.template_id, { code: true, href: teamPath(team, 'templates', view.template_id) }),
+      ),
+      fact('Topics', text(namesOf(view.topic_ids, names))),
+      ...(view.exclude_topic_ids.length === 0
+        ? []
+        : [fact('But none of', text(namesOf(view.exclude_topic_ids, names)))]),
+      ...(view.where.length === 0
+        ? []
+        : [fact('Conditions', text(view.where.map(conditionWords).join('; ')))]),
+      ...(view.rate_per_minute === null
+        ? []
+        : [fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`))]),
+      ...(view.send_at === null ? [] : [fact('To begin', time(view.send_at, now))]),
+      ...(view.started_at === null ? [] : [fact('Began', time(view.started_at, now))]),
+      ...(view.ended_at === null ? [] : [fact('Ended', time(view.ended_at, now))]),
+      fact('ID', text(view.id, { code: true, copy: true })),
+    ],
+  }
+}
+
+/** The figures, each with the list of its people. */
+export function figures(view: BroadcastView, request: TeamRequest): Section {
+  const listOf = (figure: Figure): string => {
+    if (figure === 'skipped') return here(request, 'skips')
+    return figure === 'made' ? here(request, 'people') : `${here(request, 'people')}?status=${figure}`
+  }
+  return {
+    kind: 'tiles',
+    id: 'figures',
+    title: 'Figures',
+    live: true,
+    tiles: [
+      { label: 'Audience', value: number(view.audience ?? 0).text },
+      ...FIGURES.map((figure) => ({
+        label: figure === 'made' ? 'Emails' : `${figure[0]?.toUpperCase()}${figure.slice(1)}`,
+        value: number(view.figures[figure]).text,
+        href: listOf(figure),
+      })),
+    ],
+  }
+}
+
+/** A button of its page. */
+export const form = (request: TeamRequest, verb: string, more: Partial<Form> & { submit: string }): Form => ({
+  action: here(request, verb),
+  method: 'post',
+  fields: [],
+  ...more,
+})
+
+/** What a draft would do, and what keeps it from starting. */
+export async function draftSections(
+  row: BroadcastRow,
+  names: ReadonlyMap<string, string>,
+  request: TeamRequest,
+  deps: PageDeps,
+): Promise<Section[]> {
+  const ready = await readinessOf(deps.database, row, deps.publicUrl)
+  const audience = ready.audience === null ? 'very many contacts' : plural(ready.audience, 'contact')
+  const lacking: Section[] =
+    ready.lacking === 0
+      ? []
+      : [
+          {
+            kind: 'text',
+            paragraphs: [
+              `${plural(ready.lacking, 'contact')} would be skipped: no value for one of ${ready.slots.join(', ')}.`,
+            ],
+          },
+        ]
+  const later = row.send_at !== null
+  const topics = namesOf(row.topic_ids, names)
+  const start = form(request, 'send', {
+    submit: later ? 'Schedule' : 'Send now',
+    confirm: `${later ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}?`,
+  })
+  const remove = form(request, 'delete', {
+    submit: 'Delete the draft',
+    tone: 'danger',
+    confirm: `Delete the draft “${row.name}”?`,
+  })
+  const edits = request.team.role !== 'viewer'
+  return [
+    {
+      kind: 'tiles',
+      title: 'Audience',
+      tiles: [
+        { label: 'Contacts', value: ready.audience === null ? 'very many' : number(ready.audience).text },
+        { label: 'Lack a variable', value: number(ready.lacking).text },
+      ],
+    },
+    ...lacking,
+    {
+      kind: 'alerts',
+      title: 'Before it can start',
+      calm: 'Nothing is missing.',
+      alerts: ready.missing.map((words) => ({ tone: 'bad' as const, title: words })),
+    },
+    ...(edits ? [{ kind: 'actions' as const, forms: [start, remove] }] : []),
+  ]
+}
+
+/** What can be done with one that is no draft any more. */
+export function actions(view: BroadcastView, request: TeamRequest): Section[] {
+  if (request.team.role === 'viewer') return []
+  const { name, state, figures: counted, audience } = view
+  const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
+  const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
+  const pause = form(request, 'pause', {
+    submit: 'Pause',
+    tone: 'quiet',
+    confirm: `Pause “${name}”, with ${rest} still to go?`,
+  })
+  const resume = form(request, 'resume', {
+    submit: 'Go on',
+    confirm: `Go on with “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
+  })
+  const cancel = form(request, 'cancel', {
+    submit: 'Cancel it',
+    tone: 'danger',
+    confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
+  })
+  const forms = {
+    sending: [pause, cancel],
+    paused: [resume, cancel],
+    scheduled: [cancel],
+    draft: [],
+    sent: [],
+    cancelled: [],
+  }[state]
+  const ended = (state === 'sent' || state === 'cancelled') && audience !== null
+  const of_it = new URLSearchParams({ broadcast: view.id })
+  const links = [
+    ...(audience === null
+      ? []
+      : [
+          {
+            href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
+            label: 'Try again what did not go out',
+          },
+        ]),
+    ...(ended ? [{ href: here(request, 'again'), label: 'Send to those it has not gone to yet' }] : []),
+  ]
+  return forms.length + links.length === 0 ? [] : [{ kind: 'actions', forms, links }]
+}
+
+/** The form that sends a test. */
+export const testForm = (request: TeamRequest): Section => ({
+  kind: 'form',
+  title: 'Test',
+  note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
+  action: here(request, 'test'),
+  method: 'post',
+  submit: 'Send a test',
+  fields: [
+    {
+      name: 'to',
+      label: 'To, separated by commas',
+      type: 'text',
+      required: true,
+      value: request.person.email,
+    },
+    {
+      name: 'contact',
+      label: 'As this contact (may be empty)',
+      type: 'text',
+      value: request.query.get('contact') ?? '',
+      hint: 'The address of a contact, whose properties fill the variables.',
+    },
+  ],
+})
