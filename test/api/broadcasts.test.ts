@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
+import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { walk } from '../../db/messages/broadcasts/walk.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
@@ -367,6 +368,24 @@ t.test(
     })
   },
 )
+
+t.test('the broadcast of a suspended team is walked no further until the team goes on', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { deps, database } = service
+  await contacts(['ana'])
+  const id = await create()
+  await post(id, 'send')
+  const step = () =>
+    database.transaction((tx) =>
+      walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
+    )
+  const at = { tx: database, now: new Date() }
+  await suspendTeam(at, team.id)
+  t.match(await step(), { kind: 'early' })
+  await resumeTeam(at, team.id)
+  t.match(await step(), { kind: 'moved' })
+  t.match((await get(id)).body, { state: 'sending', figures: { made: 1 } })
+})
 
 t.test('what becomes of a broadcast is told to webhooks, once each', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)

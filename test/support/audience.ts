@@ -19,7 +19,7 @@ type Many = {
 export async function makeAudience(
   database: Database,
   teamId: string,
-  { contacts, of_topic = 1, blank = contacts + 1, unsubscribed = contacts + 1 }: Many,
+  { contacts, of_topic = 1, blank = contacts + 3, unsubscribed = contacts + 3 }: Many,
 ): Promise<Record<string, unknown>> {
   const at = { now: new Date(), actor: 'test' }
   const [template, topic] = await database.transaction(async (tx) => [

@@ -1,15 +1,26 @@
-/** Answers db/delivery/senders/check.ts: whether email's provider can be reached. Must not know how it is asked. */
+/** Answers db/delivery/senders/check.ts: whether email's providers can be reached. Must not know how they are asked. */
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
+import type { EmailProvider } from '../providers/provider.ts'
 
+/** Single emails' way out, and that of broadcasts where they have one of their own. */
+const waysOut = (email: EmailProvider, bulk: EmailProvider | null): EmailProvider[] =>
+  bulk === null || bulk.check === email.check ? [email] : [email, bulk]
+
+const checked = async (provider: EmailProvider) => ({
+  sender: (await provider.sender()).key,
+  fault: await provider.check(),
+})
+
+/** The first that would take nothing, else single emails' own. */
 export async function checkEmail(
   { jobs, settle }: Batch<'check-email'>,
-  { email, database }: WorkerDeps,
+  { email, bulk, database }: WorkerDeps,
 ): Promise<void> {
   if (!email) throw new Error('this worker delivers no email')
-  const fault = await email.check()
-  const { key: sender } = await email.sender()
-  const end: End = { end: 'completed', output: { sender, fault } }
+  const [own, ...others] = await Promise.all(waysOut(email, bulk).map(checked))
+  const faulty = [own, ...others].find((found) => found?.fault)
+  const end: End = { end: 'completed', output: faulty ?? own ?? {} }
   await database.transaction((tx) => settle(tx, new Map(jobs.map((job) => [job, end]))))
 }

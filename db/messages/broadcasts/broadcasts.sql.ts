@@ -5,6 +5,7 @@
  */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
@@ -215,11 +216,15 @@ export async function moveCursor(
     where team_id = ${team_id} and id = ${id}`)
 }
 
-/** Whether it was started on this very database, and not on the one that this was restored from. */
-export async function isOfThisDatabase(
-  tx: Tx,
-  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
-): Promise<boolean> {
-  return tx.exists(sql.type(object())`
-    select from broadcasts where team_id = ${team_id} and id = ${id} and database = database_identity()`)
+const placeRow = object({ is_here: boolean().defined(), is_suspended: boolean().defined() })
+
+/**
+ * Whether it was started on this very database, and not on the one that this was restored from; and whether its team
+ * is suspended.
+ */
+export async function placeOf(tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) {
+  return tx.one(sql.prepared('place_of_broadcast', placeRow)`
+    select coalesce(database = database_identity(), false) as is_here,
+      ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended
+    from broadcasts where team_id = ${team_id} and id = ${id}`)
 }

@@ -17,7 +17,7 @@ import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { type Member, nextMembers } from './audience.sql.ts'
 import { type Brakes, brakeOn } from './brakes.ts'
-import { type BroadcastRow, isOfThisDatabase, lockBroadcast, moveCursor } from './broadcasts.sql.ts'
+import { type BroadcastRow, lockBroadcast, moveCursor, placeOf } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { addressed, type Letter, letterOf } from './letter.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
@@ -36,7 +36,8 @@ export type WalkDeps = {
 
 /**
  * What a step has come to: `moved`: there is more; `full`: enough emails wait; `walked`: everybody was met, and emails
- * still wait; `early`: it begins in `seconds`; `over`: nothing is left to do while it is in this state.
+ * still wait; `early`: it begins, or looks again, in `seconds`; `over`: nothing is left to do while it is in this
+ * state.
  */
 export type Step = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
 
@@ -48,6 +49,8 @@ const LEAST = 20
 const LOOK = 10_000
 /** A schedule that is later than this does not begin by itself, in milliseconds. */
 const OVERDUE = 3_600_000
+/** How often one of a suspended team looks whether it may go on, in seconds. */
+const SUSPENDED = 30
 
 type Version = { version_id: string; slots: readonly string[] }
 
@@ -59,7 +62,9 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  if (!(await isOfThisDatabase(tx, row))) return pause(tx, row, 'restored', now)
+  const { is_here, is_suspended } = await placeOf(tx, row)
+  if (!is_here) return pause(tx, row, 'restored', now)
+  if (is_suspended) return { kind: 'early', seconds: SUSPENDED }
   if (row.state === 'scheduled') return begin(tx, row, now)
   const brake = await brakeOn(tx, row, deps.brakes)
   if (brake !== null) return pause(tx, row, brake, now)

@@ -1,10 +1,13 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
+import { beside } from '../../../workers/adapters.ts'
+import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { sendersOf, usedBy } from '../../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -135,9 +138,22 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   await broadcast.walked()
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', figures: { bounced: 11, delivered: 189 } })
+  const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(metrics, /^heliograph_broadcasts\{state="braked"\} 1$/m)
+  t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)
   const resumed = await service.call('POST', `${path}/resume`, { key: team.key })
   t.match(resumed.body, { state: 'sending', state_reason: null, figures: { bounced: 11 } })
   await until('it goes on to its end', async () => (await show()).state === 'sent')
+})
+
+t.test('a check asks the relay of broadcasts too, where they have one of their own', async (t) => {
+  const { service, sink } = await begin(t)
+  const { database, deps } = service
+  const relay = createSmtpProvider({ url: 'smtp://127.0.0.1:9', max_connections: 1 })
+  t.teardown(() => relay.close())
+  await startWorker(t, service, { smtp_url: sink.url, bulk: beside(relay) })
+  const id = await database.transaction((tx) => requestCheck({ ...deps, tx }))
+  t.match(await awaitCheck(database, id), { sender: /127\.0\.0\.1:9.*:bulk$/, fault: /ECONNREFUSED/ })
 })
 
 t.test(
