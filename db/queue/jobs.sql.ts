@@ -3,7 +3,7 @@
  * loading pg-boss, or do what it has no call for. Must not complete jobs: that is pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { boolean, type InferType, mixed, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { deadLetterOf, JOBS, type JobName, type Payload, RETENTION } from './jobs.ts'
 
@@ -233,15 +233,43 @@ export async function exhaustRetries(
 const deadReason = sql.fragment`
   coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
 
-const reasonRow = object({ reason: string().defined(), count: number().defined() })
+const reasonRow = object({
+  reason: string().defined(),
+  count: number().defined(),
+  /** How many teams' jobs they are; 0 for a queue whose jobs are nobody's. */
+  teams: number().defined(),
+  first_at: string().defined(),
+  last_at: string().defined(),
+  /** What the newest few are about: their message's ids, or else their jobs'. */
+  samples: array().of(string().defined()).defined(),
+})
+
+/** How many of a reason's dead letters are named. */
+const SAMPLES = 5
+
 export type DeadReason = InferType<typeof reasonRow>
 
 /** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
 export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<readonly DeadReason[]> {
   return tx.any(sql.type(reasonRow)`
-    select ${deadReason} as reason, count(*) as count from pgboss.job
-    where name = ${deadLetterOf(job)} and state < 'active'
+    select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
+      min(created_on) as first_at, max(created_on) as last_at,
+      (array_agg(coalesce(data ->> 'id', id::text) order by created_on desc))[1:${SAMPLES}] as samples
+    from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
+}
+
+const waitingRow = object({ jobs: number().defined(), teams: number().defined() })
+
+/** How many jobs of a queue wait, and of how many teams: counted up to `most`. */
+export async function waitingOfTeams(
+  tx: Tx,
+  job: JobName,
+  most: number,
+): Promise<{ jobs: number; teams: number }> {
+  return tx.one(sql.type(waitingRow)`
+    select count(*) as jobs, count(distinct data ->> 'team_id') as teams
+    from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
 }
 
 const newestRow = object({ at: string().defined().nullable() })

@@ -69,6 +69,13 @@ export function ageOf(iso: string, now: Date): string {
   return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`
 }
 
+/** How long until a time, to the second: `in 4 min 12 s`. */
+export function countdown(iso: string, now: Date): string {
+  const seconds = Math.max(0, Math.ceil((Date.parse(iso) - now.getTime()) / 1_000))
+  if (seconds >= 3_600) return `in ${duration(seconds)}`
+  return seconds < 60 ? `in ${seconds} s` : `in ${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
 /** A time to the second, in UTC. */
 export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
 

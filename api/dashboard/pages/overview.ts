@@ -14,18 +14,18 @@ import { byteWords, dayWords, duration, plural, type Tone, utc } from '../drawn/
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { pausedDelivery, pausedQueue } from '../drawn/story.ts'
+import { FEW, MOST, weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { firstSteps } from './first-steps.ts'
 
 const DAYS = 30
 /** What waits for longer needs a look, in milliseconds. */
 const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
 const COUNTED = 1_000
-/** Shares from which mailbox providers turn against a sender; with fewer emails than this they mean nothing. */
-const MOST_BOUNCES = 0.05
-const MOST_COMPLAINTS = 0.001
-const FEW = 50
+/** More alerts of one kind than this are folded into one. */
+const MOST_ALIKE = 3
 
 /** How much of a limit is used, in words of its unit. */
 function usageTile(
@@ -60,8 +60,8 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     return [{ tone: 'bad', title: `${percent} of the last 30 days’ emails ${words}`, link }]
   }
   return [
-    ...alert('bounced', MOST_BOUNCES, 'bounced'),
-    ...alert('complained', MOST_COMPLAINTS, 'were reported as spam'),
+    ...alert('bounced', MOST.bounced, 'bounced'),
+    ...alert('complained', MOST.complained, 'were reported as spam'),
   ]
 }
 
@@ -134,6 +134,12 @@ async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Pro
   })
 }
 
+/** Several alerts of one kind behind one title. */
+const folded = (alerts: readonly Alert[], title: string): readonly Alert[] => {
+  const [first] = alerts
+  return first && alerts.length > MOST_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
+}
+
 /** What needs attention. */
 async function alertsOf(
   request: TeamRequest,
@@ -153,16 +159,22 @@ async function alertsOf(
   return [
     ...(team.suspended ? [suspended] : []),
     ...CHANNEL_QUEUES.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
-    ...senderAlerts(senders, request),
+    ...folded(
+      senderAlerts(senders, request),
+      `Nothing goes out through ${senders.filter(standsStill).length} senders`,
+    ),
     ...(await waitAlerts(request, deps)),
     ...(await webhookAlerts(request, deps)),
     ...shareAlerts(figures, teamPath(team, 'emails')),
-    ...domains.map(
-      ({ name }): Alert => ({
-        tone: 'warn',
-        title: `The domain ${name} is not verified yet`,
-        link: { href: teamPath(team, 'domains', name), label: 'Show missing records' },
-      }),
+    ...folded(
+      domains.map(
+        ({ name }): Alert => ({
+          tone: 'warn',
+          title: `The domain ${name} is not verified yet`,
+          link: { href: teamPath(team, 'domains', name), label: 'Show missing records' },
+        }),
+      ),
+      `${domains.length} domains are not verified yet`,
     ),
   ]
 }
@@ -203,24 +215,33 @@ const overview: TeamPage = {
         ),
       ],
     }
+    const emails = figures.get(EMAIL) ?? []
+    const isNew = [...figures.values()].every((own) => own.length === 0)
+    const week: Section = {
+      kind: 'tiles',
+      title: 'Emails of the last 7 days',
+      tiles: weekTiles(emails, dayBefore(now, 0), teamPath(team, 'emails')),
+    }
     return show({
       title: 'Overview',
       lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
       sections: [
+        ...(isNew ? [await firstSteps(request, deps)] : []),
         {
           kind: 'alerts',
           id: 'needs',
           live: true,
           title: 'Needs attention',
-          alerts: await alertsOf(request, deps, figures.get(EMAIL) ?? []),
+          alerts: await alertsOf(request, deps, emails),
           calm: 'Nothing. Everything is going out.',
         },
-        usage,
+        ...(isNew ? [] : [week]),
         ...[...figures]
-          .filter(([channel, own]) => channel === EMAIL || own.length > 0)
+          .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
           .flatMap(([channel, own]) =>
             figureSections(`${many(channel)} of the last 30 days`, daysOf(own, since, DAYS)),
           ),
+        usage,
       ],
     })
   },

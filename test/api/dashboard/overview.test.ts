@@ -86,10 +86,39 @@ t.test(
 
 t.test('the chart shows what was accepted at once', async (t) => {
   const team = await makeTeam(service)
-  t.match(await overviewOf(team), /Nothing was accepted in these days\./)
+  t.notMatch(await overviewOf(team), 'By day (UTC)')
   await send(team)
   t.match(await overviewOf(team), /By day \(UTC\) .* 0 0 1 0 1/)
   t.notMatch(await overviewOf(team), 'WhatsApp messages of the last 30 days')
   await sendWhatsapp(team)
   t.match(await overviewOf(team), /WhatsApp messages of the last 30 days .* By day \(UTC\) .* 0 0 1 0 1/)
+})
+
+t.test('a new team sees five steps, ticked as they are done, in place of empty figures', async (t) => {
+  const team = await makeTeam(service, { domain: 'fresh.test' })
+  const page = await overviewOf(team)
+  t.match(page, /First steps Add the domain .*fresh\.test .* Send the first email .* Invite a colleague/)
+  t.notMatch(page, 'Emails of the last 7 days')
+})
+
+t.test('four figures stand beside those of the week before and what providers put up with', async (t) => {
+  const team = await makeTeam(service)
+  await database.query(sql.unsafe`
+    insert into daily_figures (team_id, channel, day, status, count)
+    select ${team.id}, 'email', (now() at time zone 'UTC')::date - d, s,
+      case s when 'delivered' then case when d < 7 then 90 else 99 end when 'bounced' then 
+        case when d < 7 then 10 else 1 end end
+    from generate_series(0, 13) d, unnest(array['delivered', 'bounced']) s`)
+  const page = await overviewOf(team)
+  t.match(page, 'Sent 700 as many as in the 7 days before')
+  t.match(page, 'Delivered 90.0 % 99.0 % in the 7 days before')
+  t.match(page, 'Bounced 10.0 % 1.0 % in the 7 days before; keep it below 5.0 %')
+  t.match(page, /Complaints 0\.0 % .* keep it below 0\.10 %/)
+})
+
+t.test('many alerts of one kind are folded into one', async (t) => {
+  const team = await makeTeam(service)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  for (const n of [1, 2, 3, 4]) await owner.post(`/teams/${team.id}/domains`, { name: `d${n}.fold.test` })
+  t.match(await overviewOf(team), /4 domains are not verified yet The domain d\d\.fold\.test/)
 })

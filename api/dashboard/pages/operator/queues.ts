@@ -8,7 +8,7 @@ import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { pauseQueue, resumeQueue } from '../../../../db/queue/pauses.sql.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
-import { ageOf, type Cell, duration, number, plural, status, text } from '../../drawn/cell.ts'
+import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
 import type { Alert } from '../../drawn/section.ts'
 import { act } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
@@ -38,13 +38,13 @@ const rate = (perSecond: number): string =>
 /** Why a queue stands though it is not paused: what its messages go through takes nothing. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   const still = (await listSenders(database)).filter(({ state }) => state === 'paused' || state === 'probing')
-  return still.map(({ key, paused_until, reason }) => {
+  return still.map(({ key, paused_until, reason, troubled_at }) => {
     const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
-    const until =
-      paused_until === null ? 'is being probed' : `is paused, ${ageOf(paused_until, now)} it is probed`
+    const since = troubled_at === null ? '' : ` since ${utc(troubled_at)}`
+    const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
-      title: `${queue} waits: ${key} ${until}`,
+      title: `${queue} waits: ${key} is paused${since}, ${next}`,
       text: reason ?? 'It gave no reason.',
       link: { href: '/operator/senders', label: 'Senders' },
     }
@@ -115,7 +115,7 @@ const reasons: PersonPage = {
   method: 'GET',
   path: `${PATH}/:queue`,
   access: 'operator',
-  async handle({ params }, { database }) {
+  async handle({ params, now }, { database }) {
     const queue = queueOf(params)
     const rows = await deadReasons(database, queue, REASONS)
     const action = `${PATH}/${queue}/redrive`
@@ -126,16 +126,29 @@ const reasons: PersonPage = {
       sections: [
         {
           kind: 'table',
-          columns: [{ label: 'Reason' }, { label: 'Dead letters', number: true }, { label: 'Try again' }],
-          rows: rows.map(({ reason, count }) => ({
+          columns: [
+            { label: 'Reason', wrap: true },
+            { label: 'Dead letters', number: true },
+            { label: 'Teams', number: true },
+            { label: 'First' },
+            { label: 'Last' },
+            { label: 'The newest', wrap: true },
+            { label: 'Try again' },
+          ],
+          rows: rows.map(({ reason, count, teams, first_at, last_at, samples }) => ({
             cells: [
               text(reason),
               number(count),
+              number(teams),
+              time(first_at, now),
+              time(last_at, now),
+              text(samples.join(' '), { code: true }),
               {
                 text: '',
                 button: {
                   action,
                   label: `Try ${plural(count, 'dead letter')} again`,
+                  confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
                   sends: { name: 'reason', value: reason },
                 },
               },
@@ -154,6 +167,7 @@ const reasons: PersonPage = {
                     method: 'post' as const,
                     fields: [],
                     submit: 'Try all again',
+                    confirm: `Try all dead letters of ${queue} again?`,
                     tone: 'quiet' as const,
                   },
                 ],

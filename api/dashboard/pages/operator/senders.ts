@@ -1,8 +1,10 @@
 /** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
-import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
+import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
-import { type Cell, status, text, time } from '../../drawn/cell.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
+import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
+import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
 import { act } from '../../served/act.ts'
 import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
@@ -64,12 +66,31 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
         },
       ]
 
+/** How many waiting messages are counted. */
+const COUNTED = 10_000
+
+/** What waits for each sender that takes nothing: how much, and of how many teams. */
+async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
+  const words = new Map<string, string>()
+  for (const { key, state } of rows) {
+    const channel = DELIVERIES.find((one) => sendsFor(one, key))
+    if (!channel || state === 'sending' || state === 'slowed') continue
+    const { jobs, teams } = await waitingOfTeams(tx, channel.job, COUNTED)
+    words.set(
+      key,
+      `${jobs < COUNTED ? '' : 'at least '}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`,
+    )
+  }
+  return words
+}
+
 const senders: PersonPage = {
   method: 'GET',
   path: PATH,
   access: 'operator',
   async handle({ now }, { database }) {
     const rows = await listSenders(database)
+    const waits = await waitsOf(database, rows)
     return show({
       title: 'Senders',
       lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
@@ -78,14 +99,15 @@ const senders: PersonPage = {
           kind: 'table',
           id: 'senders',
           live: true,
-          columns: ['Sender', 'State', 'Until', 'In the provider’s words', 'Resume'].map((label) => ({
-            label,
-          })),
+          columns: ['Sender', 'State', 'Next try', 'What waits', 'In the provider’s words', 'Resume'].map(
+            (label) => ({ label, wrap: label.startsWith('In ') }),
+          ),
           rows: rows.map((sender) => ({
             cells: [
               text(sender.key),
               standing(sender),
-              sender.paused_until === null ? text(null) : time(sender.paused_until, now),
+              text(sender.paused_until && countdown(sender.paused_until, now)),
+              text(waits.get(sender.key) ?? null),
               text(sender.reason),
               sender.paused_until === null ? text('') : resumeButton(sender.key),
             ],

@@ -1,20 +1,23 @@
 /** All teams, how much each has used, and their plans. */
 import { record } from '../../../../db/accounts/audit/record.ts'
+import { membersOfTeam } from '../../../../db/accounts/people/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
 import { accountRowsOf, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { accountOf } from '../../../../db/accounts/teams/limits.ts'
 import { subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.ts'
-import { showTeam, teamOrRefusal } from '../../../../db/accounts/teams/view.ts'
+import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { ageOf, type Cell, number, text, time } from '../../drawn/cell.ts'
-import type { Field, Section } from '../../drawn/section.ts'
+import { ageOf, type Cell, number, status, text, time } from '../../drawn/cell.ts'
+import type { Field, Form, Section } from '../../drawn/section.ts'
+import type { PageDeps } from '../../served/deps.ts'
 import { given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
 import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
+const pageOfTeam = (id: string): string => `${PATH}/${id}`
 const planPath = (id: string): string => `${PATH}/${id}/plan`
 
 /** What is used of a limit, as a number with the limit under it. */
@@ -74,10 +77,10 @@ const teams: PersonPage = {
             return {
               cells: [
                 text(team.name, {
-                  href: teamPath(team),
+                  href: pageOfTeam(team.id),
                   detail: team.suspended_at === null ? team.id : 'suspended',
                 }),
-                text(team.plan, { href: planPath(team.id) }),
+                text(team.plan),
                 usage(account?.used.emails ?? 0, account?.limits.emails ?? null),
                 usage(account?.used.whatsapp ?? 0, account?.limits.whatsapp ?? null),
                 usage(account?.used.contacts ?? 0, account?.limits.contacts ?? null),
@@ -131,74 +134,108 @@ const FIGURES = [
 ] as const
 
 /** The button that suspends a team, or resumes it. */
-const suspension = (id: string, suspendedAt: string | null, now: Date): Section => ({
-  kind: 'actions',
-  title: 'Suspension',
-  note:
-    suspendedAt === null
-      ? 'A suspended team’s keys and sessions are refused, and what it has queued waits.'
-      : `Suspended ${ageOf(suspendedAt, now)}: its credentials are refused, and what it has queued waits.`,
-  forms: [
-    {
-      action: `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
-      method: 'post',
-      fields: [],
-      submit: suspendedAt === null ? 'Suspend team' : 'Resume team',
-      ...(suspendedAt === null ? { tone: 'danger', confirm: 'Suspend this team?' } : {}),
-    },
-  ],
+const suspension = (id: string, suspendedAt: string | null): Form => ({
+  action: `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
+  method: 'post',
+  fields: [],
+  submit: suspendedAt === null ? 'Suspend team' : 'Resume team',
+  ...(suspendedAt === null
+    ? {
+        tone: 'danger',
+        confirm: 'Suspend this team?',
+        warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
+      }
+    : {}),
 })
 
-const plan: PersonPage = {
+/** The team's own figures in place of the plan's; an empty field is the plan's. */
+async function planForm(team: TeamView, tx: Tx): Promise<Section> {
+  const { overrides, limits } = team
+  const own = {
+    email_limit: [overrides.emails, limits.emails],
+    contact_limit: [overrides.contacts, limits.contacts],
+    whatsapp_limit: [overrides.whatsapp, limits.whatsapp],
+    send_rate_per_second: [overrides.rate, limits.rate],
+  } as const
+  return {
+    kind: 'form',
+    title: 'Plan and limits',
+    note: 'An empty limit is the plan’s own.',
+    action: planPath(team.id),
+    method: 'post',
+    fields: [
+      await planField(tx, team.plan),
+      ...FIGURES.map(([name, label]): Field => {
+        const [value, limit] = own[name]
+        const plans = limit === null ? 'no limit' : limit.toLocaleString('en-US')
+        return { name, label, type: 'text', value: value === null ? '' : String(value), placeholder: plans }
+      }),
+    ],
+    submit: 'Save plan and limits',
+  }
+}
+
+async function membersTable(id: string, { database }: PageDeps, now: Date): Promise<Section> {
+  const members = await membersOfTeam(database, id)
+  return {
+    kind: 'table',
+    title: 'Members',
+    columns: ['Person', 'Role', 'Last active'].map((label) => ({ label })),
+    rows: members.map(({ email, role, last_seen_at }) => ({
+      cells: [text(email), status(role), time(last_seen_at, now)],
+    })),
+    empty: 'Nobody yet: invite an owner on the team’s People page.',
+    start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
+  }
+}
+
+const page: PersonPage = {
   method: 'GET',
-  path: `${PATH}/:id/plan`,
+  path: `${PATH}/:id`,
   access: 'operator',
-  async handle({ params, now }, { database }) {
+  async handle({ params, now }, deps) {
+    const { database } = deps
     const team = await showTeam(database, params.id ?? '')
-    const { suspended_at } = await teamOrRefusal(database, team.id)
-    const { limits, period } = team
+    const { limits, period, used, suspended_at } = team
     return show({
-      title: `Plan of ${team.name}`,
+      title: team.name,
+      state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
       back: { href: PATH, label: 'Teams' },
+      actions: {
+        kind: 'actions',
+        links: [{ href: teamPath(team), label: 'Open its dashboard' }],
+        forms: [suspension(team.id, suspended_at)],
+      },
+      lead:
+        suspended_at === null
+          ? `Plan ${team.plan}, from ${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}.`
+          : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
       sections: [
         {
           kind: 'facts',
+          title: 'Usage',
           facts: [
-            { label: 'Plan', cell: text(team.plan) },
-            { label: 'Emails', cell: usage(team.used.emails, limits.emails) },
-            { label: 'Contacts', cell: usage(team.used.contacts, limits.contacts) },
-            { label: 'WhatsApp messages', cell: usage(team.used.whatsapp, limits.whatsapp) },
+            { label: 'Emails', cell: usage(used.emails, limits.emails) },
+            { label: 'Contacts', cell: usage(used.contacts, limits.contacts) },
+            { label: 'WhatsApp messages', cell: usage(used.whatsapp, limits.whatsapp) },
             { label: 'Emails per second', cell: number(limits.rate) },
-            { label: 'Period', cell: text(`${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}`) },
+            { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
           ],
         },
-        {
-          kind: 'form',
-          title: 'Change it',
-          note: 'A figure that is left empty stays as it is; “plan” takes the team’s own figure off.',
-          action: planPath(team.id),
-          method: 'post',
-          fields: [
-            await planField(database, team.plan),
-            ...FIGURES.map(
-              ([name, label]): Field => ({ name, label, type: 'text', placeholder: 'as it is' }),
-            ),
-          ],
-          submit: 'Change the plan',
-        },
-        suspension(team.id, suspended_at, now),
+        await planForm(team, database),
+        await membersTable(team.id, deps, now),
       ],
     })
   },
 }
 
-/** A figure of the form: a number, null for the plan's own, undefined where it stays. @throws Refusal bad_request. */
+/** A figure: a number, null for the plan's own, undefined where it is not sent. @throws Refusal bad_request. */
 function figureOf(form: URLSearchParams, name: string, label: string): number | null | undefined {
-  const value = form.get(name)?.trim() ?? ''
-  if (value === '') return undefined
-  if (value === 'plan') return null
+  const value = form.get(name)?.trim()
+  if (value === undefined) return undefined
+  if (value === '' || value === 'plan') return null
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value)
-  throw new Refusal('bad_request', `${label} must be a number, or “plan”`)
+  throw new Refusal('bad_request', `${label} must be a number, or empty for the plan’s own`)
 }
 
 const changePlan: PersonPage = {
@@ -219,7 +256,7 @@ const changePlan: PersonPage = {
       await record({ tx, now, actor: person.email }, deed)
       return changed
     })
-    return redirect(planPath(id), `${team.name} is on the plan ${team.plan}.`)
+    return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
   },
 }
 
@@ -235,7 +272,7 @@ const suspend: PersonPage = {
       await record({ tx, now, actor: person.email }, deed)
       return suspended
     })
-    return redirect(planPath(id), `${team.name} is suspended.`)
+    return redirect(pageOfTeam(id), `${team.name} is suspended.`)
   },
 }
 
@@ -251,8 +288,8 @@ const resume: PersonPage = {
       await record({ tx, now, actor: person.email }, deed)
       return resumed
     })
-    return redirect(planPath(id), `${team.name} is resumed: what it had queued goes out.`)
+    return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
   },
 }
 
-export const teamPages = [teams, create, plan, changePlan, suspend, resume]
+export const teamPages = [teams, create, page, changePlan, suspend, resume]
