@@ -6,6 +6,8 @@ import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { walk } from '../../db/messages/broadcasts/walk.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
+import { verifyDkim } from '../support/dkim.ts'
+import { publicKeyOf } from '../support/domain.ts'
 import { makeKey, makeTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -199,17 +201,19 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
     ['ana@example.org', 'ben@example.org'],
   )
   t.match((await get(id)).body, { figures: { made: 2, skipped: 1, queued: 0, sent: 2 } })
-  const raw =
-    sink
-      .messages()
-      .find(({ rcpt_to }) => rcpt_to.includes('ana@example.org'))
-      ?.raw.toString() ?? ''
+  const received = sink.messages().find(({ rcpt_to }) => rcpt_to.includes('ana@example.org'))
+  const raw = received?.raw.toString() ?? ''
   t.match(raw, /^Subject: News for ana\r$/m)
   t.match(raw, new RegExp(`^List-Id: <${topic_id}\\.example\\.com>\\r$`, 'm'))
   t.match(raw, /^Precedence: bulk\r$/m)
   t.match(raw, /^Feedback-ID: /m)
   t.match(raw, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m)
-  t.match(raw.replaceAll(/\r\n\s+/g, ' '), /^DKIM-Signature:.*h=.*list-unsubscribe/im)
+  const verdict = verifyDkim(received?.raw ?? Buffer.alloc(0), await publicKeyOf(service, team.id))
+  t.match(verdict, { body_matches: true, signature_matches: true, domain: 'example.com' })
+  for (const name of ['list-unsubscribe', 'list-unsubscribe-post', 'list-id', 'from', 'to', 'subject']) {
+    t.ok(verdict.signed.includes(name), `${name} is signed`)
+    t.equal(raw.match(new RegExp(`^${name}:`, 'gim'))?.length, 1, `one ${name}`)
+  }
   const unfolded = raw.replaceAll(/\r\n[ \t]+/g, '')
   const token = /^List-Unsubscribe: ?<https:\/\/mail\.example\.com\/u\/([\w-]+)>/m.exec(unfolded)?.[1] ?? ''
   const topicsOf = async () => (await call('GET', '/v1/contacts/ana@example.org', { key })).body

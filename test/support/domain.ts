@@ -2,10 +2,13 @@
  * Verified sending domains for tests that are not about domains. Those of one process share a key pair, since drawing
  * one takes a tenth of a second of processor time; each is sealed for its own team, as addDomain does it.
  */
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { object, string } from 'yup'
 import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from '../../db/accounts/domains/dkim.ts'
 import { type DomainRow, insertDomain } from '../../db/accounts/domains/domains.sql.ts'
-import type { Tx } from '../../db/postgres/pool.ts'
+import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
 import { canary } from './canary.ts'
 import { SECRET_KEY } from './environment.ts'
@@ -28,4 +31,13 @@ export async function verifiedDomain(
   const sealed = sealKey(secrets, { team_id: teamId, name }, key_der)
   const domain = { id: uuidv7(), name, status: 'verified' as const, ...key, dkim_private_key: sealed }
   return insertDomain(tx, teamId, domain, now)
+}
+
+const keyRow = object({ key: string().defined() })
+
+/** The public key that mail of a team's only domain is signed for. */
+export async function publicKeyOf({ database }: { database: Database }, teamId: string): Promise<KeyObject> {
+  const der = await database.oneFirst(sql.type(keyRow)`
+    select dkim_public_key as key from domains where team_id = ${teamId}`)
+  return createPublicKey({ key: Buffer.from(der, 'base64'), format: 'der', type: 'spki' })
 }

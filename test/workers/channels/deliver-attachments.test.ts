@@ -1,13 +1,12 @@
 /** Attachments on their way out: the bytes that come in go out, whatever their number, size, name and type. */
-import { createPublicKey, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Email } from 'postal-mime'
 import { Resend } from 'resend'
-import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { object, string } from 'yup'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { verifyDkim } from '../../support/dkim.ts'
+import { publicKeyOf } from '../../support/domain.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -22,12 +21,6 @@ const post = async ({ call }: Service, { key }: TestTeam, changes: Record<string
   const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
   if (status !== 201) throw new Error(JSON.stringify(body))
   return String(body.id)
-}
-
-async function publicKey({ database }: Service, team: TestTeam) {
-  const der = await database.oneFirst(sql.type(object({ dkim_public_key: string().defined() }))`
-    select dkim_public_key from domains where team_id = ${team.id}`)
-  return createPublicKey({ key: Buffer.from(der, 'base64'), format: 'der', type: 'spki' })
 }
 
 const bytesOf = (mail: Email, filename: string): Buffer => {
@@ -55,7 +48,7 @@ t.test('bytes out are bytes in for every size, and DKIM is valid', async (t) => 
   )
   await startWorker(t, service, { smtp_url })
   await until('all are sent', () => sink.messages().length === lots.length)
-  const key = await publicKey(service, team)
+  const key = await publicKeyOf(service, team.id)
   let seen = 0
   for (const message of sink.messages()) {
     const { body_matches, signature_matches } = verifyDkim(message.raw, key)
