@@ -28,7 +28,7 @@ export async function makeAudience(
   ])
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${teamId}, overlay(gen_random_uuid()::text placing '0192' from 1 for 4)::uuid,
+    select ${teamId}, (lpad(to_hex(1700000000000 + n), 12, '0') || '7000' || lpad(to_hex((1::bigint << 63) + n), 16, '0'))::uuid,
       'person' || n || '@example.org', 'person' || n || '@example.org',
       case when (n + 1) % ${unsubscribed}::int = 0 then 'unsubscribed' else 'subscribed' end,
       case when (n + 2) % ${blank}::int = 0 then '{}'::jsonb else jsonb_build_object('name', 'Person ' || n) end,

@@ -81,7 +81,7 @@ const memberRow = object({
 })
 export type Member = InferType<typeof memberRow>
 
-const lastRow = object({ last: string().defined().nullable(), looked: number().defined() })
+const lastRow = object({ last: string().defined() })
 
 /**
  * The next members of the audience behind a contact, up to `limit`, among the next `look` contacts of the team.
@@ -100,8 +100,7 @@ export async function nextMembers(
     select id, email, properties from ${window}
     where created_at < ${audience.until} and ${fits(audience)} and ${isNotReached(audience)} order by id limit ${limit}`)
   if (members.length === limit) return { members, cursor: members.at(-1)?.id ?? after, ended: false }
-  const { last, looked } = await tx.one(sql.type(lastRow)`
-    select max(id::text) as last, count(*)::integer as looked from (
-      select id from contacts where ${behind} order by id limit ${look}) looked_at`)
-  return { members, cursor: last ?? after, ended: looked < look }
+  const end = await tx.maybeOne(sql.type(lastRow)`
+    select id as last from contacts where ${behind} order by id offset ${look - 1} limit 1`)
+  return { members, cursor: end?.last ?? members.at(-1)?.id ?? after, ended: end === null }
 }

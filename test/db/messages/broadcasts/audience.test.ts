@@ -8,9 +8,11 @@ import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import { audienceSize, lackingMembers, nextMembers } from '../../../../db/messages/broadcasts/audience.sql.ts'
 import type { Condition } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
+import { makeAudience } from '../../../support/audience.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { lockWaits } from '../../../support/rows.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import { touched } from '../../../support/touched.ts'
 import { until } from '../../../support/worker.ts'
 
 const BRAKES = { bounce_percent: 5, complaint_percent: 0.1 }
@@ -158,6 +160,29 @@ t.test('whatever the values are, each operator means the same in the database', 
     ),
     { numRuns: 30 },
   )
+})
+
+t.test('few among very many are found a window at a time: no step touches more than its own', async (t) => {
+  const many = await store.team('pro')
+  const [size, look] = [30_000, 1_000]
+  const { topic_ids = [] } = await makeAudience(store.database, many, { contacts: size, of_topic: size / 10 })
+  await store.database.query(sql.unsafe`vacuum analyze contacts`)
+  const wanted = { ...audience([]), team_id: many, topic_ids: topic_ids as string[] }
+  const found: string[] = []
+  let [after, steps, most]: [string | null, number, number] = [null, 0, 0]
+  for (let ended = false; !ended; steps++) {
+    const page = { after, look, limit: 200 }
+    const { buffers, nodes } = await touched(store.database, (tx) => nextMembers(tx, wanted, page))
+    most = Math.max(most, buffers)
+    t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'contacts'))
+    const next = await nextMembers(store.database, wanted, page)
+    found.push(...next.members.map(({ email }) => email))
+    ;({ cursor: after, ended } = next)
+  }
+  t.equal(found.length, 10)
+  t.equal(new Set(found).size, 10)
+  t.equal(steps, size / look + 1)
+  t.ok(most < 600, `${most} buffers at most for a window of ${look}`)
 })
 
 const emailRow = object({ email: string().defined() })
