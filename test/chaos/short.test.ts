@@ -15,6 +15,7 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['C/reset', 0.1],
   ['C/lost', 0.25],
   ['G/expand', 0.2],
+  ['H/files', 0.1],
 ]
 
 const { url } = await testDatabase(t)

@@ -4,6 +4,7 @@ import { backlogFaults } from './backlog.ts'
 import { broadcastFaults } from './broadcasts.ts'
 import { clockFaults } from './clocks.ts'
 import { databaseFaults } from './database.ts'
+import { fileFaults } from './files.ts'
 import { limitFaults } from './limits.ts'
 import { neighbourFaults } from './neighbours.ts'
 import { poolerFaults } from './pooler.ts'
@@ -22,4 +23,5 @@ export const FAULTS: readonly Fault[] = [
   ...poolerFaults,
   ...neighbourFaults,
   ...broadcastFaults,
+  ...fileFaults,
 ]
