@@ -90,7 +90,9 @@ async function start(settings: ApiSettings, log: Log) {
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
-  const queue = await openProducer(settings.DATABASE_URL, (error) => log.warn({ err: error }, 'queue error'))
+  const wake = createWaker(database)
+  const tell = (error: Error) => log.warn({ err: error }, 'queue error')
+  const queue = await openProducer(settings.DATABASE_URL, tell, wake)
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
@@ -113,7 +115,6 @@ async function start(settings: ApiSettings, log: Log) {
     accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
     catalog: createCatalog(),
-    wake: createWaker(database),
     hooks: hookSettings(settings),
     reservedPrefixes: reservedPrefixes(settings),
     attachments: attachmentLimits(settings),

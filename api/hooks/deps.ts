@@ -2,7 +2,6 @@
 import type { Log } from '../../db/process/log.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
-import type { Waker } from '../../db/queue/wake.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { Accepts } from '../sends/accepts.ts'
 import type { Sns } from './sns.ts'
@@ -16,7 +15,6 @@ export type HookSettings = {
 
 export type HookDeps = {
   accepts: Accepts
-  wake: Waker
   secrets: Secrets
   hooks: HookSettings
   sns: Sns

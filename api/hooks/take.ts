@@ -6,12 +6,11 @@ import type { TakenReport } from '../../db/delivery/reports/store.ts'
 import type { Answer } from '../http/errors.ts'
 import type { HookDeps } from './deps.ts'
 
-/** Stores a report that has been proved genuine and wakes a worker. A repeat is taken as well as the first. */
+/** Stores a report that has been proved genuine. A repeat is taken as well as the first. */
 export async function takeReport(
-  { accepts, wake }: Pick<HookDeps, 'accepts' | 'wake'>,
+  { accepts }: Pick<HookDeps, 'accepts'>,
   report: TakenReport,
 ): Promise<Answer> {
   const fresh = await accepts.report(report)
-  if (fresh) wake('ingest-report')
   return { status: 200, body: { status: fresh ? 'taken' : 'repeated' } }
 }

@@ -80,8 +80,6 @@ const stateRoute = (
       const row = await deps.database.transaction((tx) =>
         act({ ...deps, tx }, actingOf(principal), params.id ?? ''),
       )
-      deps.wake('expand-broadcast')
-      deps.wake('deliver-broadcast')
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
   })
@@ -166,7 +164,6 @@ export const broadcastRoutes: readonly V1Route[] = [
       const ids = await deps.database.transaction((tx) =>
         sendTest({ ...deps, tx }, actingOf(principal), params.id ?? '', { to, contact }),
       )
-      deps.wake('deliver-email')
       return { status: 200, body: { data: ids.map((id, index) => ({ index, id })) } }
     },
   }),
@@ -181,7 +178,6 @@ export const broadcastRoutes: readonly V1Route[] = [
       const row = await deps.database.transaction((tx) =>
         sendBroadcast({ ...deps, tx }, actingOf(principal), params.id ?? '', body.send_at),
       )
-      deps.wake('expand-broadcast')
       return { status: 202, body: await broadcastView(deps.database, row) }
     },
   }),

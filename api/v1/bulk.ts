@@ -23,7 +23,7 @@ const RETRY_AFTER = 5
 
 /** Has a worker carry out the call. @throws Refusal unavailable when none did in time. */
 async function carriedOut(deps: V1Deps, teamId: string, body: Buffer, now: Date): Promise<UpsertResult> {
-  const { database, queue, wake, replies, upsertWait: timeout } = deps
+  const { database, queue, replies, upsertWait: timeout } = deps
   const id = uuidv7()
   const result = await replies.ask(id, {
     async send() {
@@ -32,7 +32,6 @@ async function carriedOut(deps: V1Deps, teamId: string, body: Buffer, now: Date)
         const jobs = await queue.enqueue(tx, 'upsert-contacts', [{ team_id: teamId, upsert_id: id }])
         if (jobs !== 1) throw new Error('stored an upsert without its job')
       })
-      wake('upsert-contacts')
     },
     read: () => upsertResult(database, teamId, id),
     timeout,

@@ -7,7 +7,6 @@ import type { Replies } from '../../db/postgres/replies.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Producer } from '../../db/queue/boss.ts'
-import type { Waker } from '../../db/queue/wake.ts'
 import type { About } from '../docs/about.ts'
 import type { PublicRoute, Route, TeamRoute } from '../http/route.ts'
 import type { Accepts } from '../sends/accepts.ts'
@@ -17,7 +16,6 @@ import type { Catalog } from './plan-cache.ts'
 export type V1Deps = {
   database: Database
   queue: Producer
-  wake: Waker
   secrets: Secrets
   versions: Versions
   /** What makes unsubscribe links; null while PUBLIC_URL is not set. */

@@ -122,10 +122,9 @@ function reservedRefusal({ reservedPrefixes }: V1Deps, { headers, path }: EmailI
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
 }
 
-/** Counts what is committed, and wakes a worker for it. */
-function committed({ wake, metrics }: V1Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
+/** Counts what is committed. */
+function committed({ metrics }: V1Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
   countSends(metrics, 'email', outcomes)
-  if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-email')
   return outcomes
 }
 

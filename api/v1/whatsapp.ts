@@ -92,10 +92,9 @@ function toBatchItem(value: unknown, at: string): WhatsappItem {
   return item
 }
 
-/** Counts what is committed, and wakes a worker for it. */
-function committed({ wake, metrics }: V1Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {
+/** Counts what is committed. */
+function committed({ metrics }: V1Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {
   countSends(metrics, 'whatsapp', outcomes)
-  if (outcomes.some((outcome) => outcome.kind === 'stored')) wake('deliver-whatsapp')
   return outcomes
 }
 

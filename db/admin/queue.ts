@@ -1,8 +1,7 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
-import { listQueues, QUEUES } from '../delivery/queues.ts'
+import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
 import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
-import { pauseQueue, resumeQueue } from '../queue/pauses.sql.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -44,10 +43,7 @@ export const verbs: Verbs = (queue, admin) => {
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(
       answer(async (job: JobName) => {
-        await admin.change(
-          ({ tx, now }) => pauseQueue(tx, job, now),
-          () => ({ team_id: null, action: 'queue.pause', subject: job }),
-        )
+        await admin.transaction((by) => pauseQueue(by, job))
         return { queue: job, paused: true }
       }),
     )
@@ -58,10 +54,7 @@ export const verbs: Verbs = (queue, admin) => {
     .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(
       answer(async (job: JobName) => {
-        await admin.change(
-          ({ tx }) => resumeQueue(tx, job),
-          () => ({ team_id: null, action: 'queue.resume', subject: job }),
-        )
+        await admin.transaction((by) => resumeQueue(by, job))
         return { queue: job, paused: false }
       }),
     )

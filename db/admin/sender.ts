@@ -30,10 +30,7 @@ export const verbs: Verbs = (sender, admin) => {
     .action(
       answer(async () => {
         const queue = await admin.queue()
-        const id = await admin.change(
-          ({ tx }) => requestCheck({ tx, queue }),
-          (subject) => ({ team_id: null, action: 'sender.check', subject }),
-        )
+        const id = await admin.transaction((by) => requestCheck({ ...by, queue }))
         return awaitCheck(await admin.database(), id)
       }),
     )
@@ -42,12 +39,5 @@ export const verbs: Verbs = (sender, admin) => {
     .command('resume')
     .description('end the pause of a sender now, whatever its provider said')
     .argument('<key>', 'its key, as `sender list` shows it')
-    .action(
-      answer((key: string) =>
-        admin.change(
-          ({ tx }) => resumeSender(tx, key),
-          () => ({ team_id: null, action: 'sender.resume', subject: key }),
-        ),
-      ),
-    )
+    .action(answer((key: string) => admin.transaction((by) => resumeSender(by, key))))
 }

@@ -1,8 +1,9 @@
 /**
- * The queues for an operator's eyes, and their dead letters moved back.
+ * The queues for an operator: how they stand, pausing them, and their dead letters moved back.
  * Promises: what moves back is noted in the timelines of its messages, in the same transaction.
  */
 
+import { type By, record } from '../accounts/audit/record.ts'
 import { DELIVERIES, type DeliveryJob } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../figures/fleet/fleet.ts'
@@ -10,7 +11,8 @@ import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { newestDeadLetter, type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
-import { pausedQueues } from '../queue/pauses.sql.ts'
+import { deletePause, pausedQueues, storePause } from '../queue/pauses.sql.ts'
+import { wakeOnCommit } from '../queue/wake.ts'
 import { noteRedriven } from './requeue.ts'
 
 export const QUEUES = Object.keys(JOBS) as JobName[]
@@ -58,4 +60,17 @@ export async function redriveLot<J extends JobName>(
   if (channel && payloads.length > 0)
     await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
   return { moved: payloads.length, until: payloads.length < LOT ? null : last }
+}
+
+/** Lets what a queue holds wait; one that is paused stays so. */
+export async function pauseQueue(by: By, queue: JobName): Promise<void> {
+  await storePause(by.tx, queue, by.now)
+  await record(by, { team_id: null, action: 'queue.pause', subject: queue })
+}
+
+/** Lets a queue go on, at once. */
+export async function resumeQueue(by: By, queue: JobName): Promise<void> {
+  await deletePause(by.tx, queue)
+  await wakeOnCommit(by.tx, queue)
+  await record(by, { team_id: null, action: 'queue.resume', subject: queue })
 }

@@ -54,7 +54,7 @@ export async function openDatabase(
   }: { size?: number; statementTimeout?: number; lockTimeout?: number } = {},
 ): Promise<Database> {
   const limits = { statement: statementTimeout, lock: lockTimeout, idle: 30_000 }
-  return createPool(url, {
+  const pool = await createPool(url, {
     driverFactory: createDriver(url, limits),
     maxPoolSize: size,
     connectionTimeout: 3_000,
@@ -64,6 +64,31 @@ export async function openDatabase(
     resetConnection: async () => {},
     interceptors: [validateRows],
   })
+  return { ...pool, transaction: thenAfterwards(pool) }
+}
+
+/** What is to be done once a transaction has committed. */
+const afterwards = new WeakMap<Tx, (() => void)[]>()
+
+/** The pool's transactions: what `onCommit` was given is done once they have committed, and never without. */
+const thenAfterwards =
+  ({ transaction }: DatabasePool): DatabasePool['transaction'] =>
+  async (work, retries) => {
+    let waiting: (() => void)[] = []
+    const result = await transaction((tx) => {
+      waiting = []
+      afterwards.set(tx, waiting)
+      return work(tx)
+    }, retries)
+    for (const each of waiting) each()
+    return result
+  }
+
+/** Does something once the caller's transaction has committed; at once where a statement stands alone. Not awaited. */
+export function onCommit(tx: Tx, work: () => void): void {
+  const waiting = afterwards.get(tx)
+  if (waiting) waiting.push(work)
+  else work()
 }
 
 const UNAVAILABLE_CODES = new Set([

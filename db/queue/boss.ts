@@ -7,7 +7,7 @@
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { poolConfig } from '../postgres/connect.ts'
-import { isDatabaseUnavailable, type Tx } from '../postgres/pool.ts'
+import { isDatabaseUnavailable, onCommit, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
 import { deleteEndedJobs, deleteIdleJobs, takeDeadLetters } from './jobs.sql.ts'
@@ -24,6 +24,7 @@ import {
 } from './jobs.ts'
 import { comebacks, createLines, type Lines, priorityOf } from './line.ts'
 import { indexJobs, isAnyDue, type Run, spreadCounts } from './upkeep.sql.ts'
+import type { Waker } from './wake.ts'
 
 const SCHEMA = 'pgboss'
 
@@ -92,11 +93,11 @@ const groupOf = <J extends JobName>(job: J, payload: Payload<J>): { group?: { id
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
   payloads.map((payload) => jobId(job, payload))
 
-/** pg-boss, and the lines before the queues that teams share. */
-type Queues = { boss: PgBoss; lines: Lines }
+/** pg-boss, the lines before the queues that teams share, and what wakes workers for fresh jobs. */
+type Queues = { boss: PgBoss; lines: Lines; wake?: Waker | undefined }
 
 async function insertJobs<J extends JobName>(
-  { boss, lines }: Queues,
+  { boss, lines, wake }: Queues,
   tx: Tx,
   job: J,
   payloads: readonly Payload<J>[],
@@ -111,7 +112,9 @@ async function insertJobs<J extends JobName>(
     ...groupOf(job, data),
   }))
   const ids = await boss.insert(job, jobs, { ...on(tx), returnId: true })
-  return ids?.length ?? 0
+  const count = ids?.length ?? 0
+  if (wake && count > 0) onCommit(tx, () => wake(job))
+  return count
 }
 
 async function redrive<J extends JobName>(queues: Queues, tx: Tx, job: J, lot: DeadLetters) {
@@ -187,10 +190,20 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
   return boss
 }
 
-/** Opens the queue for producing: no polling, no upkeep, two connections at most. */
-export async function openProducer(url: string, onError: (error: Error) => void): Promise<Producer> {
+/**
+ * Opens the queue for producing: no polling, no upkeep, two connections at most.
+ * @param wake hints idle workers, once the transaction that stored jobs has committed.
+ */
+export async function openProducer(
+  url: string,
+  onError: (error: Error) => void,
+  wake?: Waker,
+): Promise<Producer> {
   const boss = await start(url, { max: 2, supervise: false, schedule: false }, onError)
-  return { ...createProducer({ boss, lines: createLines() }), stop: () => boss.stop({ graceful: false }) }
+  return {
+    ...createProducer({ boss, lines: createLines(), wake }),
+    stop: () => boss.stop({ graceful: false }),
+  }
 }
 
 /** How often dead workers' jobs are looked for, in milliseconds. */

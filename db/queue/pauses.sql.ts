@@ -13,12 +13,12 @@ export async function pausedQueues(tx: Tx): Promise<Set<string>> {
 }
 
 /** Pauses a queue; one that is paused stays so. */
-export async function pauseQueue(tx: Tx, queue: JobName, now: Date): Promise<void> {
+export async function storePause(tx: Tx, queue: JobName, now: Date): Promise<void> {
   await tx.query(sql.type(object())`
     insert into paused_queues (queue, paused_at) values (${queue}, ${sql.timestamp(now)}) on conflict do nothing`)
 }
 
 /** Resumes a queue. */
-export async function resumeQueue(tx: Tx, queue: JobName): Promise<void> {
+export async function deletePause(tx: Tx, queue: JobName): Promise<void> {
   await tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
 }

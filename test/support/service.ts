@@ -36,7 +36,7 @@ import { networksOf } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { openProducer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
-import { createWaker } from '../../db/queue/wake.ts'
+import { createWaker, type Waker } from '../../db/queue/wake.ts'
 import { type Canary, canary } from './canary.ts'
 import { testDatabase } from './database.ts'
 import { assertDescribed } from './described.ts'
@@ -132,7 +132,7 @@ export async function startService(
   }: {
     clock?: () => Date
     url?: string
-    wake?: Deps['wake']
+    wake?: Waker
     upsertWait?: number
     lockTimeout?: number
     replica?: Deps['replica']
@@ -142,7 +142,7 @@ export async function startService(
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
-  const queue = await openProducer(databaseUrl, () => {})
+  const queue = await openProducer(databaseUrl, () => {}, wake ?? createWaker(database))
   const replies = createReplies(databaseUrl)
   const parser = createParser(PARSER_THREAD, 60_000)
   const metrics = createMetrics()
@@ -171,7 +171,6 @@ export async function startService(
     accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
     catalog: createCatalog(),
-    wake: wake ?? createWaker(database),
     hooks: {
       smtp_report_token: SMTP_REPORT_TOKEN,
       whatsapp_app_secret: WHATSAPP_APP_SECRET,

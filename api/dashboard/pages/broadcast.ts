@@ -121,8 +121,6 @@ const stateButton = (
     const row = await act(request, deps, inTeam(request, `broadcast.${verb}`, id), ({ tx }) =>
       change({ ...deps, tx }, request, id),
     )
-    deps.wake('expand-broadcast')
-    deps.wake('deliver-broadcast')
     return redirect(here(request), `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`)
   },
 })
@@ -150,7 +148,6 @@ const test: TeamPage = {
       inTeam(request, 'broadcast.test', id, plural(to.length, 'address', 'addresses')),
       ({ tx }) => sendTest({ ...deps, tx }, actingOf(request), id, { to, contact }),
     )
-    deps.wake('deliver-email')
     return redirect(here(request), 'A test is on its way.')
   },
 }

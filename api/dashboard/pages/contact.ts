@@ -259,7 +259,6 @@ const erase: TeamPage = {
   async handle({ team, params, person }, deps) {
     const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
     const work = await beginWork(deps, { ...erasure, actor: person.email })
-    deps.wake('do-work')
     return workAnswer(work, teamPath(team, 'contacts'))
   },
 }

@@ -135,8 +135,6 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
     const total = totalGiven(form)
     const wanted = { kind: `email.${verb}` as const, given, total, team_id: team.id, actor: person.email }
     const work = await beginWork(deps, wanted)
-    deps.wake('do-work')
-    if (verb === 'requeue') for (const job of ['deliver-email', 'deliver-broadcast'] as const) deps.wake(job)
     const said = wordsOf(work).outcome(work.result)
     const paused =
       verb === 'requeue' && Number(work.result.changed) > 0 ? await pauseWords(deps, EMAIL, person) : ''

@@ -74,7 +74,6 @@ const start: TeamPage = {
       actor: person.email,
       store: (tx, now) => storeImport({ tx, now }, team.id, file, person.email),
     })
-    deps.wake('do-work')
     return redirect(teamPath(team, 'contacts', 'imports', file.id))
   },
 }

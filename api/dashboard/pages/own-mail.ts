@@ -1,6 +1,6 @@
 /**
  * Mail that the dashboard sends by itself: sign-in links, tests of templates, copies of emails.
- * Promises: each is accepted as a client's send is, counts in the same figures, and wakes a worker once committed.
+ * Promises: each is accepted as a client's send is, and counts in the same figures.
  */
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import type { EmailItem } from '../../../db/messages/emails/call.ts'
@@ -14,7 +14,6 @@ export async function sendOwn(deps: PageDeps, teamId: string, item: EmailItem): 
   )
   countSends(deps.metrics, 'email', outcomes)
   for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
-  deps.wake('deliver-email')
   const [outcome] = outcomes
   if (outcome?.kind !== 'stored') throw new Error('an email of our own has no key, so none is a replay')
   return outcome.row.id

@@ -56,7 +56,6 @@ export async function requeueAsAsked<J extends DeliveryJob>(
   await act(request, deps, deed, ({ tx, now }) =>
     requeueOne({ tx, now, queue: deps.queue }, channel, { team_id: team.id, id }, force),
   )
-  deps.wake(channel.job)
   const paused = await pauseWords(deps, channel, request.person)
   return paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
 }

@@ -149,7 +149,6 @@ const sync: TeamPage = {
     await act(request, deps, inTeam(request, 'whatsapp-template.sync', team.name), ({ tx }) =>
       requestSync({ tx, queue: deps.queue }, team.id),
     )
-    deps.wake('sync-whatsapp-templates')
     const said = 'A worker asks the provider now. Load this page again in a moment.'
     return redirect(teamPath(team, 'whatsapp-templates'), said)
   },

@@ -9,7 +9,6 @@ import type { Metrics } from '../../../db/process/metrics.ts'
 import type { Network } from '../../../db/process/public-address.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import type { Producer } from '../../../db/queue/boss.ts'
-import type { Waker } from '../../../db/queue/wake.ts'
 import type { Bodies } from '../../http/bodies.ts'
 import type { OpenId } from './openid.ts'
 
@@ -17,7 +16,6 @@ import type { OpenId } from './openid.ts'
 export type SharedDeps = {
   bodies: Bodies
   queue: Producer
-  wake: Waker
   secrets: Secrets
   versions: Versions
   links: UnsubscribeLinks | null

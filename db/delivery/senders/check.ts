@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'
@@ -20,14 +21,12 @@ export type Check = { sender: string; fault: string | null }
 
 /** Asks a worker to check. @returns the id of its job. */
 export async function requestCheck({
-  tx,
   queue,
-}: {
-  tx: Tx
-  queue: Pick<Producer, 'enqueue'>
-}): Promise<string> {
+  ...by
+}: By & { queue: Pick<Producer, 'enqueue'> }): Promise<string> {
   const check_id = uuidv7()
-  await queue.enqueue(tx, JOB, [{ check_id }])
+  await queue.enqueue(by.tx, JOB, [{ check_id }])
+  await record(by, { team_id: null, action: 'sender.check', subject: check_id })
   return check_id
 }
 

@@ -3,8 +3,11 @@
  * Promises: a list shows what stops each sender and what happened to it lately; after resuming, sends begin at once,
  * whatever the provider said before.
  */
+import { type By, record } from '../../accounts/audit/record.ts'
+import { DELIVERIES, sendsFor } from '../../channels/channels.sql.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { wakeOnCommit } from '../../queue/wake.ts'
 import { insertSenderEvents, senderEvents } from './events.sql.ts'
 import { endPause, ownSenders, type TimedSender } from './senders.sql.ts'
 
@@ -52,8 +55,9 @@ export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   }))
 }
 
-/** Ends whatever pause a sender has. @throws Refusal not_found. */
-export async function resumeSender(tx: Tx, key: string): Promise<Omit<ShownSender, 'events'>> {
+/** Ends whatever pause a sender has; what waits for it goes on at once. @throws Refusal not_found. */
+export async function resumeSender(by: By, key: string): Promise<Omit<ShownSender, 'events'>> {
+  const { tx } = by
   const row = await endPause(tx, key)
   if (row === null) {
     throw new Refusal('not_found', `there is no sender ${key}; \`sender list\` names those there are`)
@@ -61,5 +65,7 @@ export async function resumeSender(tx: Tx, key: string): Promise<Omit<ShownSende
   const detail = 'at an operator’s wish'
   const occurred_at = new Date(row.now)
   await insertSenderEvents(tx, [{ sender: key, kind: 'resumed', occurred_at, detail }])
+  for (const each of DELIVERIES) if (sendsFor(each, key)) await wakeOnCommit(tx, each.job)
+  await record(by, { team_id: null, action: 'sender.resume', subject: key })
   return shown(row)
 }

@@ -10,6 +10,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/boss.ts'
+import { wakeOnCommit } from '../../queue/wake.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
@@ -148,6 +149,7 @@ export async function resumeBroadcast(
   )
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
   await bringForward(tx, row)
+  await wakeOnCommit(tx, 'deliver-broadcast')
   return resumed
 }
 
@@ -165,5 +167,6 @@ export async function cancelBroadcast(
   const cancelled = await change(tx, row, what, await serviceTime(tx))
   // What waits is withdrawn when it is claimed.
   await bringForward(tx, row)
+  await wakeOnCommit(tx, 'deliver-broadcast')
   return cancelled
 }

@@ -1,7 +1,7 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
 import { sql } from 'slonik'
 import t from 'tap'
-import { pauseQueue, resumeQueue } from '../../../db/queue/pauses.sql.ts'
+import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
@@ -70,15 +70,15 @@ t.test(
     const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
     const operator = await signedIn(service, { operator: true })
     const [message, health] = [`/teams/${team.id}/emails/${id}`, '/operator/health']
-    await pauseQueue(database, 'deliver-email', new Date())
+    await storePause(database, 'deliver-email', new Date())
     t.match(await overviewOf(team), 'Email is paused by an operator')
     shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
     shows(t, await operator.get(health), 'deliver-email is paused by an operator')
-    await resumeQueue(database, 'deliver-email')
-    await pauseQueue(database, 'deliver-broadcast', new Date())
+    await deletePause(database, 'deliver-email')
+    await storePause(database, 'deliver-broadcast', new Date())
     t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
     t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
-    await resumeQueue(database, 'deliver-broadcast')
+    await deletePause(database, 'deliver-broadcast')
     for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
       t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
   },

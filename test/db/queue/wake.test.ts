@@ -64,6 +64,29 @@ t.test('a replay and a refusal hint nothing', async (t) => {
 })
 
 t.test(
+  'a hint follows the commit of whatever stored jobs, and a transaction that is undone hints nothing',
+  async (t) => {
+    const { database, deps } = service
+    const payload = { team_id: teamId, upsert_id: uuidv7() }
+    hinted.length = 0
+    const undone = database.transaction(async (tx) => {
+      await deps.queue.enqueue(tx, 'upsert-contacts', [payload])
+      throw new Error('undone')
+    })
+    await t.rejects(undone, /undone/)
+    t.strictSame(hinted, [])
+    await database.transaction(async (tx) => {
+      await deps.queue.enqueue(tx, 'upsert-contacts', [payload])
+      t.strictSame(hinted, [], 'not before it is committed')
+    })
+    t.match(hinted, [{ job: 'upsert-contacts' }])
+    hinted.length = 0
+    await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [payload]))
+    t.strictSame(hinted, [], 'the job was there')
+  },
+)
+
+t.test(
   'hints of a moment travel as one a queue; a lost connection counts as a hint to every queue',
   async (t) => {
     const heard: string[] = []

@@ -152,7 +152,7 @@ t.test('a check asks the relay of broadcasts too, where they have one of their o
   const relay = createSmtpProvider({ url: 'smtp://127.0.0.1:9', max_connections: 1 })
   t.teardown(() => relay.close())
   await startWorker(t, service, { smtp_url: sink.url, bulk: beside(relay) })
-  const id = await database.transaction((tx) => requestCheck({ ...deps, tx }))
+  const id = await database.transaction((tx) => requestCheck({ ...deps, tx, now: new Date(), actor: 'cli' }))
   t.match(await awaitCheck(database, id), { sender: /127\.0\.0\.1:9.*:bulk$/, fault: /ECONNREFUSED/ })
 })
 

@@ -173,7 +173,9 @@ t.test('what has waited for 24 h behind a pause is sent when it ends', async (t)
     async () => (await jobStates(service, id))[0] === 'created' && api.calls.length === 1,
   )
   await first.stop()
-  await service.database.transaction((tx) => resumeSender(tx, 'ses:eu-west-1'))
+  await service.database.transaction((tx) =>
+    resumeSender({ tx, now: new Date(), actor: 'cli' }, 'ses:eu-west-1'),
+  )
   await setJobsDue(service, id)
   await work(t, service, api)
   await until('it is sent', async () => (await emailById(service.database, team.id, id))?.status === 'sent')

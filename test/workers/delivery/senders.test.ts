@@ -9,10 +9,10 @@ import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { emailChannel } from '../../../workers/channels/deliver-email.ts'
+import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { startDelivery } from '../../../workers/delivery/engine.ts'
 import { createSlots } from '../../../workers/delivery/slots.ts'
-import type { WorkerDeps } from '../../../workers/deps.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { jobStates, setJobsDue } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
@@ -58,7 +58,8 @@ async function startMany(
   const queue = await openConsumer(database_url, { connections: 3, onError: () => {} })
   const email = createSmtpProvider({ url, max_connections: SLOTS })
   const pauses = createQueuePauses(database)
-  const own = { ...deps, queue, email, pauses, return_domain: null } as unknown as WorkerDeps
+  const files = createEncodedFiles(database, 1024 * 1024)
+  const own = { ...deps, queue, email, pauses, files, return_domain: null }
   const single = emailChannel(EMAIL, own)
   const channel: typeof single = {
     ...single,
@@ -106,7 +107,9 @@ t.test('while one sender is paused, the others’ messages flow, and its own los
     select max(retry_count) from pgboss.job where id = any(${sql.array(grouped, 'uuid')})`)
   t.equal(attempts, 0, 'a job that names its sender is not even claimed')
   t.notOk(seen.some((to) => to.includes('paused')))
-  await database.transaction((tx) => resumeSender(tx, 'endpoint:paused.test'))
+  await database.transaction((tx) =>
+    resumeSender({ tx, now: new Date(), actor: 'cli' }, 'endpoint:paused.test'),
+  )
   for (const id of waiting) await setJobsDue(service, id)
   await until('its own go out too', () => allSent(service, [...waiting, ...grouped]))
 })

@@ -9,7 +9,7 @@ import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { messagesToDeliver } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
-import { pauseQueue, resumeQueue } from '../../../db/queue/pauses.sql.ts'
+import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
@@ -259,15 +259,15 @@ t.test(
     await stop()
     const key = (await sendersOf(service))[0]?.key ?? `smtp:${new URL(sink.url).host}`
     const sender = { key, ceiling: 10 }
-    await pauseQueue(database, 'deliver-email', new Date())
+    await storePause(database, 'deliver-email', new Date())
     await shiftClock(database, 10 * 3_600)
     await database.transaction((tx) => suspendTeam({ tx, now: new Date() }, team.id))
-    await resumeQueue(database, 'deliver-email')
+    await deletePause(database, 'deliver-email')
     await shiftClock(database, 20 * 3_600)
     await database.transaction((tx) => pauseSender(tx, sender, 86_400, 'over quota'))
     await database.transaction((tx) => resumeTeam({ tx }, team.id))
     await shiftClock(database, 30 * 3_600)
-    await resumeSender(database, key)
+    await resumeSender({ tx: database, now: new Date(), actor: 'cli' }, key)
     await setJobsDue(service, id)
     const again = await startWorker(t, service, { smtp_url: sink.url })
     await until('it was tried again', async () => (await deferrals()) === 2)

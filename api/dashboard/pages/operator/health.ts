@@ -13,7 +13,7 @@ import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
 import { pausedQueue } from '../../drawn/story.ts'
-import { act } from '../../served/act.ts'
+import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/health'
@@ -140,9 +140,8 @@ const check: PersonPage = {
   path: `${PATH}/check`,
   access: 'operator',
   async handle(request, deps) {
-    const deed = { team_id: null, action: 'sender.check', subject: 'email' }
-    const id = await act(request, deps, deed, ({ tx }) => requestCheck({ tx, queue: deps.queue }))
-    deps.wake('check-email')
+    const { queue } = deps
+    const id = await inPerson(request, deps, (by) => requestCheck({ ...by, queue }))
     return redirect(`${PATH}?check=${id}`)
   },
 }

@@ -1,16 +1,21 @@
 /** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
 import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
-import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
+import {
+  listQueues,
+  pauseQueue,
+  QUEUES,
+  resumeQueue,
+  type ShownQueue,
+} from '../../../../db/delivery/queues.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
-import { pauseQueue, resumeQueue } from '../../../../db/queue/pauses.sql.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
 import type { Alert } from '../../drawn/section.ts'
-import { act } from '../../served/act.ts'
+import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 import { workAnswer } from '../work.ts'
 
@@ -184,8 +189,7 @@ const pause: PersonPage = {
   access: 'operator',
   async handle(request, deps) {
     const queue = queueOf(request.params)
-    const deed = { team_id: null, action: 'queue.pause', subject: queue }
-    await act(request, deps, deed, ({ tx, now }) => pauseQueue(tx, queue, now))
+    await inPerson(request, deps, (by) => pauseQueue(by, queue))
     return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
   },
 }
@@ -196,9 +200,7 @@ const resume: PersonPage = {
   access: 'operator',
   async handle(request, deps) {
     const queue = queueOf(request.params)
-    const deed = { team_id: null, action: 'queue.resume', subject: queue }
-    await act(request, deps, deed, ({ tx }) => resumeQueue(tx, queue))
-    deps.wake(queue)
+    await inPerson(request, deps, (by) => resumeQueue(by, queue))
     return redirect(PATH, `${queue} is resumed.`)
   },
 }
@@ -219,8 +221,6 @@ const redrive: PersonPage = {
     const shared = { given, total, team_id: null, actor: request.person.email }
     const wanted = { kind: 'queue.redrive', ...shared } as const
     const work = await beginWork(deps, wanted)
-    deps.wake('do-work')
-    deps.wake(queue)
     return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)
   },
 }

@@ -6,7 +6,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
-import { act } from '../../served/act.ts'
+import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
@@ -127,9 +127,7 @@ const resume: PersonPage = {
   access: 'operator',
   async handle(request, deps) {
     const key = request.query.get('key') ?? ''
-    const deed = { team_id: null, action: 'sender.resume', subject: key }
-    await act(request, deps, deed, ({ tx }) => resumeSender(tx, key))
-    for (const { job } of DELIVERIES) deps.wake(job)
+    await inPerson(request, deps, (by) => resumeSender(by, key))
     return redirect(PATH, `${key} is resumed.`)
   },
 }

@@ -39,7 +39,6 @@ const set = acting('set', async (request, deps, id) => {
 
 const test = acting('test', async (request, deps, id) => {
   await inPerson(request, deps, (by) => testEndpoint(by, request.team.id, id))
-  deps.wake('deliver-webhook')
   return 'A test is on its way: what comes back is listed below.'
 })
 
@@ -68,8 +67,6 @@ const replay: TeamPage = {
     const given = await replayOf(deps.database, team.id, id, filter)
     const wanted = { kind: 'webhook.replay' as const, given, team_id: team.id, actor: person.email }
     const work = await beginWork(deps, wanted)
-    deps.wake('do-work')
-    deps.wake('deliver-webhook')
     return workAnswer(work, teamPath(team, 'webhooks', id))
   },
 }

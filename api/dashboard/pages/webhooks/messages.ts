@@ -198,7 +198,6 @@ const requeue: TeamPage = {
     await act(request, deps, deed, ({ tx, now }) =>
       requeueOne({ tx, now, queue: deps.queue }, WEBHOOK, ref, true),
     )
-    deps.wake(WEBHOOK.job)
     return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), 'It is tried again now.')
   },
 }
