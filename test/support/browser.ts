@@ -20,6 +20,9 @@ const FLAGS = [
   '--disable-component-update',
 ]
 
+/** For what is waited for on a page, in milliseconds: a busy machine must only be slow. */
+const PATIENCE = 90_000
+
 /** A browser until the test ends; null, and the test says why, where there is none. */
 export async function launchBrowser(t: Test, what: string): Promise<Browser | null> {
   if (!CHROMIUM) {
@@ -41,6 +44,7 @@ export async function signInWith(
   const wish = { email, team, role: 'owner', operator: true } as const
   const { secret } = await database.transaction((tx) => linkFor({ tx, now: new Date(), actor: 'cli' }, wish))
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
+  context.setDefaultTimeout(PATIENCE)
   t.teardown(() => context.close())
   const page = await context.newPage()
   await page.goto(`${base}/dashboard/login/${secret}`)
