@@ -4,6 +4,7 @@ import { mixed, number, object, string } from 'yup'
 import { credentialHash } from '../../db/accounts/credentials/token.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { RETENTION } from '../../db/queue/jobs.ts'
 import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
@@ -67,13 +68,16 @@ export const jobStates = async ({ database }: Place, id: string): Promise<string
 
 const waitRow = object({ seconds: number().defined() })
 
-/** Makes a waiting job due at once. @returns for how many more seconds it would have waited. */
+/** For how many seconds a job was put back, whenever that was: putting it back sets both times. */
+export const putBackFor = sql.fragment`(extract(epoch from start_after - keep_until) + ${RETENTION})::float8`
+
+/** Makes a waiting job due at once. @returns for how many seconds it had been put back. */
 export const setJobsDue = async ({ database }: Place, id: string): Promise<number> =>
   (
     await database.one(sql.type(waitRow)`
-      with waiting as (select id, start_after from pgboss.job where id = ${id} and state < 'active')
+      with waiting as (select id, ${putBackFor} as seconds from pgboss.job where id = ${id} and state < 'active')
       update pgboss.job j set start_after = now() from waiting w where j.id = w.id
-      returning extract(epoch from w.start_after - now()) as seconds`)
+      returning w.seconds`)
   ).seconds
 
 /** Makes an email, or a WhatsApp message, and all that happened to it older: as if it had been accepted a day ago. */

@@ -9,7 +9,7 @@ import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
 } from '../../db/messages/whatsapp/save-template.ts'
-import { usedBy } from './rows.ts'
+import { putBackFor, usedBy } from './rows.ts'
 import { makeTeam, type Reply, type Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
@@ -74,12 +74,12 @@ export const rowsOf = async ({ database }: Place, teamId: string) =>
 const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
 
 /**
- * The row's delivery job: its state, the seconds until it is due, and how many attempts were counted; null without
- * one.
+ * The row's delivery job: its state, for how many seconds it was put back, and how many attempts were counted; null
+ * without one.
  */
 export const jobOf = async ({ database }: Place, id: string) =>
   await database.maybeOne(sql.type(jobRow)`
-    select state::text, extract(epoch from start_after - now())::float8 as wait, retry_count as attempts
+    select state::text, ${putBackFor} as wait, retry_count as attempts
     from pgboss.job where name = 'deliver-whatsapp' and id = ${id}`)
 
 /** Makes the waiting jobs of these rows due at once. */
