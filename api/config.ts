@@ -74,8 +74,8 @@ const apiSettings = object({
       ? schema.required('${path} is missing: WHATSAPP_VERIFY_TOKEN is set, and reports must be signed')
       : schema,
   ),
-  /** `off` leaves the dashboard out of this process. */
-  DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
+  /** `off` leaves the dashboard out of this process; `specimens` adds the page of its pieces, for development. */
+  DASHBOARD: string().oneOf(['on', 'off', 'specimens'], '${path} must be on, off or specimens').default('on'),
   /** The address that people reach the dashboard at. */
   PUBLIC_URL: publicUrl,
   /** Who sign-in links by mail come from: an address of a domain that a team has verified. */

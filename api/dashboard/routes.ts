@@ -25,6 +25,8 @@ import { senderPages } from './pages/operator/senders.ts'
 import { teamPages } from './pages/operator/teams.ts'
 import { overviewPages } from './pages/overview.ts'
 import { peoplePages } from './pages/people.ts'
+import { specimenPages } from './pages/specimens.ts'
+import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
 import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
@@ -57,6 +59,7 @@ export const PAGES: readonly Page[] = [
   ...whatsappPages,
   ...whatsappTemplatePages,
   ...contactPages,
+  ...suppressionPages,
   ...topicsPages,
   ...workPages,
   ...templatesPages,
@@ -76,4 +79,5 @@ export const PAGES: readonly Page[] = [
   ...teamPages,
   ...planPages,
   ...auditPages,
+  ...specimenPages,
 ]

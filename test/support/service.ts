@@ -193,6 +193,7 @@ export async function startService(
       webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl: null,
       from: null,
+      specimens: false,
       openid: null,
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,

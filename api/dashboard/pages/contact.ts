@@ -6,11 +6,12 @@ import { type ContactDetail, liftSuppression, showContact } from '../../../db/au
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { act, inTeam } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { backTo } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -21,38 +22,53 @@ const LATEST = 20
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'contacts', params.email ?? '', ...rest)
 
-/** Why it is suppressed, what that does, and the way out. */
+const WHAT_IT_DOES =
+  'Suppression marks the contact as one not to write to: broadcasts leave it out. It holds nothing back by itself: an email that your program sends to this address still goes out.'
+
+/** Why it is suppressed, what that does and does not do, and the way out. */
 function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
-  const facts: Section = {
-    kind: 'facts',
-    title: 'Suppressed',
-    note: 'Suppression marks the contact as one not to write to. It holds nothing back by itself: an email that your program sends to this address still goes out.',
-    facts: cause
-      ? [
-          { label: 'Cause', cell: status(contact.suppression, { text: cause.what }) },
-          { label: 'When', cell: time(cause.at, now) },
-          { label: 'In the server’s words', cell: text(cause.detail) },
-          {
-            label: 'Email',
-            cell: text(cause.email_id, { code: true, href: teamPath(team, 'emails', cause.email_id) }),
-          },
-          {
-            label: 'Report',
-            cell: text(cause.report_id ?? 'none: the server said so at once', {
-              code: cause.report_id !== null,
-            }),
-          },
-        ]
-      : [{ label: 'Cause', cell: status(contact.suppression) }],
+  const banner: Section = {
+    kind: 'alerts',
+    calm: '',
+    alerts: [
+      {
+        tone: 'bad',
+        title: `Suppressed: ${cause?.what ?? contact.suppression}${cause ? `, ${ageOf(cause.at, now)}` : ''}`,
+        text: WHAT_IT_DOES,
+        ...(cause
+          ? { link: { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' } }
+          : {}),
+      },
+    ],
   }
+  const facts: Section[] = cause
+    ? [
+        {
+          kind: 'facts',
+          title: 'Cause',
+          facts: [
+            { label: 'Cause', cell: text(cause.what) },
+            { label: 'When', cell: time(cause.at, now) },
+            { label: 'In the server’s words', cell: text(cause.detail) },
+            {
+              label: 'Report',
+              cell: text(cause.report_id ?? 'none: the server said so at once', {
+                code: cause.report_id !== null,
+              }),
+            },
+          ],
+        },
+      ]
+    : []
   const lift: Form = {
     action: here(request, 'lift'),
     method: 'post',
     submit: 'Lift the suppression',
-    confirm: `End the suppression of ${contact.email}? The contact becomes what it was before.`,
+    confirm: `End the suppression of ${contact.email}?`,
+    warning: 'The contact becomes what it was before.',
     fields: [
       {
         name: 'reason',
@@ -63,7 +79,11 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
       },
     ],
   }
-  return team.role === 'viewer' ? [facts] : [facts, { kind: 'form', folded: true, ...lift }]
+  return [
+    banner,
+    ...(team.role === 'viewer' ? [] : [{ kind: 'form' as const, folded: true, ...lift }]),
+    ...facts,
+  ]
 }
 
 function changes(
@@ -108,37 +128,40 @@ function changes(
   ]
 }
 
+/** Everything that was sent to the contact, over both channels, newest first. */
 async function sent(
   contact: ContactDetail,
   { team, now }: TeamRequest,
   { database }: PageDeps,
-): Promise<Section[]> {
+): Promise<Section> {
   const { emails, whatsapp_messages: messages } = await sentToContact(database, team.id, contact, LATEST)
-  const columns = (...labels: string[]) => labels.map((label) => ({ label }))
   const toAll = new URLSearchParams({ recipient: contact.email })
-  const emailTable: Section = {
+  const all = [
+    ...emails.map(({ id, subject, ...rest }) => ({
+      ...rest,
+      channel: 'Email',
+      what: text(subject || '(no subject)', { href: teamPath(team, 'emails', id) }),
+    })),
+    ...messages.map(({ id, recipient, ...rest }) => ({
+      ...rest,
+      channel: 'WhatsApp',
+      what: text(recipient, { href: teamPath(team, 'whatsapp', id) }),
+    })),
+  ].sort((one, other) => (one.created_at < other.created_at ? 1 : -1))
+  return {
     kind: 'table',
-    title: 'Emails sent',
-    columns: columns('Status', 'Subject', 'Accepted'),
-    rows: emails.map(({ id, subject, created_at, status: word }) => ({
-      cells: [status(word), text(subject, { href: teamPath(team, 'emails', id) }), time(created_at, now)],
+    title: 'Everything sent',
+    columns: ['Status', 'Channel', 'Message', 'Accepted'].map((label) => ({ label })),
+    rows: all.map(({ channel, what, status: word, created_at }) => ({
+      cells: [status(word), text(channel), what, time(created_at, now)],
     })),
     next:
       emails.length < LATEST
         ? []
         : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
-    empty: 'No email was sent to this contact.',
+    empty:
+      'Nothing was sent to this contact. A number in E.164 form among its properties is looked for, too.',
   }
-  const messageTable: Section = {
-    kind: 'table',
-    title: 'WhatsApp messages sent',
-    columns: columns('Status', 'To', 'Accepted'),
-    rows: messages.map(({ id, recipient, created_at, status: word }) => ({
-      cells: [status(word), text(recipient, { href: teamPath(team, 'whatsapp', id) }), time(created_at, now)],
-    })),
-    empty: 'None. A number in E.164 form among its properties is looked for here.',
-  }
-  return [emailTable, messageTable]
 }
 
 const page: TeamPage = {
@@ -152,14 +175,21 @@ const page: TeamPage = {
     const topics = await topicsOfTeam(database, team.id)
     const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
     const properties = Object.entries(contact.properties)
+    const [form, buttons] = changes(contact, request, topics)
     return show({
       title: contact.email,
-      back: { href: teamPath(team, 'contacts'), label: 'Contacts' },
+      state: status(contact.status),
+      back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
+      ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
       sections: [
+        ...suppression(contact, request),
+        await sent(contact, request, deps),
+        ...(form ? [form] : []),
+      ],
+      aside: [
         {
           kind: 'facts',
           facts: [
-            { label: 'Status', cell: status(contact.status) },
             { label: 'Topics', cell: text(names.join(', ')) },
             { label: 'Added', cell: time(contact.created_at, now) },
             { label: 'Changed', cell: time(contact.updated_at, now) },
@@ -167,12 +197,17 @@ const page: TeamPage = {
               ? [{ label: 'Suppression lifted', cell: time(contact.suppression_lifted_at, now) }]
               : []),
             { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
-            ...properties.map(([label, value]) => ({ label, cell: text(value) })),
           ],
         },
-        ...suppression(contact, request),
-        ...changes(contact, request, topics),
-        ...(await sent(contact, request, deps)),
+        ...(properties.length === 0
+          ? []
+          : [
+              {
+                kind: 'facts' as const,
+                title: 'Properties',
+                facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
+              },
+            ]),
       ],
     })
   },

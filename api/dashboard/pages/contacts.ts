@@ -10,7 +10,7 @@ import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { act, inTeam, noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
+import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 
@@ -116,7 +116,7 @@ const list: TeamPage = {
           rows: rows.map((contact) => ({
             cells: [
               status(contact.status),
-              text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
+              text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
               text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
               time(contact.created_at, now),
             ],

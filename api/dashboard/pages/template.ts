@@ -5,17 +5,19 @@ import {
   type ListedVersion,
   type ShownTemplate,
   templateById,
+  versionsByIds,
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { text, time } from '../drawn/cell.ts'
+import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
+import { idGiven } from '../served/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { partFields, partOf, slotWords } from './templates.ts'
@@ -122,7 +124,7 @@ async function testForm(
 
 const editForm = (template: ShownTemplate, request: TeamRequest): Section => ({
   kind: 'form',
-  folded: true,
+  title: 'Editor',
   action: here(request, 'versions'),
   method: 'post',
   submit: 'Save a new version',
@@ -143,21 +145,35 @@ const editForm = (template: ShownTemplate, request: TeamRequest): Section => ({
   ],
 })
 
+const restoring = (request: TeamRequest, version: string): Cell => ({
+  text: '',
+  button: {
+    action: here(request, 'restore'),
+    label: 'Restore',
+    tone: 'quiet',
+    confirm: 'Restore this version? It becomes a new version, and calls use it at once.',
+    sends: { name: 'version', value: version },
+  },
+})
+
 function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
+  const edits = request.team.role !== 'viewer'
   return {
     kind: 'table',
     title: 'Versions',
-    columns: ['Created', 'Variables', 'ID', ''].map((label) => ({ label })),
-    rows: versions.map(({ id, slots, created_at }, index) => {
+    columns: ['Created', 'ID', 'Difference', ...(edits ? ['Restore'] : [])].map((label) => ({
+      label,
+    })),
+    rows: versions.map(({ id, created_at }, index) => {
       const older = versions[index + 1]
       return {
         cells: [
           time(created_at, request.now),
-          text(slotWords(slots)),
           text(id, { code: true, detail: id === template.version_id ? 'the current one' : '' }),
           older
             ? text('What changed', { href: here(request, 'versions', older.id, id) })
             : text('The first one'),
+          ...(edits ? [id === template.version_id ? text('') : restoring(request, id)] : []),
         ],
       }
     }),
@@ -178,7 +194,9 @@ const page: TeamPage = {
     return show({
       title: template.name,
       back: { href: teamPath(team, 'templates'), label: 'Templates' },
+      even: true,
       sections: [
+        ...(edits ? [editForm(template, request)] : []),
         {
           kind: 'facts',
           facts: [
@@ -187,10 +205,9 @@ const page: TeamPage = {
             { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
           ],
         },
-        ...preview(template, request),
-        ...(edits ? [await testForm(template, request, deps), editForm(template, request)] : []),
         history(versions, template, request),
       ],
+      aside: [...preview(template, request), ...(edits ? [await testForm(template, request, deps)] : [])],
     })
   },
 }
@@ -239,6 +256,23 @@ const save: TeamPage = {
   },
 }
 
+const restore: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/templates/:id/restore',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const id = params.id ?? ''
+    const version = idGiven(form, 'version')
+    const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
+    const [row] = await versionsByIds(deps.database, refs)
+    if (!row || row.template_id !== id) throw new Refusal('not_found', 'there is no such version')
+    const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
+    await inPerson(request, deps, (by) => updateTemplate(by, team.id, id, parts))
+    return redirect(here(request), 'The version is restored: calls use it from now on.')
+  },
+}
+
 const test: TeamPage = {
   method: 'POST',
   path: '/teams/:team/templates/:id/test',
@@ -267,4 +301,4 @@ const test: TeamPage = {
   },
 }
 
-export const templatePages = [page, frame, save, test]
+export const templatePages = [page, frame, save, restore, test]

@@ -23,6 +23,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
     label: 'Audience',
     places: [
       ['contacts', 'Contacts', 'people'],
+      ['suppressions', 'Suppressions', 'ban'],
       ['topics', 'Topics', 'tag'],
     ],
   },

@@ -179,3 +179,34 @@ export async function suppressionOf(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.type(suppressionRow)`
     select suppression_cause, lifted_at from contacts where team_id = ${teamId} and id = ${id}`)
 }
+
+const suppressedRow = object({
+  id: string().defined(),
+  email: string().defined(),
+  status: string().defined(),
+  suppression_cause: mixed<SuppressionCause>().defined().nullable(),
+  created_at: string().defined(),
+})
+export type SuppressedRow = InferType<typeof suppressedRow>
+
+/** A team's contacts that bounced or complained, the newest contacts first; with `before`, those after this one. */
+export async function suppressedContacts(
+  tx: Tx,
+  teamId: string,
+  { status, before, limit }: { status?: string | undefined; before?: string | undefined; limit: number },
+): Promise<readonly SuppressedRow[]> {
+  const after =
+    before === undefined
+      ? sql.fragment`true`
+      : sql.fragment`(created_at, id) < (select created_at, id from contacts where team_id = ${teamId} and id = ${before})`
+  const among = ['bounced', 'complained'].filter((word) => status === undefined || word === status)
+  const parts = among.map(
+    (word) => sql.fragment`(
+      select id, email, status, suppression_cause, created_at from contacts
+      where team_id = ${teamId} and status = ${word} and ${after}
+      order by created_at desc, id desc limit ${limit})`,
+  )
+  return tx.any(sql.type(suppressedRow)`
+    select * from (${sql.join(parts, sql.fragment` union all `)}) suppressed
+    order by created_at desc, id desc limit ${limit}`)
+}

@@ -104,11 +104,14 @@ async function journeys(browser: Browser): Promise<void> {
     t.match(await page.frameLocator('iframe').locator('p').innerText(), 'Hi Ana')
     await submit(page, 'Send it to me')
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')
-    await page.getByText('Save a new version').first().click()
     await page.getByLabel('HTML').fill('<p>Dear {{name}}</p>')
     await submit(page, 'Save a new version')
     await page.getByRole('link', { name: 'What changed' }).click()
     t.match(await page.locator('.difference').first().innerText(), /- <p>Hi[\s\S]*\+ <p>Dear/)
+    await page.getByRole('link', { name: '← The template' }).click()
+    await page.getByRole('button', { name: 'Restore' }).first().click()
+    await submit(page, 'Restore')
+    await page.frameLocator('iframe').getByText('Hi ').waitFor()
   })
 
   t.test('a key is seen once, and its first use appears', async (t) => {

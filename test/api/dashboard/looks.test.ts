@@ -48,12 +48,17 @@ async function pictures(page: Page, path: string, width: number): Promise<void> 
     await page.emulateMedia({ colorScheme })
     const name = `${file}-${width}-${colorScheme}.png`
     await page.screenshot({ path: join(FOLDER ?? '', name), fullPage: width > 390 })
+    if (name === '_teams_ID-1280-light.png')
+      await page.screenshot({ path: join(FOLDER ?? '', 'overview.png') })
   }
 }
 
 async function looks(browser: Browser): Promise<void> {
   const service = await startService(t, {
-    dashboard: { lookupTxt: async () => ['v=spf1 include:example.net ~all'] },
+    dashboard: {
+      specimens: true,
+      lookupTxt: async () => ['v=spf1 include:example.net ~all'],
+    },
   })
   const lived = await livedIn(service)
   const home = `${service.base}/dashboard`
@@ -74,5 +79,63 @@ async function looks(browser: Browser): Promise<void> {
       await fits(t, page, `${path} at 320 px`)
       if (FOLDER) await pictures(page, path, 390)
     }
+  })
+
+  t.test('the pieces are accessible in the dark, too, at twice the size, and by the keyboard', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: lived.team.id }, { colorScheme: 'dark' })
+    await page.goto(`${home}/specimens`)
+    await isAccessible(t, page, 'specimens in the dark')
+    // A window of 1,280 px at 200 %.
+    await page.setViewportSize({ width: 640, height: 400 })
+    await fits(t, page, 'specimens at 200 %')
+    await page.setViewportSize(WIDE)
+    await page.reload()
+    const order: string[] = []
+    for (let presses = 0; presses < 6; presses += 1) {
+      await page.keyboard.press('Tab')
+      order.push(
+        await page.evaluate<string>('document.activeElement.textContent.trim() || document.activeElement.id'),
+      )
+    }
+    t.match(order.join(' | '), /^Skip to content \| Heliograph \| q \| /)
+    t.equal(
+      await page.evaluate<string>("getComputedStyle(document.querySelector('button')).transitionDuration"),
+      '0s',
+      'nothing moves for those who want it so',
+    )
+    await page.getByLabel('Address', { exact: true }).fill('no@x')
+    await page.evaluate("document.querySelector('main form').noValidate = true")
+    await page.getByLabel('Address', { exact: true }).fill('no')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('Address must be an email address.').last().waitFor()
+    t.match(
+      await page.evaluate<string>('document.activeElement.outerHTML'),
+      /name="address"[^>]* value="no"[^>]* aria-invalid="true"/,
+      'the focus is in the field with the fault',
+    )
+  })
+
+  t.test('a list is light, loads nothing from elsewhere, and nothing in it jumps', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: lived.team.id })
+    const bytes = new Map<string, number>()
+    page.on('response', async (response) => {
+      const body = await response.body().catch(() => Buffer.alloc(0))
+      bytes.set(response.url(), body.byteLength)
+    })
+    await page.goto(`${home}/teams/${lived.team.id}/emails`, { waitUntil: 'networkidle' })
+    t.equal(await page.locator('tbody tr').count(), 50)
+    t.ok([...bytes.keys()].every((url) => url.startsWith(service.base)))
+    const size = bytes.get(page.url()) ?? 0
+    t.ok(size > 10_000 && size <= 60 * 1024, `${size} bytes`)
+    const moved = await page.evaluate<number>(`new Promise((resolve) => {
+      let sum = 0
+      new PerformanceObserver((list) => {
+        for (const { value } of list.getEntries()) sum += value
+      }).observe({ type: 'layout-shift', buffered: true })
+      setTimeout(() => resolve(sum), 100)
+    })`)
+    t.ok(moved < 0.02, `moved by ${moved}`)
+    const height = await page.evaluate<number>("document.querySelector('tbody tr').offsetHeight")
+    t.ok(height >= 44 && height <= 45, `a row is ${height} px high`)
   })
 }

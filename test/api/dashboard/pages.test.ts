@@ -38,13 +38,9 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { 'name.0': '"name"', 'value.0': 'Anna' })), /Anna/)
-  shows(
-    t,
-    await editor.get(path),
-    /Emails sent No email was sent to this contact.*WhatsApp messages sent None/,
-  )
-  shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Status unsubscribed/)
-  shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Status subscribed/)
+  shows(t, await editor.get(path), /Everything sent Nothing was sent to this contact/)
+  shows(t, await after(editor, await editor.post(`${path}/unsubscribe`)), /Ana@example\.org unsubscribed/)
+  shows(t, await after(editor, await editor.post(`${path}/resubscribe`)), /Ana@example\.org subscribed/)
   shows(t, await after(editor, await editor.post(`${path}/delete`)), 'The contact is deleted.')
   t.equal((await editor.get(path)).status, 404)
 })
@@ -144,12 +140,16 @@ t.test('a suppressed contact tells its cause, and is lifted with a reason that s
   shows(t, await viewer.get(at(`emails/${body.id}`)), 'goes out all the same')
   const path = at('contacts/gone@example.org')
   shows(t, await viewer.get(path), 'It holds nothing back by itself')
-  shows(t, await viewer.get(path), /Suppressed .* Cause permanent bounce .* 550 no such user/)
+  shows(
+    t,
+    await viewer.get(path),
+    /Suppressed: permanent bounce, .* Cause permanent bounce .* 550 no such user/,
+  )
   t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
   t.equal((await viewer.post(`${path}/lift`, { reason: 'x' })).status, 403)
   t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
   const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
-  shows(t, lifted, /Status subscribed/)
+  shows(t, lifted, /The suppression is lifted.* subscribed/)
   t.match(await lastDeed(), { action: 'contact.lift', detail: 'they fixed it' })
 })
 
@@ -365,4 +365,34 @@ t.test('what cannot be taken back is asked about on a page of its own where no s
   t.match(asked.html, `href="/dashboard${at('domains/asked.test')}"`)
   t.equal((await owner.post(action, { question: 'Remove asked.test?', confirmed: 'yes' })).status, 303)
   t.equal((await owner.get(at('domains/asked.test'))).status, 404)
+})
+
+t.test('an earlier version of a template is restored as a new one', async (t) => {
+  const made = await editor.post(at('templates'), { name: 'Back', html: '<p>first</p>', text: '' })
+  const path = made.location ?? ''
+  await editor.post(`${path}/versions`, { html: '<p>second</p>', text: '' })
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')
+  const version = /name="version" value="([^"]+)"/.exec((await editor.get(path)).html)?.[1] ?? ''
+  shows(t, await editor.post(`${path}/restore`, { version, question: 'Restore this version?' }), 'Restore')
+  shows(t, await after(editor, await editor.post(`${path}/restore`, { version })), 'The version is restored')
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
+  t.notMatch((await viewer.get(path)).html, /\/restore"/)
+})
+
+t.test('suppressed contacts are one list with their causes, and a file', async (t) => {
+  const { body: contact } = await call('POST', '/v1/contacts', {
+    key: team.key,
+    body: { email: 'gone@example.net' },
+  })
+  t.ok(contact.id)
+  const { body } = await call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['gone@example.net'] }),
+  })
+  const bounce = { recipient: 'gone@example.net', detail: '550 nobody' }
+  await recordBounce(service, { team_id: team.id, email_id: body.id }, bounce)
+  shows(t, await viewer.get(at('suppressions')), /bounced gone@example\.net permanent bounce .* 550 nobody/)
+  t.notMatch((await viewer.get(at('suppressions?status=complained'))).html, /gone@example\.net/)
+  const { html: file } = await viewer.get(at('suppressions.csv?status=bounced'))
+  t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
 })
