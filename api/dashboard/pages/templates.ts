@@ -26,7 +26,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
     rows: 14,
     required: true,
     value: html,
-    hint: '{{name}} is a variable: each send gives its value, which is escaped. Subjects have none: they are sent as they are.',
+    hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
   },
   {
     name: 'text',

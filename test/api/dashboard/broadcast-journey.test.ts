@@ -1,0 +1,111 @@
+/** A marketer with a phone: from nothing to a broadcast that is sent, and what its recipient does, in a real browser. */
+import type { Browser, Page } from 'playwright-core'
+import t from 'tap'
+import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+
+const browser = await launchBrowser(t, 'a marketer’s first broadcast')
+if (browser) await journey(browser)
+
+async function journey(browser: Browser): Promise<void> {
+  const service = await startService(t, {
+    publicUrl: 'http://localhost',
+    dashboard: { publicUrl: 'http://localhost' },
+  })
+  const team = await makeTeam(service)
+  const here = `${service.base}/dashboard/teams/${team.id}`
+
+  const said = (page: Page): Promise<string> => page.locator('main').innerText()
+  /** Fills the form whose button is called so, and presses it. */
+  const submit = async (page: Page, name: string, fields: Record<string, string> = {}): Promise<void> => {
+    const form = page.locator('form', {
+      has: page.getByRole('button', { name, exact: true, includeHidden: true }),
+    })
+    for (const summary of await page.locator('details:not([open]) > summary').all())
+      if (await summary.locator('..').getByText(name, { exact: true }).count()) await summary.click()
+    for (const [field, value] of Object.entries(fields))
+      await form.first().locator(`[name="${field}"]`).fill(value)
+    await form.first().getByRole('button', { name, exact: true }).click()
+    await page.waitForLoadState()
+  }
+
+  t.test(
+    'a first broadcast on the pages alone, at 390 px; a recipient leaves, and picks topics',
+    async (t) => {
+      const sink = await startSmtpSink(t)
+      await startWorker(t, service, { smtp_url: sink.url })
+      const { page, context } = await signInWith(browser, service, { t, team: team.id }, PHONE)
+      const isFine = async (about: string): Promise<void> => {
+        await fits(t, page, about)
+        await isAccessible(t, page, about)
+      }
+      await page.goto(`${here}/broadcasts/new`)
+      t.match(await said(page), /no topic yet[\s\S]*no template yet/)
+      await page.goto(`${here}/topics`)
+      for (const name of ['News', 'Offers']) await submit(page, 'Add a topic', { name })
+      await page.goto(`${here}/templates`)
+      const html = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">leave</a></p>'
+      await submit(page, 'Create template', { name: 'Spring', html })
+      for (const [email, properties] of [
+        ['ana@example.org', 'name: Ana'],
+        ['ben@example.org', 'city: Graz'],
+      ] as const) {
+        await page.goto(`${here}/contacts`)
+        const summary = page.locator('details:not([open]) > summary', { hasText: 'Add a contact' })
+        if (await summary.count()) await summary.click()
+        await page.getByLabel('News').last().check()
+        await submit(page, 'Add a contact', { email, properties })
+      }
+      await page.goto(`${here}/broadcasts/new`)
+      await isFine('a new broadcast')
+      await page.getByLabel('News (2)').first().check()
+      await page.locator('[name="template_id"]').selectOption({ label: 'Spring' })
+      await submit(page, 'Save the draft', {
+        name: 'Spring',
+        from: 'Acme <hello@example.com>',
+        subject: 'For {{name}}',
+      })
+      t.match(
+        await said(page),
+        /1 contact would be skipped: no value for one of name[\s\S]*Nothing is missing/,
+      )
+      await isFine('a draft')
+      await submit(page, 'Send a test', { to: 'me@example.net', contact: 'ana@example.org' })
+      await until('the test is there', () => sink.messages().length === 1)
+      await submit(page, 'Send now')
+      t.match(await said(page), /Send “Spring” to 2 contacts of News\?/)
+      await isFine('the question before it starts')
+      await submit(page, 'Send now')
+      await page.getByText('1 of 2 contacts, 1 skipped').waitFor()
+      await until('it is sent', async () => {
+        await page.reload()
+        return /State\s+sent/i.test(await said(page))
+      })
+      await isFine('a broadcast that is sent')
+      await page.locator('main a[href$="/skips"]').click()
+      t.match(await said(page), /ben@example\.org[\s\S]*a variable had no value/)
+      await isFine('who was skipped')
+      const mail = sink.last()
+      t.strictSame(mail.rcpt_to, ['ana@example.org'])
+      const link = /^List-Unsubscribe: ?<http:\/\/localhost(\/u\/[\w-]+)>/m.exec(
+        mail.raw.toString().replaceAll(/\r\n[ \t]+/g, ''),
+      )
+      await page.goto(`${service.base}${link?.[1] ?? ''}`)
+      await fits(t, page, 'the page of who leaves')
+      await page.locator('a[href*="preferences"]').click()
+      await page.waitForLoadState()
+      await page.getByLabel('News').uncheck()
+      await page.getByLabel('Offers').check()
+      await page.getByRole('button').first().click()
+      await page.waitForLoadState()
+      const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
+      t.equal(body.subscribed_topic_ids.length, 1)
+      t.equal(body.status, 'subscribed')
+      await context.close()
+    },
+  )
+}
