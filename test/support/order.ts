@@ -7,12 +7,14 @@ import { join } from 'node:path'
 
 /** What took longest in a whole run, longest first: `# time=` in its output. */
 export const SLOWEST = [
+  'test/workers/channels/large-mail.test.ts',
   'test/api/dashboard/chromium.test.ts',
   'test/api/dashboard/looks.test.ts',
   'test/workers/channels/deliver-email.test.ts',
   'test/start.test.ts',
   'test/chaos/short.test.ts',
   'test/workers/jobs/ingest-report.test.ts',
+  'test/workers/channels/hanging-webhooks.test.ts',
   'test/workers/channels/deliver-trouble.test.ts',
   'test/workers/channels/deliver-whatsapp.test.ts',
   'test/db/dev/postgres.test.ts',
@@ -24,6 +26,7 @@ export const SLOWEST = [
   'test/api/http/server.test.ts',
   'test/workers/delivery/senders.test.ts',
   'test/db/postgres/pgbouncer.test.ts',
+  'test/db/postgres/replica.test.ts',
   'test/api/dashboard/roles.test.ts',
   'test/workers/channels/deliver-broadcast.test.ts',
   'test/api/broadcasts.test.ts',
