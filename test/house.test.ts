@@ -229,7 +229,7 @@ t.test('providers are named in their adapters, their hooks and the settings only
 t.test(
   'figures move with their rows: who stores, deletes or raises messages appends what moved',
   async (t) => {
-    const statement = String.raw`(emails|whatsapp_messages|\$\{([\w]+\.)?rows\})`
+    const statement = String.raw`(email_states|whatsapp_messages|\$\{([\w]+\.)?rows\})`
     const moves = new RegExp(
       `(insert into|delete from) ${statement}|update ${statement}[^\`]*?set[^\`]*?[\\s,]status = `,
     )

@@ -32,6 +32,7 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   job_of: FragmentSqlToken
   /** What a row's job must say of its sender, where messages have senders of their own. */
   sender_of: FragmentSqlToken
+  /** The table of what becomes of its messages: their status, and what else changes. */
   rows: FragmentSqlToken
   events: FragmentSqlToken
   /** The column that names a message in its events. */
@@ -56,6 +57,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
   ladder: readonly string[]
   /** Whether a row is the team's own, and no sign-in mail of ours. */
   customers: FragmentSqlToken
+  /** The table of what was accepted, where it stands apart from `rows`: whoever deletes a row deletes both. */
+  accepted: FragmentSqlToken | null
   /** The broadcast that a row is of. */
   broadcast: FragmentSqlToken
   /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
@@ -67,8 +70,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
 }
 
 /**
- * Whether an email is the team's own, and no sign-in mail of ours. The API's have a request's id, so that tags are read
- * of the few others alone.
+ * Whether an accepted email is the team's own, and no sign-in mail of ours. The API's have a request's id, so that tags
+ * are read of the few others alone.
  */
 export const isCustomers = sql.fragment`
   (http_request_id is not null or broadcast_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
@@ -85,27 +88,31 @@ export const EMAIL: Channel<'deliver-email'> = {
   job_of: sql.fragment`case when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end`,
   quota: 'emails',
   ladder: EMAIL_LADDER,
-  rows: sql.fragment`emails`,
+  rows: sql.fragment`email_states`,
+  accepted: sql.fragment`accepted_emails`,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
   by_recipient: true,
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
-  customers: isCustomers,
+  customers: sql.fragment`in_figures`,
   broadcast: sql.fragment`broadcast_id`,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v
-    where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('sent', 'delivered', 'unknown')))`,
+    where v.team_id = email_states.team_id and v.email_id = email_states.id
+      and v.kind in ('sent', 'delivered', 'unknown')))`,
   named: ({ team, uuids, texts }) => sql.fragment`
-    select id from emails
+    select id from accepted_emails
     where team_id = ${team} and (id = ${anyUuid(uuids)} or idempotency_key = ${anyText(texts)}
-      or provider_message_id = ${anyText(texts)} or http_request_id = ${anyText(texts)})`,
+      or http_request_id = ${anyText(texts)})
+    union all
+    select id from email_states where team_id = ${team} and provider_message_id = ${anyText(texts)}`,
   anywhere: ({ uuids, texts }) => sql.fragment`
-    select team_id, id from emails where id = ${anyUuid(uuids)}
-    union select team_id, id from emails where provider_message_id = ${anyText(texts)}
-    union select team_id, id from emails where http_request_id = ${anyText(texts)}`,
+    select team_id, id from accepted_emails where id = ${anyUuid(uuids)}
+    union select team_id, id from email_states where provider_message_id = ${anyText(texts)}
+    union select team_id, id from accepted_emails where http_request_id = ${anyText(texts)}`,
   keyed: ({ team, texts }) => sql.fragment`
-    select id from emails where team_id = ${team} and idempotency_key = ${anyText(texts)}`,
+    select id from accepted_emails where team_id = ${team} and idempotency_key = ${anyText(texts)}`,
 }
 
 /** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */
@@ -125,6 +132,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   quota: 'whatsapp',
   ladder: WHATSAPP_LADDER,
   rows: sql.fragment`whatsapp_messages`,
+  accepted: null,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
   by_recipient: false,

@@ -327,7 +327,7 @@ const age = (of: Pick<TestTeam, 'id'>, hours: number) =>
   database.query(sql.unsafe`
     update files set last_used_at = service_time() - make_interval(hours => ${hours}) where team_id = ${of.id}`)
 const finish = (id: string, status: string) =>
-  database.query(sql.unsafe`update emails set status = ${status} where id = ${id}`)
+  database.query(sql.unsafe`update email_states set status = ${status} where id = ${id}`)
 const collect = (days = 3) => collectFiles(database, days, new Date())
 
 t.test('bytes go days after their last use, but not while a mail or an upload needs them', async (t) => {

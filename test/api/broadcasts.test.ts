@@ -1,4 +1,5 @@
 /** Broadcasts over the API: drafts, what a start needs, states, and what a worker and recipients make of them. */
+
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -8,6 +9,7 @@ import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { verifyDkim } from '../support/dkim.ts'
 import { publicKeyOf } from '../support/domain.ts'
+import { deleteEmailRows } from '../support/email-rows.ts'
 import { makeKey, makeTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -221,7 +223,7 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
   t.equal(page.body.match(/<button/g)?.length, 2)
   t.match(await topicsOf(), { subscribed_topic_ids: [topic_id] })
   // The link outlives the email.
-  await database.query(sql.unsafe`delete from emails where broadcast_id = ${id}`)
+  await deleteEmailRows(service, sql.fragment`broadcast_id = ${id}`)
   t.equal(
     (await call('POST', `/u/${token}`, { raw: 'List-Unsubscribe=One-Click', headers: FORM })).status,
     200,
@@ -362,7 +364,7 @@ t.test(
       )
     for (let round = 0; round < 4; round++) {
       await Promise.all([step(), step()])
-      await database.query(sql.unsafe`update emails set status = 'sent' where broadcast_id = ${id}`)
+      await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
     }
     const counted = await database.one(sql.unsafe`
     select count(*)::integer as made, count(distinct contact_id)::integer as people from emails where broadcast_id = ${id}`)

@@ -1,9 +1,11 @@
 /** Rows 1 to 4: how fast sends are accepted, beside the same rows and jobs stored without HTTP. */
+
 import { randomUUID } from 'node:crypto'
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { type EmailRow, insertEmails } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { insertEmailRows } from '../support/email-rows.ts'
 import { anEmailRow } from '../support/reports.ts'
 import type { TestTeam } from '../support/service.ts'
 import { atLeast, atMost, type Figure, median, QUICK, upTo } from './figures.ts'
@@ -181,12 +183,13 @@ export async function fill(
 ): Promise<void> {
   const tag = randomUUID()
   const state = jobs === 'none' ? 'sent' : 'queued'
-  await place.database.query(sql.unsafe`
-    insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, size_kb, tags, status,
-      created_at, body_text, reply_to)
-    select ${id}::uuid, overlay(gen_random_uuid()::text placing '0192' from 1 for 4)::uuid, ${domain_id}::uuid,
-      'hello@example.com', array['person' || n || '@example.org'], ${tag}, '<p>Hello</p>', 0.01, '[]', ${state}, now() - interval '1 day' * random(), null, ''
-    from generate_series(1, ${upTo(emails)}::int) n`)
+  const rows = sql.fragment`
+    select ${id} as team_id, overlay(gen_random_uuid()::text placing '0192' from 1 for 4) as id,
+      ${domain_id} as domain_id, 'hello@example.com' as from_address, array['person' || n || '@example.org'] as to_emails,
+      ${tag} as subject, '<p>Hello</p>' as html, 0.01 as size_kb, '[]'::json as tags, ${state} as status,
+      now() - interval '1 day' * random() as created_at, '' as reply_to
+    from generate_series(1, ${upTo(emails)}::int) n`
+  await insertEmailRows(place, rows)
   if (jobs === 'none') {
     await place.database.query(sql.unsafe`
       insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)

@@ -36,7 +36,7 @@ async function aTeam(place: Place): Promise<TestTeam> {
 /** Takes what was made as delivered, so that the walk goes on. */
 const deliverAll = ({ database }: Place, broadcast: string) =>
   database.query(sql.unsafe`
-    update emails set status = 'sent', provider_message_id = id::text
+    update email_states set status = 'sent', provider_message_id = id::text
     where broadcast_id = ${broadcast} and unfinished`)
 
 /** Row 16: steps of the walk alone, in this process, one after another; what is made is out of the way at once. */

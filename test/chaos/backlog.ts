@@ -1,23 +1,24 @@
 /** Emails that wait with their jobs, made by two statements: a flood that is over before anything is measured. */
+import { sql } from 'slonik'
+import { insertEmailRows } from '../support/email-rows.ts'
 import type { TestTeam } from '../support/service.ts'
 import type { World } from './world.ts'
 
 /** Queues so many emails of a team, due now or in an hour; each place in line is a team's next. */
 export async function fillQueue(
-  { sql }: World,
+  { sql: run, database }: World,
   { id, domain_id }: TestTeam,
   count: number,
   due: 'now' | 'in an hour',
 ): Promise<void> {
-  await sql(
-    `insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, size_kb, tags, status,
-      created_at, body_text, reply_to)
-    select $1, overlay(gen_random_uuid()::text placing '0192' from 1 for 4)::uuid, $2, 'hello@example.com',
-      array['person' || n || '@example.org'], 'A flood', '<p>Hello</p>', 0.01, '[]', 'queued', now(), null, ''
-    from generate_series(1, $3::int) n`,
-    [id, domain_id, count],
-  )
-  await sql(
+  const rows = sql.fragment`
+    select ${id} as team_id, overlay(gen_random_uuid()::text placing '0192' from 1 for 4) as id,
+      ${domain_id} as domain_id, 'hello@example.com' as from_address, array['person' || n || '@example.org'] as to_emails,
+      'A flood' as subject, '<p>Hello</p>' as html, 0.01 as size_kb, '[]'::json as tags, 'queued' as status,
+      now() as created_at, '' as reply_to
+    from generate_series(1, ${count}::int) n`
+  await insertEmailRows({ database }, rows)
+  await run(
     `insert into pgboss.job (name, id, data, priority, start_after, retry_limit, retry_delay, expire_seconds,
       deletion_seconds, keep_until, policy, heartbeat_seconds)
     select q.name, e.id, jsonb_build_object('team_id', e.team_id, 'email_id', e.id),
@@ -26,15 +27,15 @@ export async function fillQueue(
     from emails e, pgboss.queue q where e.team_id = $1 and q.name = 'deliver-email'`,
     [id, due === 'now' ? '0' : '1 hour'],
   )
-  await sql(
+  await run(
     `update allowances set email_place = $2::int, emails_used = emails_used + $2::int where team_id = $1`,
     [id, count],
   )
 }
 
 /** Takes away what still waits of a team, so that nothing of it is to be settled. */
-export async function emptyQueue({ sql }: World, { id }: TestTeam): Promise<void> {
-  await sql(
+export async function emptyQueue({ sql: run }: World, { id }: TestTeam): Promise<void> {
+  await run(
     `delete from pgboss.job where name like 'deliver-%' and state < 'active' and data ->> 'team_id' = $1`,
     [id],
   )

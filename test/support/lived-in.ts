@@ -2,12 +2,14 @@
  * A team as it looks after some weeks: long names, 60 emails at all statuses and waiting ones, contacts with causes of
  * suppression, templates, a broadcast, WhatsApp, a paused sender, dead letters. What pages are looked at with.
  */
+
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { record } from '../../db/accounts/audit/record.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
+import { insertEmailRows } from './email-rows.ts'
 import { pauseSender } from './senders.ts'
 import { anEmail, makeTeam, type Reply, type Service, type TestTeam } from './service.ts'
 import { aMessage, makeTemplate } from './whatsapp.ts'
@@ -46,12 +48,14 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
   for (let at = 0; at < count; at += 1) {
     const time = Date.now() - 300_000 - at * at * 12 * 60_000
     const status = at < 3 ? 'queued' : (STATUSES[at % STATUSES.length] ?? 'sent')
-    await database.query(sql.unsafe`
-      insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, tags, status, created_at,
-        reply_to)
-      values (${team.id}, ${uuidv7({ msecs: time })}, ${team.domain_id}, 'Northwind <hello@example.com>',
-        ${sql.array([PEOPLE[at % PEOPLE.length] ?? ''], 'text')}, ${SUBJECTS[at % SUBJECTS.length] ?? ''},
-        '<p>Hello</p>', ${at % 3 === 0 ? '["invoice"]' : '[]'}, ${status}, ${new Date(time).toISOString()}, '')`)
+    const row = sql.fragment`
+      select ${team.id} as team_id, ${uuidv7({ msecs: time })} as id, ${team.domain_id} as domain_id,
+        'Northwind <hello@example.com>' as from_address,
+        ${sql.array([PEOPLE[at % PEOPLE.length] ?? ''], 'text')} as to_emails,
+        ${SUBJECTS[at % SUBJECTS.length] ?? ''} as subject, '<p>Hello</p>' as html,
+        ${at % 3 === 0 ? '["invoice"]' : '[]'}::json as tags, ${status} as status,
+        ${new Date(time).toISOString()} as created_at, '' as reply_to`
+    await insertEmailRows({ database }, row)
   }
   await database.query(sql.unsafe`
     insert into daily_figures (team_id, channel, day, status, count)

@@ -125,13 +125,15 @@ export const emailStatus = async ({ database }: Place, id: string): Promise<stri
 
 /** Gives an email the provider's id of it. */
 export const setProviderId = async ({ database }: Place, id: string, providerId: string): Promise<void> => {
-  await database.query(sql.unsafe`update emails set provider_message_id = ${providerId} where id = ${id}`)
+  await database.query(
+    sql.unsafe`update email_states set provider_message_id = ${providerId} where id = ${id}`,
+  )
 }
 
 /** Some recipients of an email are still to be tried. */
 export const setPending = async ({ database }: Place, id: string, pending: string[]): Promise<void> => {
   await database.query(
-    sql.unsafe`update emails set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`,
+    sql.unsafe`update email_states set pending_recipients = ${sql.array(pending, 'text')} where id = ${id}`,
   )
 }
 

@@ -1,10 +1,12 @@
 /** What tests look up behind the API's back: rows and jobs of a team. */
+
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
 import { credentialHash } from '../../db/accounts/credentials/token.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { RETENTION } from '../../db/queue/jobs.ts'
+import { ageEmailRows } from './email-rows.ts'
 import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
@@ -83,7 +85,7 @@ export const setJobsDue = async ({ database }: Place, id: string): Promise<numbe
 /** Makes an email, or a WhatsApp message, and all that happened to it older: as if it had been accepted a day ago. */
 export const ageByADay = async ({ database }: Pick<Service, 'database'>, id: string): Promise<void> => {
   const day = sql.fragment`interval '24 hours 1 minute'`
-  await database.query(sql.unsafe`update emails set created_at = created_at - ${day} where id = ${id}`)
+  await ageEmailRows({ database }, sql.fragment`id = ${id}`, '24 hours 1 minute')
   await database.query(sql.unsafe`
     update email_events set occurred_at = occurred_at - ${day} where email_id = ${id}`)
   await database.query(sql.unsafe`
@@ -112,7 +114,7 @@ export const atCommit = async ({ database }: Place, statement: string): Promise<
   await database.query(sql.unsafe`
     create function at_commit() returns trigger language plpgsql as ${sql.literalValue(body)}`)
   await database.query(sql.unsafe`
-    create constraint trigger at_commit after insert on emails deferrable initially deferred
+    create constraint trigger at_commit after insert on accepted_emails deferrable initially deferred
     for each row execute function at_commit()`)
   return async () => {
     await database.query(sql.unsafe`drop function at_commit cascade`)

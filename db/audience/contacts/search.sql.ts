@@ -143,9 +143,12 @@ export async function emailsToContact(
   limit: number,
 ): Promise<readonly SentEmailRow[]> {
   return tx.any(sql.type(emailRow)`
-    select id, subject, status, created_at from emails
-    where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
-    order by id desc limit ${limit}`)
+    select e.id, e.subject, s.status, e.created_at from (
+      select id, subject, created_at from accepted_emails
+      where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
+      order by id desc limit ${limit}) e
+    cross join lateral (select status from email_states where team_id = ${teamId} and id = e.id offset 0) s
+    order by e.id desc`)
 }
 
 const countRow = object({ topic_id: string().defined(), count: number().defined() })

@@ -112,11 +112,13 @@ export async function settleSoftBounces(
         (select max(d.occurred_at) from email_events d
           where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'),
         (select max(v.occurred_at) from (
-            select team_id, id, contact_id, status from emails
+            select team_id, id, contact_id from accepted_emails
             where recipient_identities(to_emails) && array[lower(c.email), c.identity] offset 0) e
+          cross join lateral (
+            select status from email_states where team_id = e.team_id and id = e.id offset 0) s
           join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
             and (e.contact_id = r.id or lower(v.recipient) = c.identity)
-          where e.team_id = r.team_id and e.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
+          where e.team_id = r.team_id and s.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
       from ${tuplesOf(refs)} as r (team_id, id, cause)
         join contacts c on c.team_id = r.team_id and c.id = r.id
     ), judged as materialized (

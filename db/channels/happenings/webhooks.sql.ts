@@ -50,7 +50,7 @@ export async function emailsTold(tx: Tx, refs: readonly Ref[]) {
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${tuplesOf(refs)} as ref (team_id, id)
-      cross join lateral (select * from emails where team_id = ref.team_id and id = ref.id offset 0) e
+      cross join lateral (select * from accepted_emails where team_id = ref.team_id and id = ref.id offset 0) e
     where e.http_request_id is not null or strpos(e.tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0`)
 }
 

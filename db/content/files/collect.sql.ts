@@ -22,9 +22,9 @@ export async function unusedFiles(tx: Tx, before: Date, limit: number) {
   return tx.any(sql.type(idRow)`
     with needed as materialized (
       select distinct e.team_id, n.sha256
-      from emails e cross join lateral (
+      from email_states e cross join lateral (
         select sha256 from email_files where team_id = e.team_id and email_id = e.id offset 0) n
-      where e.unfinished and e.attachments is not null
+      where e.unfinished
     )
     select team_id, id from files f
     where state = 'ready' and last_used_at < ${sql.timestamp(before)} and not ${isUploaded}
@@ -48,9 +48,9 @@ export async function doomUnused(
   return tx.any(sql.type(sizeRow)`
     with needed as materialized (
       select n.sha256
-      from emails e cross join lateral (
+      from email_states e cross join lateral (
         select sha256 from email_files where team_id = ${teamId} and email_id = e.id offset 0) n
-      where e.team_id = ${teamId} and e.id >= ${accepted} and e.unfinished and e.attachments is not null
+      where e.team_id = ${teamId} and e.id >= ${accepted} and e.unfinished
     ), unused as materialized (
       select id from files f
       where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})

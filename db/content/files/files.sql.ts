@@ -214,7 +214,7 @@ const carriedRow = refRow.shape({ id: string().defined(), filename: string().def
 export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
   return tx.any(sql.type(carriedRow)`
     select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256
-    from emails e cross join lateral json_array_elements(e.attachments) a
+    from accepted_emails e cross join lateral json_array_elements(e.attachments) a
     where e.attachments is not null and (e.team_id, e.id) in (select * from ${sql.unnest(
       emails.map(({ team_id, id }) => [team_id, id]),
       ['uuid', 'uuid'],

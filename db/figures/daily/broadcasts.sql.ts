@@ -67,7 +67,7 @@ export const broadcastsBegun = (tx: Tx) =>
 export async function countBroadcast(tx: Tx, { team_id, id }: BroadcastKey): Promise<void> {
   await tx.query(sql.unsafe`
     with counted as materialized (
-      select status as figure, count(*) as count from emails where team_id = ${team_id} and broadcast_id = ${id}
+      select status as figure, count(*) as count from email_states where team_id = ${team_id} and broadcast_id = ${id}
       group by status
       union all
       select 'skipped', count(*) from broadcast_skips where team_id = ${team_id} and broadcast_id = ${id}

@@ -51,7 +51,9 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
 
 /** Whether a contact has no email of a broadcast, and had none that was deleted since. */
 export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
-  not exists (select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id = contacts.id)
+  not exists (
+    select from accepted_emails e
+    where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id = contacts.id)
   and not exists (
     select from broadcast_skips s where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.contact_id = contacts.id
       and s.reason = 'deleted')`

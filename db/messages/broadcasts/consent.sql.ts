@@ -36,7 +36,7 @@ export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<re
         when not c.topic_ids && b.topic_ids then 'left_topic' end as reason
     from (select database_identity() as name offset 0) here
     cross join ${refTuples(refs)} as ref (ref_team, ref_id)
-    cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) e
+    cross join lateral (select * from accepted_emails where team_id = ref_team and id = ref_id offset 0) e
     cross join lateral (select * from broadcasts where team_id = ref_team and id = e.broadcast_id offset 0) b
     left join lateral (select * from contacts where team_id = ref_team and id = e.contact_id offset 0) c on true`)
 }
@@ -51,7 +51,7 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
   const rows = await tx.any(sql.type(idRow)`
     with these as materialized (
       select e.id, e.team_id, e.broadcast_id from ${refTuples(refs)} as ref (ref_team, ref_id)
-      cross join lateral (select * from emails where team_id = ref_team and id = ref_id offset 0) e
+      cross join lateral (select * from email_states where team_id = ref_team and id = ref_id offset 0) e
     ), held as materialized (
       select b.id, b.state, b.database from broadcasts b
       where (b.team_id, b.id) in (select team_id, broadcast_id from these)
@@ -110,15 +110,17 @@ export async function deleteWaitingEmails(tx: Tx, teamId: string, ids: readonly 
   const these = sql.array(ids, 'uuid')
   const deleted = await tx.any(sql.type(withdrawnRow)`
     with held as materialized (
-      select id from emails
+      select id from email_states
       where team_id = ${teamId} and id = any(${these}) and unfinished and broadcast_id is not null
       order by id for update
     ), deleted as (
-      delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.id, e.contact_id, e.to_emails[1] as email,
-        ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+      delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
+      returning e.id, ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), gone as (
+      delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
+      returning e.id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.created_at
     ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
-    select id, broadcast_id, contact_id, email, created_at from deleted`)
+    select id, broadcast_id, contact_id, email, created_at from gone`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId}
       and email_id = any(${sql.array(

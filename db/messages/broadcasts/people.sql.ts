@@ -28,16 +28,25 @@ export async function reachedBy(
   status: EmailStatus | undefined,
   { after, limit }: Page,
 ): Promise<readonly Reached[]> {
-  const fits = status === undefined ? sql.fragment`true` : sql.fragment`status = ${status}`
+  const behind = after ?? FIRST
+  const page =
+    status === undefined
+      ? sql.fragment`
+        select team_id, id, contact_id from accepted_emails
+        where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${behind}
+        order by contact_id limit ${limit}`
+      : sql.fragment`
+        select team_id, id, reached_id as contact_id from email_states
+        where team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
+          and reached_id > ${behind}
+        order by reached_id limit ${limit}`
   return tx.any(sql.type(reachedRow)`
-    select id, contact_id, to_emails[1] as email, status, created_at, (
+    select page.id, page.contact_id, e.to_emails[1] as email, e.status, e.created_at, (
       select v.detail from email_events v
       where v.team_id = page.team_id and v.email_id = page.id order by v.occurred_at desc limit 1) as detail
-    from (
-      select * from emails
-      where team_id = ${team_id} and broadcast_id = ${broadcast_id} and ${fits} and contact_id > ${after ?? FIRST}
-      order by contact_id limit ${limit}) page
-    order by contact_id`)
+    from (${page}) page
+      cross join lateral (select * from emails where team_id = page.team_id and id = page.id offset 0) e
+    order by page.contact_id`)
 }
 
 const skippedRow = object({

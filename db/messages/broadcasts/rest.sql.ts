@@ -19,7 +19,7 @@ export async function restSize(tx: Tx, row: BroadcastRow): Promise<number> {
 /** How many of its emails are there. */
 export async function emailsOf(tx: Tx, { team_id, id }: BroadcastRow): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
-    select count(*)::integer as count from emails where team_id = ${team_id} and broadcast_id = ${id}`)
+    select count(*)::integer as count from accepted_emails where team_id = ${team_id} and broadcast_id = ${id}`)
   return count
 }
 

@@ -11,7 +11,7 @@ type Key = Pick<BroadcastRow, 'team_id' | 'id'>
 
 /** Its unfinished emails, without those that were given up: they wait for a person. */
 const waiting = ({ team_id, id }: Key) => sql.fragment`
-  select from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
+  select from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
     and not exists (
       select from pgboss.job d
       where d.name = ${deadLetterOf(BROADCAST.job)} and d.source_id = e.id and d.state < 'active')`
@@ -37,7 +37,7 @@ export async function bringForward(tx: Tx, { team_id, id }: Key): Promise<void> 
   await tx.query(sql.unsafe`
     update pgboss.job set start_after = now()
     where name = ${BROADCAST.job} and state = 'created' and start_after > now() and id in (
-      select e.id from emails e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished)`)
+      select e.id from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished)`)
 }
 
 const keyRow = object({ team_id: string().defined(), broadcast_id: string().defined() })

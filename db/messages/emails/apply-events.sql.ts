@@ -1,6 +1,6 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, object, string } from 'yup'
+import { array, boolean, object, string } from 'yup'
 import { EMAIL } from '../../channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../../channels/ladder.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
@@ -14,13 +14,28 @@ const recipientsRow = object({
   to_emails: array(string().defined()).defined(),
 })
 
-/** The recipients of rows, locked in one order, so that transactions over the same rows cannot deadlock. */
+const lockedRow = recipientsRow.shape({ is_late: boolean().defined() })
+
+/**
+ * The recipients of emails whose states it locks, in one order, so that transactions over the same emails cannot
+ * deadlock. A statement that has waited for a lock sees the state as it is now, and the email as it was before: where a
+ * person was erased from it meanwhile, it is read again.
+ */
 export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
-  return tx.any(sql.prepared('lock_emails', recipientsRow)`
-    select team_id, id as email_id, to_emails from emails
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
-    order by team_id, id for no key update`)
+  const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`
+    select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late
+    from email_states s join accepted_emails e on e.team_id = s.team_id and e.id = s.id
+    where (s.team_id, s.id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    order by s.team_id, s.id for no key update of s`)
+  const late = rows.filter((row) => row.is_late)
+  if (late.length === 0) return rows
+  return [...rows.filter((row) => !row.is_late), ...(await recipientsOf(tx, late))]
 }
+
+const recipientsOf = (tx: Tx, refs: readonly EmailRef[]) =>
+  tx.any(sql.type(recipientsRow)`
+    select team_id, id as email_id, to_emails from accepted_emails
+    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`)
 
 const providerIdRow = object({
   provider_message_id: string().defined(),
@@ -31,12 +46,12 @@ const providerIdRow = object({
 /** The emails that the provider knows by these ids. */
 export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promise<Map<string, EmailRef>> {
   const rows = await tx.any(sql.prepared('emails_by_provider_ids', providerIdRow)`
-    select provider_message_id, team_id, id as email_id from emails
+    select provider_message_id, team_id, id as email_id from email_states
     where provider_message_id = any(${sql.array(ids, 'text')}) order by id desc`)
   return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
 }
 
-/** What happened to an email, as it changes the row. */
+/** What happened to an email, as it changes its state. */
 export type EmailChange = EmailRef & {
   /** What it rises to; it never falls. */
   status: EmailStatus
@@ -76,7 +91,7 @@ const CHANGE = ['uuid', 'uuid', 'text', 'text', 'float8', 'text', 'json', 'text'
 const list = (column: FragmentSqlToken) =>
   sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
 
-/** Changes locked rows, in one statement that writes each at most once; rows that stay as they are, not at all. */
+/** Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. */
 export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
   const pending = sql.fragment`
@@ -95,11 +110,11 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
         coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
         coalesce(e.size_kb, c.size_kb) as size_kb,
         ${pending} as pending_recipients
-      from emails e join ${sql.unnest(changes.map(tupleOf), CHANGE)}
+      from email_states e join ${sql.unnest(changes.map(tupleOf), CHANGE)}
         as c (team_id, id, status, provider_message_id, size_kb, kind, pending, seen_id, seen_pending)
         on e.team_id = c.team_id and e.id = c.id
     ), changed as (
-      update emails e set
+      update email_states e set
         status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
         pending_recipients = c.pending_recipients
       from change c

@@ -1,8 +1,13 @@
-/** Rows of emails, and the queries over them. Their events are in events.sql.ts. */
+/**
+ * Emails, and the queries over them: what was accepted (accepted_emails), what becomes of it (email_states), and both
+ * joined (the view `emails`). Their events are in events.sql.ts.
+ * Promises: whoever locks an email locks its state, and changes what was accepted only behind that lock
+ * (DECISIONS: Rows of emails).
+ */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL, isCustomers } from '../../channels/channels.sql.ts'
 import { EMAIL_LADDER } from '../../channels/ladder.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -52,7 +57,7 @@ type Scalar = string | number | null
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-/** What is stored of a new row, by column, each with its type on the way. */
+/** What is accepted of a new email, by column, each with its type on the way. */
 const NEW_COLUMNS = {
   team_id: 'uuid',
   id: 'uuid',
@@ -64,9 +69,7 @@ const NEW_COLUMNS = {
   to_emails: 'json',
   subject: 'text',
   html: 'text',
-  size_kb: 'float8',
   tags: 'json',
-  status: 'text',
   idempotency_key: 'text',
   created_at: 'timestamptz',
   contact_id: 'uuid',
@@ -78,11 +81,23 @@ const NEW_COLUMNS = {
   attachments: 'json',
 } as const satisfies Partial<Record<keyof EmailRow, string>>
 
+/** What its state begins as, beside what it repeats of the above. */
+const NEW_STATE = { status: 'text', size_kb: 'float8' } as const satisfies Partial<
+  Record<keyof EmailRow, string>
+>
+
 const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]
+const itemColumns = Object.entries({ ...NEW_COLUMNS, ...NEW_STATE }) as [
+  keyof typeof NEW_COLUMNS | keyof typeof NEW_STATE,
+  string,
+][]
 
 const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
 
-const newNames = commas(newColumns.map(([column]) => sql.identifier([column])))
+const namesOf = (columns: readonly (readonly [string, string])[]) =>
+  commas(columns.map(([column]) => sql.identifier([column])))
+
+const newNames = namesOf(newColumns)
 
 const newValues = commas(
   newColumns.map(([column]) =>
@@ -92,23 +107,30 @@ const newValues = commas(
   ),
 )
 
-const EMAILS = sql.fragment`emails`
+const STATES = sql.fragment`email_states`
 
-/** Stores new rows and charges for them (limits.ts, chargesOf), in one statement. */
+/** Stores new emails with their states and charges for them (limits.ts, chargesOf), in one statement. */
 export async function insertEmails(
   tx: Tx,
   rows: readonly EmailRow[],
   charge: FragmentSqlToken,
 ): Promise<void> {
   const tuples = rows.map((row) =>
-    newColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
+    itemColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
   )
-  const types = newColumns.map(([, type]) => type)
+  const types = itemColumns.map(([, type]) => type)
   await tx.query(sql.prepared('insert_emails', object())`
-    with charged as (${charge}), stored as (
-      insert into emails (${newNames})
-      select ${newValues} from ${sql.unnest(tuples, types)} as item (${newNames})
-      returning ${movedColumns(EMAIL, EMAILS, { was: null, became: sql.fragment`emails.status` })}
+    with charged as (${charge}), item as materialized (
+      select * from ${sql.unnest(tuples, types)} as item (${namesOf(itemColumns)})
+    ), accepted as (
+      insert into accepted_emails (${newNames}) select ${newValues} from item
+    ), stored as (
+      insert into email_states (
+        team_id, id, created_at, broadcast_id, reached_id, in_figures, status, size_kb)
+      select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end,
+        ${isCustomers}, status, size_kb
+      from item
+      returning ${movedColumns(EMAIL, STATES, { was: null, became: sql.fragment`email_states.status` })}
     )
     ${appendMoves(EMAIL, sql.fragment`stored`)}`)
 }
@@ -167,7 +189,7 @@ export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
   return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
     select e.team_id, e.idempotency_key, e.id, e.from_address
     from ${referenceTuples(keys, 'text')} as w (team_id, key)
-      join emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
+      join accepted_emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
 }
 
 /** The email of this id, or null without one. */
@@ -184,7 +206,7 @@ const addresseesRow = object({
 /** Whom an email went to, or null without one. */
 export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
-    select to_emails, contact_id from emails where team_id = ${teamId} and id = ${id}`)
+    select to_emails, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
 }
 
 export type EmailRef = { team_id: string; email_id: string }
@@ -244,5 +266,5 @@ const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
 /** The bodies of an email, or null without one. */
 export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
-    select html, body_text, variables from emails where team_id = ${teamId} and id = ${id}`)
+    select html, body_text, variables from accepted_emails where team_id = ${teamId} and id = ${id}`)
 }

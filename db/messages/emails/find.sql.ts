@@ -4,7 +4,7 @@
  * up by an index on recipients' identities, which the migration defines together with what an identity is.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { isCustomers } from '../../channels/channels.sql.ts'
+import { EMAIL, isCustomers } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'
@@ -41,13 +41,9 @@ export type Page = { before?: string | undefined; limit: number }
 
 const texts = (values: readonly string[]) => sql.array(values, 'text')
 
-// Each part is a look-up by an index of its own.
-const anyIdIs = (id: string): FragmentSqlToken => {
-  const { uuids, texts: spellings } = spellingsOfId(id)
-  const any = sql.fragment`any(${texts(spellings)})`
-  return sql.fragment`(e.id = any(${sql.array(uuids, 'uuid')}) or e.idempotency_key = ${any}
-    or e.provider_message_id = ${any} or e.http_request_id = ${any})`
-}
+// Each part is a look-up by an index of its own, where the team is known beforehand.
+const anyIdIs = (id: string, team: FragmentSqlToken): FragmentSqlToken =>
+  sql.fragment`e.id in (${EMAIL.named({ team, ...spellingsOfId(id) })})`
 
 // What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
 const statusIs = (status: EmailStatus): FragmentSqlToken =>
@@ -61,23 +57,32 @@ const subjectHas = (words: readonly string[]): FragmentSqlToken =>
 const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
   sql.fragment`substring(lower(e.from_address) from '@([^@>]+)>?$') = any(${texts(domains)})`
 
-/** Whether an email `e` fits the criteria, its team apart. */
-export function fitsCriteria(criteria: EmailCriteria): FragmentSqlToken {
+/** A bound of ids, for both tables behind the view: neither is read beyond it. */
+const idIs = (bound: FragmentSqlToken): FragmentSqlToken =>
+  sql.fragment`(e.id ${bound} and e.state_id ${bound})`
+
+/** What comes after this id in a list. */
+export const isBefore = (id: string | undefined): FragmentSqlToken =>
+  id === undefined ? sql.fragment`true` : idIs(sql.fragment`< ${id}`)
+
+/** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
+export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
   const { broadcast_id: broadcast } = criteria
   const parts = [
     criteria.whose === 'all' ? sql.fragment`true` : isCustomers,
     recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
-    id !== undefined && anyIdIs(id),
+    id !== undefined && anyIdIs(id, team ?? sql.fragment`e.team_id`),
     words && words.length > 0 && subjectHas(words),
     status !== undefined && statusIs(status),
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
-    from !== undefined && sql.fragment`e.id >= ${firstIdAt(from)}`,
-    to !== undefined && sql.fragment`e.id < ${firstIdAt(to)}`,
-    between && sql.fragment`e.id between ${between.oldest} and ${between.newest}`,
+    from !== undefined && idIs(sql.fragment`>= ${firstIdAt(from)}`),
+    to !== undefined && idIs(sql.fragment`< ${firstIdAt(to)}`),
+    between && idIs(sql.fragment`>= ${between.oldest}`),
+    between && idIs(sql.fragment`<= ${between.newest}`),
   ]
   const set = parts.filter((part) => typeof part === 'object')
   return sql.fragment`${sql.join(set, sql.fragment` and `)}`
@@ -100,17 +105,17 @@ export async function emailsFound(
   { before, limit }: Page,
 ): Promise<readonly EmailRow[]> {
   const { team_id: team, recipients, status } = criteria
-  const fits = sql.fragment`${fitsCriteria(criteria)}
-    and ${before === undefined ? sql.fragment`true` : sql.fragment`e.id < ${before}`}`
+  const fits = (of_team?: FragmentSqlToken) =>
+    sql.fragment`${fitsCriteria(criteria, of_team)} and ${isBefore(before)}`
   const newest = sql.fragment`order by e.id desc limit ${limit}`
   if (team !== undefined) {
     return tx.any(sql.type(emailRow)`
-      select ${listedColumns} from emails e where e.team_id = ${team} and ${fits} ${newest}`)
+      select ${listedColumns} from emails e where e.team_id = ${team} and ${fits(sql.fragment`${team}`)} ${newest}`)
   }
   if (recipients || status === 'queued') {
-    return tx.any(sql.type(emailRow)`select ${listedColumns} from emails e where ${fits} ${newest}`)
+    return tx.any(sql.type(emailRow)`select ${listedColumns} from emails e where ${fits()} ${newest}`)
   }
   return tx.any(sql.type(emailRow)`
     select ${listedColumns} from teams t cross join lateral (
-      select * from emails e where e.team_id = t.id and ${fits} ${newest}) e ${newest}`)
+      select * from emails e where e.team_id = t.id and ${fits()} ${newest}) e ${newest}`)
 }

@@ -4,9 +4,11 @@ import { number, object, string } from 'yup'
 import { EMAIL } from '../../channels/channels.sql.ts'
 import { appendMoves, appendSkips, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type EmailCriteria, fitsCriteria, type Page } from './find.sql.ts'
+import { type EmailCriteria, fitsCriteria, isBefore, type Page } from './find.sql.ts'
 
 const idRow = object({ id: string().defined() })
+
+const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 
 /** The ids of a team's emails that fit, newest first. */
 export async function idsMatching(
@@ -15,9 +17,8 @@ export async function idsMatching(
   criteria: EmailCriteria,
   { before, limit }: Page,
 ): Promise<readonly string[]> {
-  const older = before === undefined ? sql.fragment`true` : sql.fragment`e.id < ${before}`
   const rows = await tx.any(sql.type(idRow)`
-    select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} and ${older}
+    select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${isBefore(before)}
     order by e.id desc limit ${limit}`)
   return rows.map(({ id }) => id)
 }
@@ -33,7 +34,7 @@ export async function idsToRequeue(
     ? sql.fragment`(e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`
     : sql.fragment`e.unfinished`
   const rows = await tx.any(sql.type(idRow)`
-    select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)} and ${ways}`)
+    select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${ways}`)
   return rows.map(({ id }) => id)
 }
 
@@ -47,14 +48,14 @@ const countRow = object({
 export async function countMatching(tx: Tx, teamId: string, criteria: EmailCriteria, most: number) {
   return tx.one(sql.type(countRow)`
     select count(*) as count, max(id::text) as newest, min(id::text) as oldest from (
-      select e.id from emails e where e.team_id = ${teamId} and ${fitsCriteria(criteria)}
+      select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)}
       order by e.id desc limit ${most}) found`)
 }
 
 const deletedRow = object({ created_at: string().defined() })
 
 /**
- * Deletes emails with their events: the rows first, by id as everywhere. A transaction that records events has them
+ * Deletes emails with their events: their states first, by id as everywhere. A transaction that records events has them
  * locked, and what it stores is seen by the statement after. Whoever had one of a broadcast stands in its list of
  * skipped contacts from then on, so that no second walk sends to that person again. @returns when each was created.
  */
@@ -62,15 +63,17 @@ export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly stri
   const these = sql.array(ids, 'uuid')
   const deleted = await tx.any(sql.type(deletedRow)`
     with held as materialized (
-      select id from emails where team_id = ${teamId} and id = any(${these}) order by id for update
+      select id from email_states where team_id = ${teamId} and id = any(${these}) order by id for update
     ), deleted as (
-      delete from emails e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.contact_id, e.to_emails[1] as email,
-        ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+      delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
+      returning e.id, ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+    ), gone as (
+      delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
+      returning e.team_id, e.broadcast_id, e.contact_id, e.to_emails[1] as email
     ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)}
     ), skipped as (
       insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
-      select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time() from deleted
+      select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time() from gone
       where broadcast_id is not null and contact_id is not null
       on conflict do nothing
       returning team_id, broadcast_id, 1 as n

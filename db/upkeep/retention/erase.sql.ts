@@ -10,8 +10,6 @@ const foundRow = object({
 })
 export type FoundEmail = InferType<typeof foundRow>
 
-const foundColumns = sql.fragment`id, to_emails, unfinished as undelivered`
-
 /**
  * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
  * the team too, the planner goes through all that a large team sent.
@@ -23,21 +21,30 @@ export async function emailsTo(
   { after, limit }: { after: string; limit: number },
 ): Promise<readonly FoundEmail[]> {
   return tx.any(sql.type(foundRow)`
-    select ${foundColumns} from (
-      select team_id, id, to_emails, unfinished from emails
-      where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
-    where team_id = ${teamId} and id > ${after} order by id limit ${limit}`)
+    select e.id, e.to_emails, s.unfinished as undelivered from (
+      select id, to_emails from (
+        select team_id, id, to_emails from accepted_emails
+        where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
+      where team_id = ${teamId} and id > ${after} order by id limit ${limit}) e
+    cross join lateral (select unfinished from email_states where team_id = ${teamId} and id = e.id offset 0) s
+    order by e.id`)
 }
 
-/** Those of these emails that there are still, locked by id as everywhere. */
+/**
+ * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
+ * somebody else may have been erased from them meanwhile.
+ */
 export async function lockEmails(
   tx: Tx,
   teamId: string,
   ids: readonly string[],
 ): Promise<readonly FoundEmail[]> {
+  const these = sql.array([...ids], 'uuid')
+  await tx.query(sql.type(object())`
+    select from email_states where team_id = ${teamId} and id = any(${these}) order by id for update`)
   return tx.any(sql.type(foundRow)`
-    select ${foundColumns} from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})
-    order by id for update`)
+    select id, to_emails, unfinished as undelivered from emails
+    where team_id = ${teamId} and id = any(${these}) order by id`)
 }
 
 /** What becomes of an email: its recipients, and whether all that it said goes too. */
@@ -52,19 +59,27 @@ export async function rewriteEmails(
 ): Promise<void> {
   const tuples = emails.map(({ id, to, empty }) => [id, JSON.stringify(to), empty])
   await tx.query(sql.type(object())`
-    update emails e set
+    with n as materialized (
+      select * from ${sql.unnest(tuples, ['uuid', 'json', 'bool'])} as n (id, recipients, emptied)
+    ), state as (
+      update email_states s set
+        pending_recipients = nullif(array(
+          select p from unnest(s.pending_recipients) p where p in (select json_array_elements_text(n.recipients))), '{}'),
+        reached_id = null,
+        rewrites = s.rewrites + 1
+      from n where s.team_id = ${teamId} and s.id = n.id
+    )
+    update accepted_emails e set
       to_emails = array(select json_array_elements_text(n.recipients)),
-      pending_recipients = nullif(array(
-        select p from unnest(e.pending_recipients) p where p in (select json_array_elements_text(n.recipients))), '{}'),
       contact_id = null,
+      rewrites = e.rewrites + 1,
       subject = case when n.emptied then '' else e.subject end,
       html = case when n.emptied and e.html is not null then '' else e.html end,
       body_text = case when n.emptied and e.body_text is not null then '' else e.body_text end,
       variables = case when n.emptied and e.variables is not null then '{}'::json else e.variables end,
       headers = case when n.emptied then null else e.headers end,
       attachments = case when n.emptied then null else e.attachments end
-    from ${sql.unnest(tuples, ['uuid', 'json', 'bool'])} as n (id, recipients, emptied)
-    where e.team_id = ${teamId} and e.id = n.id`)
+    from n where e.team_id = ${teamId} and e.id = n.id`)
   await tx.query(sql.type(object())`
     update email_events v set
       recipient = null, detail = '', contact_id = null, effect = null

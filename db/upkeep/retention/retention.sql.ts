@@ -70,7 +70,11 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
 
 /** Deletes a lot of messages with their events. The figures of days lose them; those of broadcasts keep them. */
 export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { rows, events, message } = channel
+  const { rows, accepted, events, message } = channel
+  const apart = accepted
+    ? sql.fragment`apart as (
+      delete from ${accepted} where team_id = ${teamId} and id in (select id from gone)),`
+    : sql.fragment``
   return tx.one(sql.type(lotRow)`
     with old as materialized (
       select id from ${rows}
@@ -81,8 +85,8 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
       order by id limit ${lot.limit} for update skip locked
     ), gone as (
       delete from ${rows} m where team_id = ${teamId} and id in (select id from old)
-      returning ${movedColumns({ ...channel, broadcast: sql.fragment`null::uuid` }, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
-    ), moved as (
+      returning m.id, ${movedColumns({ ...channel, broadcast: sql.fragment`null::uuid` }, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
+    ), ${apart} moved as (
       ${appendMoves(channel, sql.fragment`gone`)}
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
@@ -116,13 +120,13 @@ export async function deleteWebhooks(
 export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
   return tx.one(sql.type(lotRow)`
     with old as materialized (
-      select id from emails
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
-        and not unfinished
-        and (html <> '' or body_text <> '' or variables::text <> '{}' or headers is not null)
-      order by id limit ${lot.limit} for no key update skip locked
+      select s.id from accepted_emails e join email_states s on s.team_id = e.team_id and s.id = e.id
+      where e.team_id = ${teamId} and e.id > ${lot.after} and e.id < ${lot.before}
+        and s.id > ${lot.after} and s.id < ${lot.before} and not s.unfinished
+        and (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)
+      order by s.id limit ${lot.limit} for no key update of s skip locked
     ), emptied as (
-      update emails e set
+      update accepted_emails e set
         html = case when e.html is not null then '' end,
         body_text = case when e.body_text is not null then '' end,
         variables = case when e.variables is not null then '{}'::json end,

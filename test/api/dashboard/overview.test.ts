@@ -1,9 +1,11 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
+
 import { sql } from 'slonik'
 import t from 'tap'
 import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { ageEmailRows, insertEmailRows } from '../../support/email-rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
@@ -28,9 +30,7 @@ async function sendWhatsapp({ id, key }: TestTeam): Promise<void> {
 /** Has emails wait since ten minutes, refused with these words. */
 async function hold(ids: readonly string[], words: string): Promise<void> {
   const list = sql.array([...ids], 'uuid')
-  await database.query(
-    sql.unsafe`update emails set created_at = created_at - interval '10 minutes' where id = any(${list})`,
-  )
+  await ageEmailRows(service, sql.fragment`id = any(${list})`, '10 minutes')
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select team_id, id, uuid_send(gen_random_uuid()), 'deferred', now(), ${words} from emails where id = any(${list})`)
@@ -55,10 +55,12 @@ t.test('what waits for long is counted on both channels, with the words that mos
 
 t.test('a backlog that is not counted to its end is not passed off as a count', async (t) => {
   const team = await makeTeam(service)
-  await database.query(sql.unsafe`
-    insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, tags, status, created_at, reply_to)
-    select ${team.id}, gen_random_uuid(), ${team.id}, 'a@example.com', '{}', '', '', '[]', 'queued',
-      now() - interval '1 hour', '' from generate_series(1, 1001)`)
+  const rows = sql.fragment`
+    select ${team.id} as team_id, gen_random_uuid() as id, ${team.id} as domain_id, 'a@example.com' as from_address,
+      '{}'::text[] as to_emails, '' as subject, '' as html, '[]'::json as tags, 'queued' as status,
+      now() - interval '1 hour' as created_at, '' as reply_to
+    from generate_series(1, 1001)`
+  await insertEmailRows(service, rows)
   t.match(await overviewOf(team), 'at least 1,000 emails waiting for longer than 5 minutes')
 })
 

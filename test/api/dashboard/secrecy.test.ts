@@ -1,10 +1,12 @@
 /** What a team's people must not read, and what an operator does not read unseen. */
+
 import { sql } from 'slonik'
 import t from 'tap'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { ageEmailRows } from '../../support/email-rows.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
@@ -35,8 +37,7 @@ const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
 
 t.test('what stops a sender is told to teams without its provider’s words and its name', async (t) => {
   const [held, message] = [await send(), await sendWhatsapp()]
-  await database.query(sql.unsafe`
-    update emails set created_at = created_at - interval '10 minutes' where id = ${held}`)
+  await ageEmailRows(service, sql.fragment`id = ${held}`, '10 minutes')
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
     values (${team.id}, ${held}, uuid_send(gen_random_uuid()), 'held', 'someone@example.org', now(), ${WORDS})`)
@@ -76,8 +77,7 @@ t.test('a sign-in mail is in no team’s lists, files, figures, contacts and bul
   const looked = await operator.get(`${home}/emails/${id}/content`)
   shows(t, looked, 'for its recipient alone')
   t.notMatch(looked.html, /dashboard\/login\//)
-  await database.query(sql.unsafe`
-    update emails set created_at = created_at - interval '10 minutes' where team_id = ${team.id}`)
+  await ageEmailRows(service, sql.fragment`team_id = ${team.id}`, '10 minutes')
   const mails = Number(/(\d+) emails? waiting/.exec(textOf((await owner.get(home)).html))?.[1])
   const rows = (await owner.get(`${home}/emails.csv`)).html.trim().split('\r\n').length - 1
   t.equal(mails, rows)

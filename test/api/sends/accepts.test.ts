@@ -31,7 +31,7 @@ async function whileLocked<T>(team: TestTeam, work: () => Promise<T>): Promise<T
 
 const transactions = (teams: readonly TestTeam[]): Promise<number> =>
   service.database.oneFirst(sql.type(object({ count: number().defined() }))`
-    select count(distinct xmin::text) as count from emails
+    select count(distinct xmin::text) as count from accepted_emails
     where team_id = any(${sql.array(
       teams.map(({ id }) => id),
       'uuid',
@@ -70,14 +70,14 @@ t.test('sends with one idempotency key that arrive together make one row', async
 t.test('one that the database cannot store fails alone', async (t) => {
   const teams = await Promise.all(Array.from({ length: 6 }, () => makeTeam(service)))
   await service.database.query(
-    sql.unsafe`alter table emails add constraint unlucky check (subject <> 'Unlucky')`,
+    sql.unsafe`alter table accepted_emails add constraint unlucky check (subject <> 'Unlucky')`,
   )
   const replies = await Promise.all([
     ...teams.map((team) => send(team)),
     ...teams.slice(0, 2).map((team) => send(team, { subject: 'Unlucky' })),
     ...teams.map((team) => send(team)),
   ])
-  await service.database.query(sql.unsafe`alter table emails drop constraint unlucky`)
+  await service.database.query(sql.unsafe`alter table accepted_emails drop constraint unlucky`)
   t.strictSame(statuses(replies), [...Array(6).fill(201), 500, 500, ...Array(6).fill(201)])
   for (const team of teams) t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
 })

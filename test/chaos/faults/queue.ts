@@ -1,9 +1,12 @@
 /** Jobs that are lost, poisoned or too many, and reports whose taker dies: reliability A4, A5, A7, A10. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
+import { sql } from 'slonik'
 import { openProducer } from '../../../db/queue/boss.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
+import { ageEmailRows, deleteEmailRows } from '../../support/email-rows.ts'
 import { SMTP_REPORT_TOKEN } from '../../support/service.ts'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn } from '../fault.ts'
@@ -72,9 +75,7 @@ export const queueFaults: readonly Fault[] = [
       const load = await withoutWorkers(world, async () => {
         const sent = await sendBatches(world, team, 300 * scale)
         await world.sql(`delete from pgboss.job where name = 'deliver-email'`)
-        await world.sql(
-          `update emails set created_at = created_at - interval '1 hour' where status = 'queued'`,
-        )
+        await ageEmailRows(world, sql.fragment`status = 'queued'`, '1 hour')
         return sent
       })
       const queue = await openProducer(world.url, () => {})
@@ -167,7 +168,7 @@ export const queueFaults: readonly Fault[] = [
         async () => {
           await insist(world, team, `memory-${team.id}`, poison)
           const much = `('[' || repeat('[],', 6000000) || '[]]')::jsonb`
-          await world.sql(`update emails set tags = ${much} where team_id = $1`, [team.id])
+          await world.sql(`update accepted_emails set tags = ${much} where team_id = $1`, [team.id])
           return send(world, [team], 300 * scale)
         },
         SMALL,
@@ -185,7 +186,7 @@ export const queueFaults: readonly Fault[] = [
         return (await world.sql(dead, [id])).length > 0
       }
       const quarantined = await within(90, isDead)
-      await world.sql('delete from emails where id = $1', [id])
+      await deleteEmailRows(world, sql.fragment`id = ${id ?? null}`)
       return {
         ...account,
         over: account.over + (quarantined ? 0 : 1),

@@ -74,9 +74,9 @@ t.test('queue pause keeps a queue from being worked on, and queue status says so
 t.test('email requeue takes all that match, and with --force what was refused and never taken', async (t) => {
   const id = await store.team()
   const [queued, refused, taken] = [await store.email(id), await store.email(id), await store.email(id)]
-  await database.query(sql.unsafe`update emails set status = 'bounced' where id = ${refused.id}`)
+  await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${refused.id}`)
   await database.query(sql.unsafe`
-    update emails set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
+    update email_states set status = 'bounced', provider_message_id = 'p' where id = ${taken.id}`)
   t.match(await cli.fault(['email', 'requeue', id]), /name one message, or a filter/)
   t.match(await cli.fault(['email', 'requeue', id, refused.id]), /the email is bounced/)
   const dry = await cli.json(['email', 'requeue', id, '--since', '2026-01-01', '--force', '--dry-run'])

@@ -235,7 +235,7 @@ t.test('while nothing can be recorded, fewer are handed over than twice the slot
   const locked = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
   const lock = database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select id from emails where team_id = ${team.id} for update`)
+    await tx.query(sql.unsafe`select id from email_states where team_id = ${team.id} for update`)
     locked.resolve()
     await release.promise
   })

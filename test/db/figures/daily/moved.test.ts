@@ -179,7 +179,7 @@ t.test('what the version before moved without a word is counted once more after 
   const { team, act, agrees } = await begin()
   for (const pick of [1, 2, 3]) await act({ do: 'email', pick, kind: 'sent', seen: 'sent' })
   await foldFigures(database, new Date())
-  await database.query(sql.unsafe`update emails set status = 'sent' where team_id = ${team}`)
+  await database.query(sql.unsafe`update email_states set status = 'sent' where team_id = ${team}`)
   await act({ do: 'email', pick: 4, kind: 'sent', seen: 'sent' })
   t.match(await figuresSince(database, team, EMAIL, EVER), [{ status: 'queued', count: 4 }])
   await database.query(sql.unsafe`

@@ -175,7 +175,7 @@ t.test(
     const { database, accept, teamId, id, figures } = place
     for (let made = 0; made < 3; made++) await accept(uuidv7())
     await foldFigures(database, new Date())
-    await database.query(sql.unsafe`update emails set status = 'sent'`)
+    await database.query(sql.unsafe`update email_states set status = 'sent'`)
     t.strictSame(await figures(), { made: 3, queued: 3 }, 'moved without a word')
     await accept(uuidv7())
     await database.query(sql.unsafe`update broadcasts set started_at = now()`)

@@ -1,7 +1,9 @@
 /** Promise: reports in any order, any number of times, in any split, reach the same state (design §8, 4). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { number, object } from 'yup'
 import {
   applyEmailEvents,
   applyReportedEmails,
@@ -10,6 +12,7 @@ import {
 import { emailById, emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { type EmailStatus, higherStatus, statusOfEvent } from '../../../../db/messages/emails/status.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
 import {
   contactState,
   emailStatus,
@@ -322,5 +325,38 @@ t.test(
     const second = { provider_message_id: 'p-1', pending_recipients: left }
     t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
     t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
+  },
+)
+
+t.test(
+  'a report of delivery, opening or clicking writes no index: its update stays within its page',
+  async (t) => {
+    const service = await start(t)
+    const team = await storeTeam(service)
+    const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
+    const apply = (tx: Tx, kind: EmailEvent['kind']) => {
+      const event = {
+        team_id: team,
+        email_id,
+        kind,
+        event_key: kind,
+        recipient: null,
+        occurred_at: NOW,
+        detail: '',
+      }
+      return applyEmailEvents(tx, [event], NOW)
+    }
+    const row = object({ updates: number().defined(), hot: number().defined() })
+    await service.database.transaction((tx) => apply(tx, 'sent'))
+    const counted = await service.database.transaction(async (tx) => {
+      const soFar = () =>
+        tx.one(sql.type(row)`
+        select n_tup_upd as updates, n_tup_hot_upd as hot from pg_stat_xact_user_tables where relname = 'email_states'`)
+      const before = await soFar()
+      for (const kind of ['delivered', 'opened', 'clicked'] as const) await apply(tx, kind)
+      const after = await soFar()
+      return { updates: after.updates - before.updates, hot: after.hot - before.hot }
+    })
+    t.strictSame(counted, { updates: 3, hot: 3 })
   },
 )

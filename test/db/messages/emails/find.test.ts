@@ -1,4 +1,5 @@
 /** How emails are found: by recipient, any id, subject, dates and every filter of a list, a page at a time. */
+
 import { sql } from 'slonik'
 import t from 'tap'
 import { mixed, object } from 'yup'
@@ -7,6 +8,7 @@ import { changeEmails } from '../../../../db/messages/emails/apply-events.sql.ts
 import { type EmailFilter, findEmails } from '../../../../db/messages/emails/find.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { adminCli } from '../../../support/admin.ts'
+import { insertEmailRows } from '../../../support/email-rows.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
 
@@ -60,7 +62,7 @@ t.test('a recipient that is stored with a name is found by its bare address', as
   const { id } = await store.email(team)
   const to = ['"Doe, <Jane>" <Jane@example.com>', 'plain@example.com']
   await store.database.query(sql.unsafe`
-    update emails set to_emails = ${sql.array(to, 'text')} where team_id = ${team} and id = ${id}`)
+    update accepted_emails set to_emails = ${sql.array(to, 'text')} where team_id = ${team} and id = ${id}`)
   t.strictSame(await find({ team_id: team, recipient: 'jane@example.com' }), [id])
   t.strictSame(await find({ team_id: team, recipient: 'plain@example.com' }), [id])
 })
@@ -70,7 +72,7 @@ t.test(
   async (t) => {
     const { team, first, second } = await start()
     await store.database.query(sql.unsafe`
-    update emails set http_request_id = ${`call-${team}`} where team_id = ${team} and id = ${first}`)
+    update accepted_emails set http_request_id = ${`call-${team}`} where team_id = ${team} and id = ${first}`)
     const ref = { team_id: team, email_id: first }
     await changeEmails(store.database, [
       { ...ref, status: 'sent', provider_message_id: `p-${team}`, size_kb: 1, pending: 'as they were' },
@@ -118,11 +120,13 @@ const planRow = object({ 'QUERY PLAN': mixed<[{ Plan: object }]>().defined() })
 t.test('a recipient among many is looked up by the index', async (t) => {
   const team = await store.team()
   await store.email(team)
-  await store.database.query(sql.unsafe`
-    insert into emails (team_id, id, domain_id, from_address, to_emails, subject, html, tags, status, created_at, reply_to)
-    select ${team}, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${team}, 'a@demo.test',
-      array['user' || n || '@example.com'], '', '', '[]', 'sent', now(), '' from generate_series(1, 20000) n`)
-  await store.database.query(sql.unsafe`analyze emails`)
+  const rows = sql.fragment`
+    select ${team} as team_id, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id, ${team} as domain_id,
+      'a@demo.test' as from_address, array['user' || n || '@example.com'] as to_emails, '' as subject, '' as html,
+      '[]'::json as tags, 'sent' as status, now() as created_at, '' as reply_to
+    from generate_series(1, 20000) n`
+  await insertEmailRows(store, rows)
+  await store.database.query(sql.unsafe`analyze accepted_emails, email_states`)
   const plan = await store.database.one(sql.type(planRow)`
     explain (format json) select id from emails e
     where e.team_id = ${team} and recipient_identities(e.to_emails) && array['user77@example.com']

@@ -1,11 +1,12 @@
 /** `contact erase`: what goes, what stays of the others, and how an erased address begins anew. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { array, object, string } from 'yup'
+import { array, number, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { reportsByState, settleReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { NOBODY } from '../../../../db/upkeep/retention/erase.ts'
 import { adminCli } from '../../../support/admin.ts'
@@ -33,7 +34,7 @@ const send = async ({ call }: Service, { key }: TestTeam, to: string[]): Promise
 /** Pretends that an email was delivered to its recipients. */
 async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
   await database.query(
-    sql.unsafe`update emails set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
+    sql.unsafe`update email_states set status = 'delivered', provider_message_id = 'x' where id = ${id}`,
   )
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, recipient, occurred_at, detail)
@@ -243,4 +244,44 @@ t.test('an erased person is not named among those that a broadcast skipped', asy
     { email: 'ben@example.org', reason: 'variables', detail: 'no value for name' },
   ])
   t.match((await get(id)).body, { figures: { made: 0, skipped: 2 } })
+})
+
+t.test('a report that waited for an erasure says nothing of the person any more', async (t) => {
+  const { service, team } = await start(t)
+  const { database, deps } = service
+  const id = await send(service, team, [ANA, 'ben@example.com'])
+  await deliver(service, id, [])
+  const waiting = (count: number) =>
+    until(`${count} wait`, async () => {
+      const row = object({ waiting: number().defined() })
+      return (
+        (await database.oneFirst(sql.type(row)`
+          select count(*) as waiting from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`)) === count
+      )
+    })
+  const [held, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const gate = database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select from email_states where id = ${id} for update`)
+    held.resolve()
+    await open.promise
+  })
+  await held.promise
+  const now = new Date()
+  const { queue, secrets } = deps
+  const erasing = erasePerson({ database, queue, secrets }, team.id, ANA.toLowerCase())
+  await waiting(1)
+  const event = { team_id: team.id, email_id: id, kind: 'bounced' as const, occurred_at: now, detail: 'full' }
+  const reported = database.transaction((tx) =>
+    applyEmailEvents(
+      tx,
+      [ANA, 'ben@example.com'].map((recipient) => ({ ...event, recipient, event_key: recipient })),
+      now,
+    ),
+  )
+  await waiting(2)
+  open.resolve()
+  await Promise.all([gate, erasing])
+  t.match(await reported, [{ kind: 'ignored' }, { kind: 'applied' }])
+  t.strictSame((await eventsOf(service, id)).recipients, ['ben@example.com'])
 })

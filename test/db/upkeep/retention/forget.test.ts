@@ -18,7 +18,7 @@ const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 /** An email of so many days ago, delivered, with so many events. */
 async function delivered(store: Store, teamId: string, days: number, events = 1): Promise<string> {
   const { id } = await store.email(teamId, daysAgo(days), { text: 'Hello', headers: { 'X-A': 'b' } })
-  await store.database.query(sql.unsafe`update emails set status = 'delivered' where id = ${id}`)
+  await store.database.query(sql.unsafe`update email_states set status = 'delivered' where id = ${id}`)
   await addEvents(store, teamId, id, events)
   return id
 }
@@ -98,7 +98,7 @@ t.test(
     insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
     values (${teamId}, ${message}, decode(md5(''), 'hex'), 'gave_up', now(), '')`)
     t.match(await forget({ events: 90 }), { events: 0 })
-    await database.query(sql.unsafe`update emails set provider_message_id = 'taken' where id = ${id}`)
+    await database.query(sql.unsafe`update email_states set provider_message_id = 'taken' where id = ${id}`)
     await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
     t.match(
       await forget({ events: 90 }),
@@ -131,7 +131,7 @@ t.test('a row that somebody holds is passed over, and found the next time', asyn
   const held = Promise.withResolvers<void>()
   const locked = Promise.withResolvers<void>()
   const holder = store.database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select from emails where id = ${id} for update`)
+    await tx.query(sql.unsafe`select from email_states where id = ${id} for update`)
     locked.resolve()
     await held.promise
   })
@@ -153,7 +153,7 @@ t.test('bodies are emptied, once: the row, its subject and its timeline stay', a
     template_id,
     variables: { name: 'Ana' },
   })
-  await store.database.query(sql.unsafe`update emails set status = 'sent' where id = ${filled.id}`)
+  await store.database.query(sql.unsafe`update email_states set status = 'sent' where id = ${filled.id}`)
   const young = await delivered(store, teamId, 80)
   t.match(await forget({ bodies: 90 }), { bodies: 2 })
   t.match(await emailById(store.database, teamId, raw), {

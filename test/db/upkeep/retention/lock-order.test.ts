@@ -81,7 +81,7 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
     const gate = pool.transaction(async (tx) => {
       if (round % 3 === 0) await lockAccount(tx, team.id)
       if (round % 3 === 1)
-        await tx.query(sql.unsafe`select from emails where id = ${emailIds[PEOPLE] ?? ''} for update`)
+        await tx.query(sql.unsafe`select from email_states where id = ${emailIds[PEOPLE] ?? ''} for update`)
       if (round % 3 === 2)
         await tx.query(sql.unsafe`
           select from contacts where team_id = ${team.id} order by id offset ${PEOPLE / 2} limit 1 for update`)

@@ -1,0 +1,47 @@
+/**
+ * Emails made, made older and deleted by statements of a test's own, where the API would take too long or would refuse:
+ * the one place in tests that knows that what was accepted and what becomes of it are two tables.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import type { Service } from './service.ts'
+
+type Place = Pick<Service, 'database'>
+
+/**
+ * Stores emails with their states.
+ * @param selected a query with columns of the view `emails`, by their names: those that are named below.
+ */
+export const insertEmailRows = async ({ database }: Place, selected: FragmentSqlToken): Promise<void> => {
+  await database.query(sql.unsafe`
+    with item as materialized (${selected}), accepted as (
+      insert into accepted_emails (
+        team_id, id, domain_id, from_address, to_emails, subject, html, tags, created_at, reply_to, http_request_id)
+      select r.team_id, r.id, r.domain_id, r.from_address, r.to_emails, r.subject, r.html, r.tags, r.created_at,
+        r.reply_to, r.http_request_id
+      from item cross join lateral jsonb_populate_record(null::accepted_emails, to_jsonb(item)) r
+    )
+    insert into email_states (team_id, id, created_at, in_figures, status, size_kb, provider_message_id)
+    select r.team_id, r.id, r.created_at, true, r.status, r.size_kb, r.provider_message_id
+    from item cross join lateral jsonb_populate_record(null::email_states, to_jsonb(item)) r`)
+}
+
+/** Makes emails older, by an interval as PostgreSQL reads it. @param which a condition on columns of `email_states`. */
+export const ageEmailRows = async (
+  { database }: Place,
+  which: FragmentSqlToken,
+  interval: string,
+): Promise<void> => {
+  await database.query(sql.unsafe`
+    with older as (
+      update email_states set created_at = created_at - ${interval}::interval where ${which} returning team_id, id
+    )
+    update accepted_emails set created_at = created_at - ${interval}::interval
+    where (team_id, id) in (select team_id, id from older)`)
+}
+
+/** Deletes emails without a word to anybody. @param which a condition on columns of `email_states`. */
+export const deleteEmailRows = async ({ database }: Place, which: FragmentSqlToken): Promise<void> => {
+  await database.query(sql.unsafe`
+    with gone as (delete from email_states where ${which} returning team_id, id)
+    delete from accepted_emails where (team_id, id) in (select team_id, id from gone)`)
+}
