@@ -21,10 +21,11 @@ import {
 import type { Figure } from './figures.ts'
 import { measureReports } from './reports.ts'
 import { type Place, type Rig, startRig } from './rig.ts'
+import { measureHanging, measureTelling, measureWebhooks } from './webhooks.ts'
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
-const ROWS = Array.from({ length: 18 }, (_, index) => index + 1)
+const ROWS = Array.from({ length: 21 }, (_, index) => index + 1)
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -78,6 +79,9 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     16: () => measureWalk(rig),
     17: () => measureBeside(rig),
     18: () => measureNeedle(rig),
+    19: () => measureTelling(rig),
+    20: () => measureHanging(rig),
+    21: () => measureWebhooks(rig),
   }
 }
 

@@ -4,6 +4,7 @@ import { testDatabase } from '../support/database.ts'
 import { REACHABLE } from './broadcast.ts'
 import { holds } from './fault.ts'
 import { FAULTS } from './faults/all.ts'
+import { NEIGHBOURLY } from './faults/webhooks.ts'
 import { runIn } from './run.ts'
 import { openWorld } from './world.ts'
 
@@ -17,13 +18,14 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['C/lost', 0.25],
   ['G/expand', 0.2],
   ['H/files', 0.1],
+  ['I/webhooks', 0.05],
 ]
 
 /** Within how many seconds all must be well again: the whole run asks for less, on a machine that does nothing else. */
 const BUSY = 120
 
 const { url } = await testDatabase(t)
-const world = await openWorld(url, { apis: [REACHABLE, REACHABLE] })
+const world = await openWorld(url, { apis: [REACHABLE, REACHABLE], env: NEIGHBOURLY })
 t.teardown(() => world.close())
 
 for (const [id, scale] of SHORT) {

@@ -26,6 +26,7 @@ import type { End } from '../../db/queue/jobs.ts'
 import { storableText } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import type { Circumstances, Judged, Tried } from '../delivery/verdict.ts'
+import { type Connections, createConnections } from '../providers/webhook/connections.ts'
 import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../providers/webhook/post.ts'
 
 /** What the channel needs. */
@@ -55,6 +56,7 @@ const PATIENCE = 5 * 86_400_000
 /** The channel of a worker that delivers webhooks. */
 export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webhook', Attempt> {
   const { database } = deps
+  const connections = createConnections()
   return {
     channel: WEBHOOK,
     unknown_wait: 0,
@@ -67,7 +69,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
       return new Map(
         jobs.flatMap((job) => {
           const row = rows.get(job.data.message_id)
-          return row ? [[job, outgoingOf(row, deps)]] : []
+          return row ? [[job, outgoingOf(row, { ...deps, connections })]] : []
         }),
       )
     },
@@ -79,7 +81,10 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
   }
 }
 
-function outgoingOf(row: OutgoingWebhook, { secrets, clock, webhooks }: WebhookDeps): Outgoing<Attempt> {
+function outgoingOf(
+  row: OutgoingWebhook,
+  { secrets, clock, webhooks, connections }: WebhookDeps & { connections: Connections },
+): Outgoing<Attempt> {
   const { team_id, id, endpoint_id, since, tries } = row
   return {
     ref: { team_id, id },
@@ -94,7 +99,11 @@ function outgoingOf(row: OutgoingWebhook, { secrets, clock, webhooks }: WebhookD
       const keys = keysOf(row, secrets)
       if (keys === null) return { row, answer: UNSEALED }
       const headers = signedHeaders(keys, row, clock())
-      const answer = await postWebhook({ url: row.url, headers, body: row.body }, webhooks, cut)
+      const answer = await postWebhook(
+        { url: row.url, headers, body: row.body },
+        { ...webhooks, connections },
+        cut,
+      )
       return { row, answer: { ...answer, response: storableText(answer.response) } }
     },
   }

@@ -11,6 +11,7 @@ import { poolerFaults } from './pooler.ts'
 import { processFaults } from './processes.ts'
 import { providerFaults } from './provider.ts'
 import { queueFaults } from './queue.ts'
+import { webhookFaults } from './webhooks.ts'
 
 export const FAULTS: readonly Fault[] = [
   ...processFaults,
@@ -24,4 +25,5 @@ export const FAULTS: readonly Fault[] = [
   ...neighbourFaults,
   ...broadcastFaults,
   ...fileFaults,
+  ...webhookFaults,
 ]

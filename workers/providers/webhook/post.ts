@@ -1,14 +1,16 @@
 /**
  * One request to a team's own server, and what its answer means.
- * Promises: it goes to an address that the guard has passed, by the name of the URL (TLS and Host); never elsewhere: no
+ * Promises: it goes to an address that the guard has passed for it, by the name of the URL (TLS and Host), over a
+ * connection that stands to that very address or a new one; never elsewhere: no
  * redirect, no proxy. Bounded in time and in what is read. Never throws. Must not know what the body says.
  */
-import { request as httpRequest } from 'node:http'
+import { type Agent, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { AnswerTooLarge, faultWords, readWithin } from '../../../db/process/bounded-answer.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
+import type { Connections } from './connections.ts'
 
 /** How servers of teams are called. */
 export type WebhookDelivery = {
@@ -47,7 +49,11 @@ const LONGEST_WAIT = 86_400
 /** Posts a body. @param cut ends the wait for an answer. */
 export async function postWebhook(
   { url, headers, body }: Given,
-  { allowed, resolve }: Pick<WebhookDelivery, 'allowed' | 'resolve'>,
+  {
+    allowed,
+    resolve,
+    connections,
+  }: Pick<WebhookDelivery, 'allowed' | 'resolve'> & { connections: Connections },
   cut: AbortSignal,
 ): Promise<WebhookAnswer> {
   const started = performance.now()
@@ -59,11 +65,15 @@ export async function postWebhook(
   try {
     const target = new URL(url)
     const addresses = await within(vettedAddresses(target, { resolve, allowed }), whole)
-    const { status, retry_after, text } = await exchange(target, addresses, {
-      headers,
-      body,
-      signal: AbortSignal.any([whole, cut]),
-    })
+    const given = { headers, body, signal: AbortSignal.any([whole, cut]) }
+    const agent = connections.of(target, addresses)
+    const { status, retry_after, text } = await exchange(target, addresses, { ...given, agent }).catch(
+      (error: unknown) => {
+        // Its server has closed what stood idle in this very moment.
+        if (error instanceof Stale) return exchange(target, addresses, { ...given, agent: false })
+        throw error
+      },
+    )
     const asks = status === 429 || status === 503
     return end(status, text, asks ? waitOf(retry_after) : null)
   } catch (error) {
@@ -86,20 +96,29 @@ function waitOf(value: string | undefined): number | null {
   return Number.isFinite(seconds) ? Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(seconds))) : null
 }
 
+/** Thrown when a connection that stood was closed before anything was answered. */
+class Stale extends Error {
+  override name = 'Stale'
+}
+
 type Exchanged = { status: number; retry_after: string | undefined; text: string }
 
 function exchange(
   url: URL,
   addresses: readonly string[],
-  { headers, body, signal }: { headers: Given['headers']; body: string; signal: AbortSignal },
+  {
+    headers,
+    body,
+    signal,
+    agent,
+  }: { headers: Given['headers']; body: string; signal: AbortSignal; agent: Agent | false },
 ): Promise<Exchanged> {
   const bytes = Buffer.from(body)
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
     const asked = send(url, {
       method: 'POST',
-      // A connection of its own: none that stands to an address from before is used.
-      agent: false,
+      agent,
       lookup: only(addresses),
       signal,
       headers: {
@@ -116,10 +135,13 @@ function exchange(
       CONNECT,
     )
     asked.on('socket', (socket) => {
-      socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(late))
+      if (asked.reusedSocket) clearTimeout(late)
+      else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(late))
     })
     asked.on('close', () => clearTimeout(late))
-    asked.on('error', reject)
+    asked.on('error', (error: NodeJS.ErrnoException) =>
+      reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error),
+    )
     asked.on('response', (response) => {
       const { statusCode: status = 0 } = response
       const retry_after = response.headers['retry-after']

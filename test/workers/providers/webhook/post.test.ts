@@ -1,10 +1,12 @@
 /** One request to a team's own server, over real TLS: whom it names, and whom it believes. */
 import { once } from 'node:events'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { networksOf } from '../../../../db/process/public-address.ts'
+import { createConnections } from '../../../../workers/providers/webhook/connections.ts'
 import { postWebhook } from '../../../../workers/providers/webhook/post.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
 
@@ -37,10 +39,11 @@ async function begin(t: Test, host: string) {
     return ['127.0.0.1']
   }
   const allowed = networksOf(['127.0.0.0/8'])
+  const connections = createConnections()
   const post = (name: string) =>
     postWebhook(
       { ...GIVEN, url: `https://${name}:${port}/x` },
-      { allowed, resolve },
+      { allowed, resolve, connections },
       new AbortController().signal,
     )
   return { came, asked, port, post }
@@ -59,4 +62,63 @@ t.test('a server with a certificate for another name is told nothing', async (t)
   t.equal(status, null)
   t.equal(response, 'ERR_TLS_CERT_ALTNAME_INVALID')
   t.strictSame(came, [])
+})
+
+/** A server on every address of this machine, and a name that stands for what the test says. */
+async function beginPlain(t: Test, answer: RequestListener) {
+  let opened = 0
+  const server = createHttpServer(answer)
+  server.on('connection', () => {
+    opened += 1
+  })
+  server.listen(0, '0.0.0.0')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const name = { addresses: ['127.0.0.1'] }
+  const url = `http://hooks.example.test:${(server.address() as AddressInfo).port}/`
+  const deps = {
+    allowed: networksOf(['127.0.0.0/8']),
+    resolve: async () => name.addresses,
+    connections: createConnections(),
+  }
+  const post = () => postWebhook({ ...GIVEN, url }, deps, new AbortController().signal)
+  return { name, post, opened: () => opened }
+}
+
+t.test(
+  'a connection is used again, but never for a name that stands for other addresses by now',
+  async (t) => {
+    const { name, post, opened } = await beginPlain(t, (_request, response) => void response.end('thanks'))
+    for (let each = 0; each < 3; each++) t.match(await post(), { status: 200, response: 'thanks' })
+    t.equal(opened(), 1)
+    name.addresses = ['127.0.0.2']
+    t.match(await post(), { status: 200 })
+    t.equal(opened(), 2, 'it goes where the name leads now')
+    name.addresses = ['10.0.0.1']
+    t.match(await post(), { status: null, response: 'refused: not a public address' })
+    name.addresses = ['127.0.0.1', '10.0.0.1']
+    t.match(await post(), { status: null, response: 'refused: not a public address' })
+    t.equal(opened(), 2)
+  },
+)
+
+t.test('a connection that its server closes as it is used again is no failure', async (t) => {
+  const served = new WeakSet<object>()
+  const { post, opened } = await beginPlain(t, ({ socket }, response) => {
+    if (served.has(socket)) socket.resetAndDestroy()
+    else response.end('thanks')
+    served.add(socket)
+  })
+  t.match(await post(), { status: 200 })
+  t.match(await post(), { status: 200 })
+  t.equal(opened(), 2)
+})
+
+t.test('a server that closes each new connection has failed', async (t) => {
+  const { post, opened } = await beginPlain(t, ({ socket }) => void socket.resetAndDestroy())
+  t.match(await post(), { status: null, response: 'ECONNRESET' })
+  t.equal(opened(), 1)
 })

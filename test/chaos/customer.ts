@@ -1,0 +1,60 @@
+/**
+ * A customer's server that webhooks go to, and that is killed and comes back: what it was given, by event, outlives it.
+ * Promises: of each request it says whether it answered, so that a repetition can be told from a loss.
+ */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** One copy of a webhook, and whether its answer had been given before the server was killed. */
+type Copy = { body: string; answered: boolean }
+
+export type Customer = {
+  url: string
+  /** What came, by webhook-id. */
+  copies: ReadonlyMap<string, readonly Copy[]>
+  /** Drops every request, and is away for some milliseconds. */
+  kill(away: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** Starts one on a free port of 127.0.0.1. */
+export async function startCustomer(): Promise<Customer> {
+  const copies = new Map<string, Copy[]>()
+  let server: Server
+  let port = 0
+  const listen = async (): Promise<void> => {
+    server = createServer(async (request, response) => {
+      const id = String(request.headers['webhook-id'])
+      const body = await buffer(request).catch(() => null)
+      if (body === null) return
+      const copy = { body: body.toString(), answered: false }
+      copies.set(id, [...(copies.get(id) ?? []), copy])
+      response.once('finish', () => {
+        copy.answered = true
+      })
+      response.writeHead(204).end()
+    })
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    port = (server.address() as AddressInfo).port
+  }
+  const end = async (): Promise<void> => {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+  await listen()
+  return {
+    url: `http://127.0.0.1:${port}/webhooks`,
+    copies,
+    async kill(away) {
+      await end()
+      await new Promise((resolve) => setTimeout(resolve, away))
+      await listen()
+    },
+    close: end,
+  }
+}

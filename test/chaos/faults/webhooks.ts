@@ -1,0 +1,132 @@
+/** Webhooks whose workers and whose receiver die on the way: each event reaches it, or stands there as failed. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
+import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
+import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
+import { networksOf } from '../../../db/process/public-address.ts'
+import { createSecrets } from '../../../db/process/secrets.ts'
+import { SECRET_KEY } from '../../support/environment.ts'
+import { storeEmails } from '../../support/reports.ts'
+import type { TestTeam } from '../../support/service.ts'
+import { type Customer, startCustomer } from '../customer.ts'
+import { type Fault, inTurn, meanwhile, type Outcome } from '../fault.ts'
+import { type World, within } from '../world.ts'
+
+/** What the workers need to reach a receiver on this machine. */
+export const NEIGHBOURLY = { WEBHOOK_ALLOW: '127.0.0.0/8' }
+
+const KINDS: readonly EmailEventKind[] = ['sent', 'delivered', 'opened', 'clicked']
+/** Emails that things happen to in one transaction. */
+const LOT = 50
+/** Requests that a worker has under way at once, and as many again whose answers are not on record yet. */
+const IN_HAND = 64
+
+/** Gives a team an endpoint for everything. */
+const subscribe = ({ database }: World, { id }: TestTeam, { url }: Customer) =>
+  database.transaction((tx) => {
+    const by = { tx, now: new Date(), actor: 'chaos', secrets: createSecrets(SECRET_KEY) }
+    return addEndpoint({ ...by, allowed: networksOf(['127.0.0.0/8']) }, id, { url })
+  })
+
+/** Has so many events happen to a team's emails, some every moment. */
+async function happenTo({ database }: World, { id: team_id }: TestTeam, events: number): Promise<void> {
+  for (let done = 0; done < events; ) {
+    const emails = Math.min(LOT, Math.ceil((events - done) / KINDS.length))
+    const ids = await storeEmails({ database }, team_id, Array(emails).fill(['a@example.org']))
+    for (const kind of KINDS) {
+      const event = { team_id, kind, recipient: null, event_key: kind, detail: '' }
+      const all = ids.map((email_id) => ({ ...event, email_id, occurred_at: new Date() }))
+      await database.transaction((tx) => applyEmailEvents(tx, all, new Date()))
+      done += all.length
+    }
+  }
+}
+
+type Row = { event_id: string | null; status: string | null; body: string | null }
+
+/** Each thing that happened, with its message if there is one. */
+const happened = (world: World, { id }: TestTeam) =>
+  world.sql<Row>(
+    `select m.event_id, m.status, m.body
+    from email_events e left join webhook_messages m
+      on m.team_id = e.team_id and m.subject_id = e.email_id and m.type = 'email.' || e.kind
+    where e.team_id = $1`,
+    [id],
+  )
+
+/** Has everything that is put off be due: five minutes are long in a test. */
+const hurry = ({ sql }: World) =>
+  sql(`update pgboss.job set start_after = now() where name = 'deliver-webhook' and state < 'active'`)
+
+/** What became of all events, once nothing waits any more. */
+async function endOf(world: World, team: TestTeam, customer: Customer, kills: number): Promise<Outcome> {
+  const ended = performance.now()
+  const isOver = await within(300, async () => {
+    await hurry(world)
+    const waiting = await world.sql('select 1 from webhook_messages where team_id = $1 and unfinished', [
+      team.id,
+    ])
+    return waiting.length === 0
+  })
+  const recovered = isOver ? (performance.now() - ended) / 1_000 : null
+  const rows = await happened(world, team)
+  const copiesOf = ({ event_id }: Row) => customer.copies.get(event_id ?? '') ?? []
+  const count = (holds: (row: Row) => boolean) => rows.filter(holds).length
+  const sum = (of: (row: Row) => number) => rows.reduce((all, row) => all + of(row), 0)
+  const failed = count(({ status }) => status === 'failed')
+  const afterAnswer = (row: Row): number => {
+    const first = copiesOf(row).findIndex(({ answered }) => answered)
+    return first < 0 ? 0 : copiesOf(row).length - 1 - first
+  }
+  return {
+    accepted: rows.length,
+    lost: count((row) => row.status !== 'failed' && copiesOf(row).length === 0),
+    repeated: sum((row) => Math.max(0, copiesOf(row).length - 1)),
+    after_answer: sum(afterAnswer),
+    // What says that it was delivered and was not, and bytes that differ from those that were stored.
+    over:
+      count((row) => row.status === 'delivered' && !copiesOf(row).some(({ answered }) => answered)) +
+      count((row) => copiesOf(row).some(({ body }) => body !== row.body)),
+    recovered,
+    allowed: kills * IN_HAND,
+    limit: 300,
+    note: `${failed} failed; ${kills} kills of a worker`,
+  }
+}
+
+export const webhookFaults: readonly Fault[] = [
+  {
+    id: 'I/webhooks',
+    words: 'webhooks: kill -9 of a worker every 3 s, and of their receiver every 2 s',
+    load: '10,000 events',
+    world: { env: NEIGHBOURLY },
+    async run(world, scale) {
+      const team = await world.team()
+      const customer = await startCustomer()
+      try {
+        await subscribe(world, team, customer)
+        let over = false
+        const receiver = (async () => {
+          while (!over) {
+            await sleep(2_000)
+            await customer.kill(300)
+          }
+        })()
+        const work = happenTo(world, team, 10_000 * scale).then(() =>
+          within(600, async () => {
+            await hurry(world)
+            return customer.copies.size >= 10_000 * scale * 0.9
+          }),
+        )
+        const { strikes } = await meanwhile(work, 3_000, (nth) =>
+          inTurn(world.workers, nth).signal('SIGKILL'),
+        )
+        over = true
+        await receiver
+        return await endOf(world, team, customer, strikes)
+      } finally {
+        await customer.close()
+      }
+    },
+  },
+]

@@ -1,0 +1,40 @@
+/**
+ * Connections to teams' servers that stand between two webhooks.
+ * Promises: one is used again only for the same scheme, name, port and the very addresses that the guard has passed
+ * just now, so that none leads where a new one would not; an idle one ends within seconds. Must not vet anything.
+ */
+import { Agent as HttpAgent } from 'node:http'
+import { Agent as HttpsAgent } from 'node:https'
+
+export type Connections = {
+  /** Where connections for such a request are kept. @param addresses those that the guard has passed. */
+  of(url: URL, addresses: readonly string[]): HttpAgent
+}
+
+/** Servers whose connections are kept, and idle connections to each. */
+const SERVERS = 200
+const IDLE = 4
+/** For how long an idle one is kept, in milliseconds: many servers close theirs after five seconds. */
+const KEPT = 4_000
+
+/** The connections of one worker. */
+export function createConnections(): Connections {
+  const known = new Map<string, HttpAgent>()
+  return {
+    of({ protocol, host }, addresses) {
+      const key = [protocol, host, ...[...addresses].sort()].join(' ')
+      const Agent = protocol === 'https:' ? HttpsAgent : HttpAgent
+      const agent = known.get(key) ?? new Agent({ keepAlive: true, maxFreeSockets: IDLE, timeout: KEPT })
+      known.delete(key)
+      known.set(key, agent)
+      const [oldest] = known
+      if (known.size > SERVERS && oldest) {
+        known.delete(oldest[0])
+        // Idle ones end; what is under way goes on.
+        for (const sockets of Object.values(oldest[1].freeSockets))
+          for (const socket of sockets ?? []) socket.destroy()
+      }
+      return agent
+    },
+  }
+}
