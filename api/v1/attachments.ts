@@ -41,10 +41,16 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
   return normalizedName(name)
 }
 
-function typeOf(given: string | undefined, filename: string): string {
-  if (given === undefined || given === '') return typeOfName(filename)
-  if (/^multipart\//i.test(given))
+/** What curl says of a body when it is not told: no file is of this type. */
+const UNTOLD = /^application\/x-www-form-urlencoded\b/i
+
+function refuseForms(given: string | undefined): void {
+  if (/^multipart\//i.test(given ?? ''))
     throw new Refusal('bad_request', 'Content-Type must not be multipart: send the bytes of the file alone')
+}
+
+function typeOf(given: string | undefined, filename: string): string {
+  if (given === undefined || given === '' || UNTOLD.test(given)) return typeOfName(filename)
   const fault = contentTypeFault(given)
   if (fault) throw new Refusal('bad_request', `Content-Type ${fault}`)
   return given
@@ -59,6 +65,7 @@ export const attachmentRoutes: readonly V1Route[] = [
     query: queryOf(object({ filename: text() })),
     raw: true,
     async handle({ query, headers, pieces, principal }, { database, attachments }) {
+      refuseForms(headers['content-type'])
       const filename = filenameOf(query.filename, headers)
       refuseBlocked(attachments, filename, 'filename')
       const content_type = typeOf(headers['content-type'], filename)

@@ -238,6 +238,13 @@ t.test('the name comes by the query or by Content-Disposition; without one it is
     await upload('x', { headers: { 'Content-Type': 'multipart/form-data; boundary=x' } }),
   ]
   for (const { status, body } of refused) t.equal(`${status} ${body.error.code}`, '400 bad_request')
+  const form = await upload('x', {
+    query: '',
+    headers: { 'Content-Type': 'multipart/form-data; boundary=x' },
+  })
+  t.match(form.body.error.message, 'must not be multipart', 'before what a form has in its parts')
+  const untold = await upload('x', { headers: { 'Content-Type': 'application/x-www-form-urlencoded' } })
+  t.equal(untold.body.content_type, 'application/pdf', 'as curl sends a file without being told its type')
   const key = await makeKey(service, team.id, { scopes: ['contacts:read'] })
   t.equal((await upload('x', { key })).body.error.code, 'insufficient_scope')
 })

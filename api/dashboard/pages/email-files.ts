@@ -21,6 +21,7 @@ export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamR
     {
       kind: 'table',
       title: 'Attachments',
+      note: 'Press a name to save its file.',
       columns: [
         { label: 'Name' },
         { label: 'Type' },
