@@ -118,7 +118,7 @@ const workerSettings = object({
   /** The account whose templates `whatsapp-template sync` lists. */
   WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
   /** What the sending number may do: 80 at first, up to 1,000 after the provider has raised it. */
-  WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 1_000).default(80),
+  WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 10_000).default(80),
   /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
   WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
   /** How many webhooks are under way at once in this process, and which private networks they may reach. */

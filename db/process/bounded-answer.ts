@@ -4,6 +4,7 @@
  * so the bytes received are the bytes kept. Redirects are not followed. Beyond a bound the connection is cut.
  * Must not know what an answer means.
  */
+import { joinSignals } from './joined-signal.ts'
 
 /** `bytes` of one body; `ms` from the first byte of the request to the last of the answer. */
 export type Bounds = { bytes: number; ms: number; signal?: AbortSignal | undefined }
@@ -31,6 +32,9 @@ export async function readWithin(chunks: AsyncIterable<Uint8Array>, most: number
 const sizeWords = (bytes: number): string =>
   bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${Math.floor(bytes / 1024)} KiB`
 
+/** What AbortSignal.timeout says. */
+const TOO_LATE = 'The operation was aborted due to timeout'
+
 /** One request. @throws Error, as fetch does, when no answer begins; what goes wrong later is the answer's `fault`. */
 export async function ask(
   url: string | URL,
@@ -39,19 +43,25 @@ export async function ask(
 ): Promise<Answer> {
   const headers = new Headers(init.headers)
   headers.set('Accept-Encoding', 'identity')
-  const signals = [AbortSignal.timeout(ms), signal, init.signal].filter((each) => each != null)
-  const response = await fetch(url, {
-    ...init,
-    headers,
-    redirect: 'manual',
-    signal: AbortSignal.any(signals),
-  })
-  const { status, ok } = response
+  const limit = new AbortController()
+  const timer = setTimeout(() => limit.abort(new DOMException(TOO_LATE, 'TimeoutError')), ms)
+  const joined = joinSignals(limit.signal, signal, init.signal)
   try {
-    return { status, ok, headers: response.headers, body: await bodyOf(response, bytes), fault: '' }
+    const response = await fetch(url, { ...init, headers, redirect: 'manual', signal: joined.signal })
+    return await answerOf(response, bytes)
+  } finally {
+    clearTimeout(timer)
+    joined.release()
+  }
+}
+
+async function answerOf(response: Response, most: number): Promise<Answer> {
+  const { status, ok, headers } = response
+  try {
+    return { status, ok, headers, body: await bodyOf(response, most), fault: '' }
   } catch (error) {
     const fault = error instanceof Error ? error.message : String(error)
-    return { status, ok, headers: response.headers, body: null, fault }
+    return { status, ok, headers, body: null, fault }
   }
 }
 

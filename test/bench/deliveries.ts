@@ -220,7 +220,7 @@ async function postMessages(base: string, team: TestTeam, template_id: string, c
   }
 }
 
-/** Row 9: WhatsApp end to end. The most that a number may be set to is 1,000 a second. */
+/** Row 9: WhatsApp end to end, without the pace: Meta allows a number 1,000 a second. */
 export async function measureWhatsapp(rig: Rig): Promise<Figure[]> {
   const MESSAGES = upTo(20_000)
   const place = await rig.place()
@@ -244,7 +244,7 @@ export async function measureWhatsapp(rig: Rig): Promise<Figure[]> {
     WHATSAPP_API_URL: cloud.url,
     WHATSAPP_ACCESS_TOKEN: 'token',
     WHATSAPP_PHONE_NUMBER_ID: '100',
-    WHATSAPP_MESSAGES_PER_SECOND: '1000',
+    WHATSAPP_MESSAGES_PER_SECOND: '10000',
     WORKER_CONCURRENCY: '50',
   })
   const before = cloud.taken()
@@ -261,7 +261,7 @@ export async function measureWhatsapp(rig: Rig): Promise<Figure[]> {
       ours: MESSAGES / took,
       reference: MESSAGES / fetched,
       unit: 'messages/s',
-      note: 'reference: a bare fetch loop, 50 at a time; a number is paced to 1,000 a second at most',
+      note: 'reference: a bare fetch loop, 50 at a time; the number’s pace is out of reach',
     }),
   ]
 }

@@ -10,6 +10,7 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { AnswerTooLarge, readWithin } from '../../../db/process/bounded-answer.ts'
+import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { storableId } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
@@ -145,13 +146,16 @@ async function attempt(
   const limit = new AbortController()
   let longest = answer_ms
   let timer: NodeJS.Timeout | undefined
-  const abortSignal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
+  const joined = joinSignals(limit.signal, cut)
   try {
     const { command, size } = await commandOf(email, to, configuration_set)
     longest += sendingTime(size)
     timer = setTimeout(() => limit.abort(), longest + 1_000)
     started = performance.now()
-    const { MessageId } = await client.send(command, { abortSignal, requestTimeout: longest })
+    const { MessageId } = await client.send(command, {
+      abortSignal: joined.signal,
+      requestTimeout: longest,
+    })
     const id = storableId(MessageId)
     return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
   } catch (error) {
@@ -161,6 +165,7 @@ async function attempt(
     return { id: null, outcome: judgeFault(fault, timedOut(fault, performance.now() - started, longest)) }
   } finally {
     clearTimeout(timer)
+    joined.release()
   }
 }
 

@@ -7,6 +7,7 @@
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
+import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
@@ -184,7 +185,7 @@ async function attemptTo(
       timer = until(answer_ms)
     },
   }
-  const signal = cut ? AbortSignal.any([limit.signal, cut]) : limit.signal
+  const joined = joinSignals(limit.signal, cut)
   try {
     const from = wireAddress(email.return_path)
     if (from === null) throw new Error('the return path is not one address')
@@ -197,7 +198,7 @@ async function attemptTo(
       messageId: `<${email.message_id}>`,
       envelope: { from: { name: '', address: from }, to: to.map((address) => ({ name: '', address })) },
       dsn: wantedReports(to),
-      signal,
+      signal: joined.signal,
     }
     const info = await transport.sendMail(mail)
     if (!isSameList(info.envelope.to, to)) throw new Error('the envelope was not the one given')
@@ -209,6 +210,7 @@ async function attemptTo(
     return outcomesOfFailure(attempt, error, describe)
   } finally {
     clearTimeout(timer)
+    joined.release()
   }
 }
 

@@ -9,6 +9,7 @@ import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { AnswerTooLarge, faultWords, readWithin } from '../../../db/process/bounded-answer.ts'
+import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 
@@ -62,10 +63,11 @@ export async function postWebhook(
     ms: Math.round(performance.now() - started),
   })
   const whole = AbortSignal.timeout(WHOLE)
+  const joined = joinSignals(whole, cut)
   try {
     const target = new URL(url)
     const addresses = await within(vettedAddresses(target, { resolve, allowed }), whole)
-    const given = { headers, body, signal: AbortSignal.any([whole, cut]) }
+    const given = { headers, body, signal: joined.signal }
     const agent = connections.of(target, addresses)
     const { status, retry_after, text } = await exchange(target, addresses, { ...given, agent }).catch(
       (error: unknown) => {
@@ -80,6 +82,8 @@ export async function postWebhook(
     if (error instanceof NotPublic) return end(null, error.message)
     if (whole.aborted) return end(null, `no answer within ${WHOLE / 1_000} s`)
     return end(null, cut.aborted ? 'cut off: the worker had to end' : faultWords(error))
+  } finally {
+    joined.release()
   }
 }
 
