@@ -8,7 +8,6 @@ import type { Locale, PlanRow } from '../../db/accounts/plans/plans.sql.ts'
 import type { ContactRow } from '../../db/audience/contacts/contacts.sql.ts'
 import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import { type EmailView, emailView } from '../../db/messages/emails/view.ts'
-import type { SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { V1Deps } from './deps.ts'
 
 /** The Email row of the API, its html rendered. */
@@ -30,11 +29,6 @@ export const presentContact = (row: ContactRow) => ({
   subscribed_topic_ids: row.topic_ids,
   created_at: row.created_at,
   updated_at: row.updated_at,
-})
-
-/** The WhatsApp message rows of the API. */
-export const presentMessages = (rows: readonly SentRow[]) => ({
-  data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
 })
 
 const unlessNull = <K extends string>(name: K, value: number | null) =>

@@ -22,7 +22,6 @@ import { ABOUT } from './about.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { keyed, underKey } from './idempotency-key.ts'
-import { presentMessages } from './present.ts'
 
 const BATCH_LIMIT = 100
 
@@ -91,6 +90,11 @@ function toBatchItem(value: unknown, at: string): WhatsappItem {
   if (item instanceof Refusal) throw worded(item, path)
   return item
 }
+
+/** The rows of a call, as the API shows them. */
+const presentMessages = (rows: readonly SentRow[]) => ({
+  data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
+})
 
 /** Counts what is committed. */
 function committed({ metrics }: V1Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {

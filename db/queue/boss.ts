@@ -149,7 +149,7 @@ const WHERE = ' (Queue: '
  * pg-boss reports faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
  * and whatever the words.
  */
-export function teller(onError: (error: Error) => void): (fault: unknown) => void {
+export function faultReporter(onError: (error: Error) => void): (fault: unknown) => void {
   const lastReported = new Map<string, number>()
   return (fault) => {
     const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
@@ -180,7 +180,7 @@ const createBoss = async (url: string, options: BossOptions): Promise<PgBoss> =>
 async function start(url: string, options: BossOptions, onError: (error: Error) => void) {
   const boss = await createBoss(url, { migrate: false, createSchema: false, ...CONNECTION, ...options })
   // Without a listener a lost connection would end the process.
-  boss.on('error', teller(onError))
+  boss.on('error', faultReporter(onError))
   try {
     await boss.start()
   } catch (error) {
@@ -261,12 +261,12 @@ export async function openConsumer(
     },
     onError,
   )
-  const tell = teller(onError)
-  const supervision = superviseWhenSteady(boss, tell)
+  const report = faultReporter(onError)
+  const supervision = superviseWhenSteady(boss, report)
   boss.on('error', supervision.shaken)
   const onFault = (fault: unknown): void => {
     supervision.shaken()
-    tell(fault)
+    report(fault)
   }
   const lines = createLines()
   const opened = new Map<string, Claims<JobName>>()

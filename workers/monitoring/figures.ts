@@ -42,7 +42,7 @@ const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')
 function kindOf(event: ReportedEvent): string {
   if (event.channel === 'email') return event.kind
   if (event.channel === 'sender') return 'paused'
-  return event.channel === 'whatsapp-template-change' ? 'changed' : event.status
+  return 'status' in event ? event.status : 'changed'
 }
 
 /** @param concurrency how many provider calls the worker may have at once. */

@@ -7,6 +7,7 @@ import { record } from '../../../db/accounts/audit/record.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactsWithValue } from '../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
+import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
@@ -25,7 +26,7 @@ const FIRST = 10
 const SHORTEST = 3
 
 const pathTo = ({ team_id, channel, id }: MessagePlace): string =>
-  teamPath({ id: team_id }, channel === 'email' ? 'emails' : 'whatsapp', id)
+  teamPath({ id: team_id }, CHANNELS.find(({ name }) => name === channel)?.path ?? '', id)
 
 /** The messages that one id names: a request's key names as many as it had numbers. */
 const choice = (found: readonly MessagePlace[]): Section => ({

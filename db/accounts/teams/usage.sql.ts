@@ -31,7 +31,7 @@ export async function usageIn(
   teamId: string,
   period: Period,
 ): Promise<Record<Channel['quota'], number>> {
-  const used = { emails: 0, whatsapp: 0 }
-  for (const { quota, rows } of CHANNELS) used[quota] += await countRows(tx, teamId, rows, period)
-  return used
+  const used: [Channel['quota'], number][] = []
+  for (const { quota, rows } of CHANNELS) used.push([quota, await countRows(tx, teamId, rows, period)])
+  return Object.fromEntries(used) as Record<Channel['quota'], number>
 }

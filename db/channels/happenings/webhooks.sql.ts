@@ -44,7 +44,7 @@ const emailRow = object({
 })
 
 /** What webhooks say of emails, sign-in mail of ours left out; `delays`: how often each was put off or delayed. */
-export async function emailsTold(tx: Tx, refs: readonly Ref[]) {
+export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('emails_told', emailRow)`
     select e.id, e.domain_id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
         select count(*) from email_events v
@@ -62,7 +62,7 @@ const whatsappRow = object({
 })
 
 /** What webhooks say of WhatsApp messages. */
-export async function whatsappTold(tx: Tx, refs: readonly Ref[]) {
+export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('whatsapp_told', whatsappRow)`
     select m.id, m.recipient, r.template_id, r.idempotency_key
     from ${tuplesOf(refs)} as ref (team_id, id)
@@ -80,7 +80,7 @@ const contactRow = object({
 })
 
 /** What webhooks say of contacts, as they are now. */
-export async function contactsTold(tx: Tx, refs: readonly Ref[]) {
+export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('contacts_told', contactRow)`
     select id, email, status, suppression from contacts
     where (team_id, id) in (select * from ${tuplesOf(refs)} as ref (team_id, id))`)

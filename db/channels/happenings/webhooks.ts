@@ -12,14 +12,14 @@ import { parseMailbox } from '../../text/address.ts'
 import type { Happening } from './happening.ts'
 import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
 import {
-  contactsTold,
+  contactFacts,
   domainsByName,
-  emailsTold,
+  emailFacts,
   endpointsToTell,
   insertWebhooks,
   type NewWebhook,
   wants,
-  whatsappTold,
+  whatsappFacts,
 } from './webhooks.sql.ts'
 
 /** How many characters of somebody's words a webhook repeats. */
@@ -80,7 +80,7 @@ async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<v
 }
 
 async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  const rows = new Map((await emailsTold(tx, refsOf(typed))).map((row) => [row.id, row]))
+  const rows = new Map((await emailFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   const delays = Map.groupBy(
     typed.filter(({ type }) => type === 'email.delivery_delayed'),
     ({ happening }) => happening.id,
@@ -100,7 +100,7 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
 }
 
 async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  const rows = new Map((await whatsappTold(tx, refsOf(typed))).map((row) => [row.id, row]))
+  const rows = new Map((await whatsappFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
     const row = rows.get(each.happening.id)
     if (!row) return []
@@ -112,7 +112,7 @@ async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
 }
 
 async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  const rows = new Map((await contactsTold(tx, refsOf(typed))).map((row) => [row.id, row]))
+  const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
     const row = rows.get(each.happening.id)
     if (!row) return []
@@ -169,7 +169,12 @@ export async function tellEndpoints(tx: Tx, happenings: readonly Happening[]): P
 }
 
 /** A test message to one endpoint, whatever types it wants. @returns the id of its event. */
-export async function tellTest(tx: Tx, teamId: string, endpointId: string, now: Date): Promise<string> {
+export async function storeTestWebhook(
+  tx: Tx,
+  teamId: string,
+  endpointId: string,
+  now: Date,
+): Promise<string> {
   const event_id = uuidv7()
   const data = { endpoint_id: endpointId, detail: 'a test' }
   await storeWebhooks(tx, [

@@ -8,7 +8,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/happenings/webhook-types.ts'
-import { tellTest } from '../../channels/happenings/webhooks.ts'
+import { storeTestWebhook } from '../../channels/happenings/webhooks.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
@@ -215,7 +215,7 @@ export function checkEnabled({ state }: EndpointRow): void {
 /** Sends an endpoint a message of type webhook.test. @throws Refusal not_found, bad_request while it is disabled. */
 export async function testEndpoint(at: By, teamId: string, id: string): Promise<{ event_id: string }> {
   checkEnabled(await endpointOrRefusal(at.tx, teamId, id))
-  const event_id = await tellTest(at.tx, teamId, id, at.now)
+  const event_id = await storeTestWebhook(at.tx, teamId, id, at.now)
   await record(at, { team_id: teamId, action: 'webhook.test', subject: id })
   return { event_id }
 }

@@ -16,7 +16,7 @@ const list: TeamPage = {
     const labels = ['State', 'Name', 'Events', 'Last success']
     return show({
       title: 'Webhooks',
-      lead: 'Your own servers get what becomes of emails, WhatsApp messages and contacts, as it happens.',
+      lead: 'Your own servers get what becomes of messages and contacts, as it happens.',
       sections: [
         {
           kind: 'table',
