@@ -98,7 +98,7 @@ const list: TeamPage = {
           kind: 'table',
           id: 'keys',
           live: true,
-          columns: labels.map((label) => ({ label })),
+          columns: labels.map((label) => ({ label, wrap: label === 'Scopes' })),
           rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
           empty: 'No keys yet: make one below for each program that sends.',
         },

@@ -11,7 +11,18 @@ import { status, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { messageMoments, waitingAlerts } from '../drawn/story.ts'
 import { noteLook } from '../served/act.ts'
-import { anyOf, dayOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
+import {
+  anyOf,
+  backTo,
+  dayOf,
+  filled,
+  fromList,
+  given,
+  idGiven,
+  PAGE_SIZE,
+  pageOf,
+  wordGiven,
+} from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
 
@@ -76,11 +87,15 @@ const list: TeamPage = {
           kind: 'table',
           id: 'list',
           live: !query.has('before'),
+          fresh: true,
           columns: ['Status', 'To', 'Template', 'Country', 'Accepted'].map((label) => ({ label })),
           rows: rows.map((message) => ({
+            key: message.id,
             cells: [
               status(message.status),
-              text(message.recipient, { href: teamPath(team, 'whatsapp', message.id) }),
+              text(message.recipient, {
+                href: fromList(request, teamPath(team, 'whatsapp', message.id)),
+              }),
               text(names.get(message.template_id) ?? message.template_id),
               text(message.country),
               time(message.created_at, now),
@@ -177,7 +192,7 @@ const message: TeamPage = {
     ]
     return show({
       title: `To ${row.to}`,
-      back: { href: teamPath(team, 'whatsapp'), label: 'WhatsApp' },
+      back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
       sections,
     })
   },

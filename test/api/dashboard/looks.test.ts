@@ -41,6 +41,12 @@ function pagePaths({ team, bounced, recipient, template, message }: LivedIn, bro
 const WIDE = { width: 1_280, height: 800 }
 const NARROW = { width: 320, height: 800 }
 
+/** The picture of README, small enough for a repository. */
+async function readmePicture(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1_040, height: 600 })
+  await page.screenshot({ path: join(FOLDER ?? '', 'overview.png') })
+}
+
 async function pictures(page: Page, path: string, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 800 })
   const file = path.replace(/[0-9a-f-]{36}/g, 'ID').replace(/[^\w.-]+/g, '_')
@@ -48,8 +54,7 @@ async function pictures(page: Page, path: string, width: number): Promise<void> 
     await page.emulateMedia({ colorScheme })
     const name = `${file}-${width}-${colorScheme}.png`
     await page.screenshot({ path: join(FOLDER ?? '', name), fullPage: width > 390 })
-    if (name === '_teams_ID-1280-light.png')
-      await page.screenshot({ path: join(FOLDER ?? '', 'overview.png') })
+    if (name === '_teams_ID-1280-light.png') await readmePicture(page)
   }
 }
 
