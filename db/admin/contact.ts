@@ -52,10 +52,7 @@ export const verbs: Verbs = (contact, admin) => {
     .requiredOption('--reason <text>', 'why, for the audit log')
     .action(
       answer((team: string, identity: string, { reason }: { reason: string }) =>
-        admin.change(
-          (at) => liftSuppression(at, team, { identity, reason }),
-          ({ email }) => ({ team_id: team, action: 'contact.lift', subject: email, detail: reason }),
-        ),
+        admin.transaction((by) => liftSuppression(by, team, { identity, reason })),
       ),
     )
 

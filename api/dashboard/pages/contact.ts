@@ -9,7 +9,7 @@ import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
 import type { Form, Section } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
+import { act, inPerson, inTeam } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -266,9 +266,7 @@ const lift: TeamPage = {
     const { team, params, form } = request
     const reason = form.get('reason') ?? ''
     const identity = contactIdentity(params.email ?? '')
-    await act(request, deps, inTeam(request, 'contact.lift', params.email ?? '', reason), (at) =>
-      liftSuppression(at, team.id, { identity, reason }),
-    )
+    await inPerson(request, deps, (by) => liftSuppression(by, team.id, { identity, reason }))
     return redirect(here(request), 'The suppression is lifted.')
   },
 }

@@ -1,10 +1,11 @@
 /**
  * The suppression of a contact, for people: what caused it, and its end by a person who gives a reason.
  * Promises: lifting brings back the status from before, and restarts the count of soft bounces. The API never lifts
- * anything. Who lifts notes it in the audit trail, with the reason. DECISIONS: Suppression.
+ * anything. It is noted in the audit trail, with the reason. DECISIONS: Suppression.
  */
+import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
-import type { At, Tx } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import { publishContacts } from '../contacts/changes.ts'
 import { type ContactRow, contactByIdentity, lockContact } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
@@ -32,10 +33,11 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
  * @throws Refusal contact_not_found; bad_request without a suppression or a reason.
  */
 export async function liftSuppression(
-  { tx, now }: At,
+  by: By,
   teamId: string,
   { identity, reason }: { identity: string; reason: string },
 ): Promise<ContactDetail> {
+  const { tx, now } = by
   const words = reason.trim()
   if (words === '' || words.length > LONGEST_REASON) {
     throw new Refusal('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
@@ -47,5 +49,6 @@ export async function liftSuppression(
   await publishContacts(tx, [
     { team_id: teamId, contact_id: contact.id, heard, kind: 'released', occurred_at: now, detail: words },
   ])
+  await record(by, { team_id: teamId, action: 'contact.lift', subject: contact.email, detail: words })
   return showContact(tx, teamId, identity)
 }

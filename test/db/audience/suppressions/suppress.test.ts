@@ -51,7 +51,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const state = () => contactState(service, team, 'ana@example.org')
   const lift = (reason = 'she asked') =>
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(100) }, team, {
+      liftSuppression({ tx, now: hour(100), actor: 'cli' }, team, {
         identity: 'ana@example.org',
         reason,
       }),
@@ -175,7 +175,7 @@ t.test('lifting brings back the status of before, with a reason; soft bounces co
   )
   await t.rejects(
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(1) }, later.team, {
+      liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
         identity: 'nobody@example.org',
         reason: 'x',
       }),
