@@ -1,8 +1,10 @@
 /** Single webhooks from the command line and the pages: found, why one waits, its tries, and sent again. */
 import { sql } from 'slonik'
 import t from 'tap'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { networksOf, resolver } from '../../../../db/process/public-address.ts'
+import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
@@ -152,4 +154,82 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
   await startWorker(t, service)
   await until('it ends', async () => /Failed/.test(textOf((await owner.get(location ?? '')).html)))
   shows(t, await owner.get(location ?? ''), 'the webhook is disabled: enable it first')
+})
+
+t.test(
+  'each endpoint gets the same id and bytes, of its own types; words are cut at a thousand',
+  async (t) => {
+    const { team, receiver, endpoint } = await beginWebhooks(t, { service, cli })
+    const types = ['email.bounced', 'webhook.test']
+    const other = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types.join()])
+    t.match(other, { types })
+    const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+    const event = { team_id: team.id, email_id, recipient: null, occurred_at: new Date() }
+    const detail = '😀'.repeat(1_500)
+    await service.database.transaction((tx) =>
+      applyEmailEvents(
+        tx,
+        (['sent', 'bounced'] as const).map((kind) => ({ ...event, kind, event_key: kind, detail })),
+        new Date(),
+      ),
+    )
+    await startWorker(t, service)
+    await until('all came', () => receiver.received.length === 3)
+    const bounced = receiver.received.filter(({ body }) => body.type === 'email.bounced')
+    t.equal(bounced.length, 2)
+    t.equal(new Set(bounced.map(({ id, raw }) => id + raw)).size, 1)
+    t.equal(bounced[0]?.body.data.detail, '😀'.repeat(1_000))
+    t.equal((await cli.json(['webhook', 'messages', team.id, endpoint.id])).length, 2)
+    t.equal((await cli.json(['webhook', 'messages', team.id, other.id])).length, 1)
+  },
+)
+
+t.test('nothing is announced that was rolled back', async (t) => {
+  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  const event = { team_id: team.id, email_id, kind: 'delivered' as const, recipient: null, event_key: '1' }
+  await service.database
+    .transaction(async (tx) => {
+      await applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail: '' }], new Date())
+      throw new Error('it never happened')
+    })
+    .catch(() => {})
+  t.strictSame(await cli.json(['webhook', 'messages', team.id, endpoint.id]), [])
+})
+
+t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tries', async (t) => {
+  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const [a = '', b = ''] = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
+  for (const [email_id, status] of [
+    [a, 'delivered'],
+    [b, 'failed'],
+  ] as const) {
+    await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+    await service.database.query(sql.unsafe`
+      update webhook_messages set status = ${status} where subject_id = ${email_id}`)
+  }
+  const none = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
+  const left = async (days: number) => {
+    await forgetMessages(service.database, none, new Date(Date.now() + days * 86_400_000))
+    const messages = await cli.json(['webhook', 'messages', team.id, endpoint.id])
+    return messages.map(({ status }: { status: string }) => status)
+  }
+  t.strictSame(await left(2), ['failed', 'delivered'])
+  t.strictSame(await left(4), ['failed'])
+  t.strictSame(await left(29), ['failed'])
+  t.strictSame(await left(31), [])
+})
+
+t.test('a paused queue is why a webhook waits, from the command line and on its page', async (t) => {
+  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await cli.json(['queue', 'pause', 'deliver-webhook'])
+  const message = ['webhook', 'message', team.id, endpoint.id, event_id]
+  t.match(await cli.json(message), { waiting: { state: 'not_taken_yet', queue_paused: true } })
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const page = await viewer.get(`/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`)
+  shows(t, page, 'What it waits in is paused by an operator')
+  t.notMatch(page.html, 'Try again now', 'a viewer only reads')
+  await cli.json(['queue', 'resume', 'deliver-webhook'])
+  t.match(await cli.json(message), { waiting: { queue_paused: false } })
 })
