@@ -1,7 +1,7 @@
 /** Rows of processes and counters, and what the fleet is read from. The operator’s: they belong to no team. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
-import { CHANNELS } from '../../channels/channels.sql.ts'
+import { CHANNELS, WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Addition } from '../../process/metrics.ts'
 
@@ -126,7 +126,7 @@ export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
       (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
       (slowed_at is not null and slowed_at > now() - interval '10 minutes')::int as slowed,
       (tokens + rate * greatest(0, extract(epoch from now() - refilled_at)) < 1)::int as full
-    from senders order by key`)
+    from senders where not starts_with(key, ${WEBHOOK_SENDERS}) order by key`)
 }
 
 const queuedRow = object({
