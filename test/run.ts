@@ -1,7 +1,8 @@
 /**
  * What `npm test` runs: Biome, tsc, then tap over test/, on a PostgreSQL of its own or on DATABASE_URL's.
- * Arguments go to tap: `npm test -- test/api/emails.test.ts`. Promises: the last line is `N passed, N failed`, the
- * exit code says the same, and nothing stays behind: no process, file or database, whichever way it ends.
+ * Arguments go to tap's own command: `npm test -- test/api/emails.test.ts`. Promises: the last line is
+ * `N passed, N failed`, the exit code says the same, and nothing stays behind: no process, file or database, whichever
+ * way it ends.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -146,7 +147,8 @@ async function stopStrays(directory: string): Promise<void> {
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
   const wanted = process.argv.slice(2)
-  const argv = ['tap', '--reporter=tap', ...(wanted.length > 0 ? wanted : await testFiles(ROOT))]
+  const all = ['node', 'test/support/run-files.ts', ...(await testFiles(ROOT))]
+  const argv = wanted.length > 0 ? ['tap', '--reporter=tap', ...wanted] : all
   const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
   const env = {
     TMPDIR: run.scratch,
