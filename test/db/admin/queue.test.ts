@@ -88,14 +88,18 @@ t.test(
     await workOff(store, { end: 'given_up', reason: 'refused: 550 "go away"' }, 2)
     const third = (await store.email(id)).id
     await workOff(store, GIVEN_UP, 1)
-    t.same(await cli.json(['queue', 'reasons', 'deliver-email']), [
+    const reasons = async () =>
+      (await cli.json(['queue', 'reasons', 'deliver-email'])).map(
+        ({ reason, count }: { reason: string; count: number }) => ({ reason, count }),
+      )
+    t.same(await reasons(), [
       { reason: 'refused: 550 "go away"', count: 2 },
       { reason: 'words', count: 1 },
     ])
     const redrive = ['queue', 'redrive', 'deliver-email', '--reason']
     t.match(await cli.json([...redrive, 'unheard of']), { redriven: 0 })
     t.match(await cli.json([...redrive, 'refused: 550 "go away"']), { redriven: 2 })
-    t.same(await cli.json(['queue', 'reasons', 'deliver-email']), [{ reason: 'words', count: 1 }])
+    t.same(await reasons(), [{ reason: 'words', count: 1 }])
     t.match(await cli.json(['email', 'show', id, third]), { waiting: { state: 'given_up' } })
     t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
   },
