@@ -4,7 +4,7 @@
  */
 
 import { Refusal } from '../../../db/errors.ts'
-import type { BroadcastRow, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import type { Field } from '../drawn/section.ts'
 
@@ -19,21 +19,7 @@ export type Choices = {
 }
 
 /** What the fields of a form show: a draft's, or nothing yet. */
-export type Draft = Pick<
-  BroadcastRow,
-  | 'name'
-  | 'from_address'
-  | 'reply_to'
-  | 'subject'
-  | 'template_id'
-  | 'topic_ids'
-  | 'exclude_topic_ids'
-  | 'conditions'
-  | 'variables'
-  | 'tags'
-  | 'rate_per_minute'
-  | 'send_at'
->
+export type Draft = Omit<BroadcastFields, 'headers'>
 
 const MOST_CONDITIONS = 10
 const FREE_CONDITIONS = 2

@@ -7,24 +7,13 @@
 
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { refill, untilToken } from '../../process/bucket.ts'
-import { lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
+import { type KeptSender, lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
 
 const RECOVERY = 60_000
 const SLOWEST = 0.2
 
 /** A sender's state at one time. */
-export type Pace = {
-  rate: number
-  slowed_at: Date | null
-  tokens: number
-  refilled_at: Date
-  paused_until: Date | null
-  pause_reason: string | null
-  /** How often in a row nothing could be sent at all: see circuit-breaker.ts. */
-  troubles: number
-  troubled_at: Date | null
-  accepted_at: Date | null
-}
+export type Pace = Omit<KeptSender, 'key'>
 
 const dateOrNull = (text: string | null): Date | null => (text === null ? null : new Date(text))
 

@@ -69,7 +69,7 @@ export async function endPause(tx: Tx, key: string): Promise<TimedSender | null>
 const at = (time: Date | null): string | null => time?.toISOString() ?? null
 
 /** A sender's row, as its pace is kept in memory. */
-type KeptSender = {
+export type KeptSender = {
   key: string
   rate: number
   slowed_at: Date | null
@@ -77,6 +77,7 @@ type KeptSender = {
   refilled_at: Date
   paused_until: Date | null
   pause_reason: string | null
+  /** How often in a row nothing could be sent at all: see circuit-breaker.ts. */
   troubles: number
   troubled_at: Date | null
   accepted_at: Date | null
