@@ -20,7 +20,7 @@
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
  *    With `lags: true` it is read from a replica where there is one, unless it follows a change of the person's own.
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Tests
- *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and chromium.test.ts.
+ *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and looks.test.ts.
  */
 import type { Readable } from 'node:stream'
 import type { Role } from '../../../db/accounts/people/roles.ts'
