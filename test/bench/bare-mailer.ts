@@ -1,7 +1,11 @@
-/** Sends mails with bare nodemailer, pooled and unsigned, and tells its processor time per mail in milliseconds. */
+/**
+ * Sends mails with bare nodemailer, pooled and unsigned, and tells its processor time per mail in milliseconds.
+ * Arguments: a port, how many mails, and how many bytes of a file each has.
+ */
+import { randomBytes } from 'node:crypto'
 import { createTransport } from 'nodemailer'
 
-const [port, count] = process.argv.slice(2).map(Number)
+const [port, count, bytes = 0] = process.argv.slice(2).map(Number)
 const transport = createTransport({
   ...{ host: '127.0.0.1', port: port ?? 25, ignoreTLS: true, pool: true },
   maxConnections: 20,
@@ -14,18 +18,20 @@ const message = {
   html: '<p>'.padEnd(4_096, 'Hello there. '),
 }
 
+const attachments = [{ filename: 'a.bin', content: randomBytes(bytes) }]
+
 async function send(mails: number): Promise<number> {
   const before = process.cpuUsage()
   let left = mails
   const loop = async () => {
-    while (left-- > 0) await transport.sendMail(message)
+    while (left-- > 0) await transport.sendMail(bytes > 0 ? { ...message, attachments } : message)
   }
   await Promise.all(Array.from({ length: 20 }, loop))
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1_000 / mails
 }
 
-await send(500)
+await send(bytes > 0 ? 20 : 500)
 const cost = await send(count ?? 1_000)
 transport.close()
 process.send?.(cost, () => process.disconnect())

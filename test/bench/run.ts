@@ -19,13 +19,14 @@ import {
   postfixFigures,
 } from './deliveries.ts'
 import type { Figure } from './figures.ts'
+import { measureFiles } from './files.ts'
 import { measureReports } from './reports.ts'
 import { type Place, type Rig, startRig } from './rig.ts'
 import { measureHanging, measureTelling, measureWebhooks } from './webhooks.ts'
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
-const ROWS = Array.from({ length: 21 }, (_, index) => index + 1)
+const ROWS = Array.from({ length: 22 }, (_, index) => index + 1)
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -82,6 +83,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     19: () => measureTelling(rig),
     20: () => measureHanging(rig),
     21: () => measureWebhooks(rig),
+    22: () => measureFiles(rig),
   }
 }
 

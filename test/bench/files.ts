@@ -1,0 +1,95 @@
+/** Row 22: mails with files, beside bare nodemailer; and what a worker takes while many large ones wait. */
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startDiscardingRelay } from '../support/discarding-relay.ts'
+import { anEmail, type TestTeam } from '../support/service.ts'
+import { atMost, type Figure, upTo } from './figures.ts'
+import { asTeam, client } from './load.ts'
+import type { Place, Rig } from './rig.ts'
+
+/** Encodes to 1 MB. */
+const BYTES = 730_000
+const MAILS = upTo(200)
+/** Mails that wait, and what of each is read: it encodes to 20 MB. */
+const WAITING = upTo(50)
+const LARGE = 14_600_000
+
+async function upload(base: string, { key }: TestTeam, bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+  const reply = await fetch(`${base}/v1/attachments?filename=a.bin`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}` },
+    body: bytes,
+  })
+  if (reply.status !== 201) throw new Error(`an upload was answered ${reply.status}`)
+  return ((await reply.json()) as { id: string }).id
+}
+
+type Relay = Awaited<ReturnType<typeof startDiscardingRelay>>
+
+/** Has mails with a file each, every one another, stored and ready. @returns what sends them, and waits for the last. */
+async function prepare(
+  { base, team, relay }: { base: string; team: TestTeam; relay: Relay },
+  count: number,
+  size: number,
+): Promise<() => Promise<void>> {
+  const emails: Record<string, unknown>[] = []
+  while (emails.length < count) {
+    const attachment_id = await upload(base, team, randomBytes(size))
+    emails.push(anEmail({ attachments: [{ attachment_id }] }))
+  }
+  return async () => {
+    const before = relay.taken.length
+    const { post } = client(base, 1)
+    for (let at = 0; at < count; at += 100)
+      await post('/v1/emails/batch', JSON.stringify({ emails: emails.slice(at, at + 100) }), asTeam(team))
+    while (relay.taken.length < before + count) await sleep(20)
+  }
+}
+
+/** Runs a work in a place of its own, with a relay that throws away what it takes. */
+async function inPlace<T>(rig: Rig, work: (place: Place, relay: Relay) => Promise<T>): Promise<T> {
+  const endings: (() => Promise<void>)[] = []
+  const relay = await startDiscardingRelay({ teardown: (end) => void endings.push(end) })
+  const place = await rig.place()
+  try {
+    return await work(place, relay)
+  } finally {
+    await place.close()
+    for (const end of endings) await end()
+  }
+}
+
+/** Row 22. */
+export const measureFiles = (rig: Rig): Promise<Figure[]> =>
+  inPlace(rig, async (place, relay) => {
+    const [team] = await place.teams(1)
+    if (!team) throw new Error('there must be a team')
+    const { base } = await place.api()
+    const worker = await place.worker({ SMTP_URL: relay.url })
+    const to = { base, team, relay }
+    await (await prepare(to, upTo(20), BYTES))()
+    const sendAll = await prepare(to, MAILS, BYTES)
+    const before = await worker.cpu()
+    await sendAll()
+    const ours = (((await worker.cpu()) - before) * 1_000) / MAILS
+    const arguments_ = [new URL(relay.url).port, String(MAILS), String(BYTES)]
+    const bare = fork(join(import.meta.dirname, 'bare-mailer.ts'), arguments_)
+    const [reference] = (await once(bare, 'message')) as [number]
+    await (await prepare(to, WAITING, LARGE))()
+    return [
+      atMost(1.5, {
+        row: '22a',
+        measure: 'processor time of a worker per mail of 1 MB, DKIM and all',
+        ...{ ours, reference, unit: 'ms' },
+        note: 'reference: bare nodemailer, pooled, unsigned, one file from memory; ours has each its own in the database',
+      }),
+      atMost(1, {
+        row: '22b',
+        measure: `memory of the worker, ${WAITING} mails of 20 MB`,
+        ...{ ours: worker.peak(), reference: 512, unit: 'MB' },
+      }),
+    ]
+  })
