@@ -112,7 +112,7 @@ const header = (name: string, description: string, example: string) => ({
 })
 
 const HEADERS = [
-  header('webhook-id', 'The same whenever this is told.', '01920000-0000-7000-8000-000000000000'),
+  header('webhook-id', 'The same on every delivery of this message.', '01920000-0000-7000-8000-000000000000'),
   header('webhook-timestamp', 'When this try was made, in seconds.', '1795350896'),
   header(
     'webhook-signature',

@@ -41,7 +41,7 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
   return normalizedName(name)
 }
 
-/** What curl says of a body when it is not told: no file is of this type. */
+/** What curl says of a body by default: no file is of this type. */
 const UNTOLD = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {

@@ -57,7 +57,7 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Deliverable<J> & {
   ladder: readonly string[]
   /** Whether a row is the team's own, and no sign-in mail of ours. */
   customers: FragmentSqlToken
-  /** The table of what was accepted, where it stands apart from `rows`: whoever deletes a row deletes both. */
+  /** The table of what was accepted, where it stands apart from `rows`: a row is deleted with its other half. */
   accepted: FragmentSqlToken | null
   /** The broadcast that a row is of. */
   broadcast: FragmentSqlToken

@@ -1,6 +1,6 @@
 /**
  * The queries behind the walk through all that waits, which finds what has lost its job.
- * Promises: one part of it reads so many rows and their jobs, however much waits.
+ * Promises: one part of it reads a fixed number of rows and their jobs, however much waits.
  */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'

@@ -393,7 +393,7 @@ t.test('the broadcast of a suspended team is walked no further until the team go
   t.match((await get(id)).body, { state: 'sending', figures: { made: 1 } })
 })
 
-t.test('what becomes of a broadcast is told to webhooks, once each', async (t) => {
+t.test('what becomes of a broadcast is announced to webhooks, once each', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   await adminCli({ DATABASE_URL: service.url }).json([
     'webhook',
@@ -405,10 +405,10 @@ t.test('what becomes of a broadcast is told to webhooks, once each', async (t) =
   await contacts(['ana'])
   const id = await create()
   for (const verb of ['send', 'pause', 'resume', 'cancel']) await post(id, verb)
-  const told = await service.database.any(sql.unsafe`
+  const announced = await service.database.any(sql.unsafe`
     select type, body::json -> 'data' ->> 'broadcast_id' as id from webhook_messages
     where type like 'broadcast.%' order by created_at, id`)
-  t.match(told, [
+  t.match(announced, [
     { type: 'broadcast.started', id },
     { type: 'broadcast.paused', id },
     { type: 'broadcast.cancelled', id },

@@ -79,7 +79,7 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
 
 type Singles = { calls: number[]; waits: number[] }
 
-/** Single sends, so many a second, and when each was handed over. */
+/** Single sends at a steady rate, and when each was handed over. */
 async function singles(
   { base }: Watched,
   team: TestTeam,

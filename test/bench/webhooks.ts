@@ -116,7 +116,7 @@ export async function measureHanging(rig: Rig): Promise<Figure[]> {
   return [atLeast(0.97, { row: '20', measure: 'mail beside ten endpoints that hang', ...measured })]
 }
 
-/** Gives each endpoint of a team so many messages that wait, with their jobs. */
+/** Gives each endpoint of a team `count` messages that wait, with their jobs. */
 async function fill({ database }: Place, { id }: TestTeam, messages: number): Promise<void> {
   await database.query(sql.unsafe`
     with made as (

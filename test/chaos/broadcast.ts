@@ -17,7 +17,7 @@ export type Broadcast = {
   others: ReadonlySet<string>
 }
 
-/** One in so many has no value for a slot, and one in so many has unsubscribed. */
+/** One in this number has no value for a slot; one in that number has unsubscribed. */
 const BLANK = 50
 const OFF = 40
 

@@ -8,9 +8,9 @@ const HTML = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">no more</a></p>'
 
 type Many = {
   contacts: number
-  /** One in so many is of the topic; all when absent. */
+  /** One in this number is of the topic; all when absent. */
   of_topic?: number
-  /** One in so many has no value for the template's slot, and one in so many has unsubscribed; none when absent. */
+  /** One in this number has no value for the template's slot; one in that has unsubscribed; none when absent. */
   blank?: number
   unsubscribed?: number
 }

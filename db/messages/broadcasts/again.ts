@@ -1,7 +1,7 @@
 /**
  * A second walk of a broadcast that has ended: to those who fit now and have no email of it yet.
- * Promises: it is the same broadcast, so that nobody gets it twice, whoever's email was deleted neither; it is refused
- * once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
+ * Promises: it is the same broadcast, so that nobody gets it twice, nor does somebody whose email was deleted; it is
+ * refused once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
  */
 import { Refusal } from '../../errors.ts'
 import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'

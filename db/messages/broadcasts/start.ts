@@ -1,8 +1,8 @@
 /**
  * Starts, schedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
  * Promises: each change of state is one statement that names the states it may come from, so of two at once one wins;
- * a start that is refused names everything that hinders it; whoever was a contact when it began is met by the walk,
- * however late that was committed. Must not walk (walk.ts), nor send.
+ * a start that is refused names everything that hinders it; everybody who was a contact when it began is met by the
+ * walk, however late that was committed. Must not walk (walk.ts), nor send.
  */
 
 import { lockAccount } from '../../accounts/teams/limits.ts'

@@ -1,7 +1,7 @@
 /**
  * Emails, and the queries over them: what was accepted (accepted_emails), what becomes of it (email_states), and both
  * joined (the view `emails`). Their events are in events.sql.ts.
- * Promises: whoever locks an email locks its state, and changes what was accepted only behind that lock
+ * Promises: to lock an email is to lock its state; it changes what was accepted only behind that lock
  * (DECISIONS: Rows of emails).
  */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'

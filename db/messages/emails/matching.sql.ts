@@ -56,7 +56,7 @@ const deletedRow = object({ created_at: string().defined() })
 
 /**
  * Deletes emails with their events: their states first, by id as everywhere. A transaction that records events has them
- * locked, and what it stores is seen by the statement after. Whoever had one of a broadcast stands in its list of
+ * locked, and what it stores is seen by the statement after. A contact who had one of a broadcast stands in its list of
  * skipped contacts from then on, so that no second walk sends to that person again. @returns when each was created.
  */
 export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly string[]) {

@@ -64,7 +64,7 @@ export const broadcastFaults: readonly Fault[] = [
     world: { apis: [REACHABLE, REACHABLE] },
     async run(world, scale) {
       // A step takes long enough to be caught in it.
-      const mend = await slowCommits(world, 0.002)
+      const recover = await slowCommits(world, 0.002)
       const broadcast = await startBroadcast(world, 5_000 * scale)
       const isInTheMiddle = async (): Promise<boolean> => {
         const made = (await tally(world, broadcast))?.made ?? 0
@@ -72,7 +72,7 @@ export const broadcastFaults: readonly Fault[] = [
       }
       const isCaught = await within(60, isInTheMiddle)
       for (const worker of world.workers) worker.signal('SIGKILL')
-      await mend()
+      await recover()
       const account = await endOf(world, broadcast, { ended: performance.now(), seconds: 120 })
       return {
         ...account,

@@ -28,7 +28,7 @@ const subscribe = ({ database }: World, { id }: TestTeam, { url }: Customer) =>
     return addEndpoint({ ...by, allowed: networksOf(['127.0.0.0/8']) }, id, { url })
   })
 
-/** Has so many events happen to a team's emails, some every moment. */
+/** Has a number of events happen to a team's emails, spread over time. */
 async function happenTo({ database }: World, { id: team_id }: TestTeam, events: number): Promise<void> {
   for (let done = 0; done < events; ) {
     const emails = Math.min(LOT, Math.ceil((events - done) / KINDS.length))

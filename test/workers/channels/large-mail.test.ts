@@ -76,7 +76,7 @@ t.test('mail without attachments asks nothing about files', async (t) => {
   t.equal(reads(), 0)
 })
 
-/** A way to a port that lets so many bytes through each second, and holds back the rest. */
+/** A way to a port that lets a number of bytes through each second, and holds back the rest. */
 async function startSlowWay(t: Test, port: number, bytes_per_second: number): Promise<number> {
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
