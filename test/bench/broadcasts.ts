@@ -80,10 +80,10 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
 type Singles = { calls: number[]; waits: number[] }
 
 /** Single sends at a steady rate, and when each was handed over. */
-async function singles(
-  { base }: Watched,
+export async function singles(
+  { base }: { base: string },
   team: TestTeam,
-  arrivals: Map<string, number>,
+  arrivals: Pick<ReadonlyMap<string, number>, 'has' | 'get'>,
   { rate, seconds }: { rate: number; seconds: number },
 ): Promise<Singles> {
   const { post } = client(base)

@@ -1,4 +1,7 @@
-/** Row 22: mails with files, beside bare nodemailer; and what a worker takes while many large ones wait. */
+/**
+ * Row 22: mails with files, beside bare nodemailer; what a worker takes while many large ones wait; and how long mail
+ * without files takes meanwhile.
+ */
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -6,7 +9,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startDiscardingRelay } from '../support/discarding-relay.ts'
 import { anEmail, type TestTeam } from '../support/service.ts'
-import { atMost, type Figure, upTo } from './figures.ts'
+import { singles } from './broadcasts.ts'
+import { atMost, type Figure, percentile, upTo } from './figures.ts'
 import { asTeam, client } from './load.ts'
 import type { Place, Rig } from './rig.ts'
 
@@ -49,6 +53,12 @@ async function prepare(
   }
 }
 
+/** When a relay has taken mails, by their ids. */
+const arrivalsAt = ({ taken }: Relay) => {
+  const at = (id: string) => taken.find((each) => each.id === id)?.at
+  return { get: at, has: (id: string) => at(id) !== undefined }
+}
+
 /** Runs a work in a place of its own, with a relay that throws away what it takes. */
 async function inPlace<T>(rig: Rig, work: (place: Place, relay: Relay) => Promise<T>): Promise<T> {
   const endings: (() => Promise<void>)[] = []
@@ -65,8 +75,8 @@ async function inPlace<T>(rig: Rig, work: (place: Place, relay: Relay) => Promis
 /** Row 22. */
 export const measureFiles = (rig: Rig): Promise<Figure[]> =>
   inPlace(rig, async (place, relay) => {
-    const [team] = await place.teams(1)
-    if (!team) throw new Error('there must be a team')
+    const [team, other] = await place.teams(2)
+    if (!team || !other) throw new Error('there must be two teams')
     const { base } = await place.api()
     const worker = await place.worker({ SMTP_URL: relay.url })
     const to = { base, team, relay }
@@ -78,7 +88,12 @@ export const measureFiles = (rig: Rig): Promise<Figure[]> =>
     const arguments_ = [new URL(relay.url).port, String(MAILS), String(BYTES)]
     const bare = fork(join(import.meta.dirname, 'bare-mailer.ts'), arguments_)
     const [reference] = (await once(bare, 'message')) as [number]
-    await (await prepare(to, WAITING, LARGE))()
+    const sendLarge = await prepare(to, WAITING, LARGE)
+    const load = { rate: 20, seconds: upTo(10) }
+    const calm = await singles({ base }, other, arrivalsAt(relay), load)
+    const large = sendLarge()
+    const busy = await singles({ base }, other, arrivalsAt(relay), load)
+    await large
     return [
       atMost(1.5, {
         row: '22a',
@@ -90,6 +105,12 @@ export const measureFiles = (rig: Rig): Promise<Figure[]> =>
         row: '22b',
         measure: `memory of the worker, ${WAITING} mails of 20 MB`,
         ...{ ours: worker.peak(), reference: 512, unit: 'MB' },
+      }),
+      atMost(1.5, {
+        row: '22c',
+        measure: 'p99 from 201 to handed over, mail without files beside these',
+        ...{ ours: percentile(busy.waits, 0.99), reference: percentile(calm.waits, 0.99), unit: 'ms' },
+        note: 'reference: the same without them',
       }),
     ]
   })

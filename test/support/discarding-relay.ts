@@ -7,10 +7,12 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Teardown } from './smtp-sink.ts'
 
-export type Taken = { subject: string; bytes: number; at: number }
+/** `id`: the UUID in its Message-ID. `at`: by `performance.now()`. */
+export type Taken = { id: string; subject: string; bytes: number; at: number }
 
 export type DiscardingRelay = { url: string; taken: readonly Taken[] }
 
+const MESSAGE_ID = /^message-id:.*?([0-9a-f]{8}-[0-9a-f-]{27})/im
 const END = Buffer.from('\r\n.\r\n')
 
 /** Reads one connection. `delay` is how long an answer to a message takes, in milliseconds. */
@@ -29,7 +31,8 @@ function converse(socket: Socket, taken: Taken[], delay: number): void {
   }
   const take = async ({ head, bytes }: { head: string; bytes: number }): Promise<void> => {
     await sleep(delay)
-    taken.push({ subject: /^Subject: (.*)\r$/m.exec(head)?.[1] ?? '', bytes, at: performance.now() })
+    const [subject = '', id = ''] = [/^Subject: (.*)\r$/m, MESSAGE_ID].map((field) => field.exec(head)?.[1])
+    taken.push({ id, subject, bytes, at: performance.now() })
     if (socket.writable) answer('250 2.0.0 taken')
   }
   answer('220 relay.test ESMTP')
