@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { type Figure, figuresOf } from '../../db/figures/daily/broadcasts.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
+import type { Database } from '../../db/postgres/pool.ts'
 import type { Service, TestTeam } from './service.ts'
 import { anItem } from './stored-emails.ts'
 
@@ -19,8 +20,8 @@ export type TestBroadcast = {
   figures(): Promise<Record<string, number>>
   /** As if this many emails had come to this. */
   moved(figures: Partial<Record<Exclude<Figure, 'made'>, number>>): Promise<void>
-  /** Puts it to the walk, as one that has met everybody. */
-  walked(): Promise<void>
+  /** Has its walk, which has met everybody, look at it now. */
+  walk(): Promise<void>
   /** Whether nobody has claimed the job of an email. */
   isWaiting(emailId: string): Promise<boolean>
   /** For how many seconds the job of an email still waits. */
@@ -31,6 +32,10 @@ export type TestBroadcast = {
 const skipRow = object({ email: string().defined(), reason: string().defined() })
 
 const waitRow = object({ seconds: number().defined() })
+
+const walkIn = async (database: Database, id: string, interval: string): Promise<void> =>
+  void (await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() + ${interval}::interval where name = 'expand-broadcast' and id = ${id}`))
 
 /** A broadcast that is being sent, of a topic of its own. */
 export async function aBroadcast(
@@ -44,10 +49,15 @@ export async function aBroadcast(
   await database.query(sql.unsafe`
     insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
       exclude_topic_ids, conditions, variables, tags, template_version_id, link_base, rate_per_minute, created_at,
-      updated_at, started_at, audience_until, audience)
+      updated_at, started_at, audience_until, audience, walked_at, database)
     values (${teamId}, ${id}, 'News', 'sending', 'hello@example.com', '', 'News', ${uuidv7()},
       ${sql.array([topic], 'uuid')}, '{}', '[]', '{}', '[]', ${uuidv7()}, 'https://mail.example.com',
-      ${rate_per_minute}, now(), now(), now(), now(), 2)`)
+      ${rate_per_minute}, now(), now(), now(), now(), 2, now(), database_identity())`)
+  // With its job, since the sweep would have it walked; not due, since it would end before its emails are made.
+  await database.transaction((tx) =>
+    deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: teamId, broadcast_id: id }]),
+  )
+  await walkIn(database, id, '1 hour')
   return {
     id,
     topic,
@@ -85,14 +95,7 @@ export async function aBroadcast(
           insert into broadcast_figures (team_id, broadcast_id, figure, count)
           values (${teamId}, ${id}, ${figure}, ${count})`)
     },
-    async walked() {
-      await database.query(sql.unsafe`
-        update broadcasts set walked_at = now(), database = database_identity()
-        where team_id = ${teamId} and id = ${id}`)
-      await database.transaction((tx) =>
-        deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: teamId, broadcast_id: id }]),
-      )
-    },
+    walk: () => walkIn(database, id, '0'),
     figures: async () =>
       Object.fromEntries(
         (await figuresOf(database, teamId, [id]))

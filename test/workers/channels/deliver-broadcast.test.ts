@@ -135,7 +135,7 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   const path = `/v1/broadcasts/${broadcast.id}`
   const show = async () => (await service.call('GET', path, { key: team.key })).body
   await startWorker(t, service, { smtp_url: sink.url })
-  await broadcast.walked()
+  await broadcast.walk()
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', figures: { bounced: 11, delivered: 189 } })
   const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
