@@ -326,8 +326,9 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
   t.equal(new Set(await Promise.all(ids.map((id) => emailStatus(service, id)))).size, 1)
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
-  // For each hundred: read, begin, rows, contacts, events, ladder, settled, jobs, commit; and a few for all.
-  t.ok(statements < 120, `${statements} statements`)
+  // For each hundred: read, begin, rows, contacts, events, ladder, settled, jobs, commit; a few for all; and those of
+  // the scheduled jobs whose minute it may be.
+  t.ok(statements < 300, `${statements} statements`)
   t.comment(`1,000 reports: ${statements} statements`)
 })
 
