@@ -2,6 +2,7 @@
 
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
+import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { sentToContact } from '../messages/sent.ts'
 import type { Erasure } from '../upkeep/retention/erase.ts'
@@ -14,6 +15,35 @@ const LIST_LENGTH = 1_000
 const LATEST = 20
 
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
+
+const suppressing: Verbs = (contact, admin) => {
+  contact
+    .command('lift')
+    .description('end the suppression of a contact: it becomes what it was before')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<email>', 'its address', emailIdentity)
+    .requiredOption('--reason <text>', 'why, for the audit log')
+    .action(
+      answer((team: string, identity: string, { reason }: { reason: string }) =>
+        admin.transaction((by) => liftSuppression(by, team, { identity, reason })),
+      ),
+    )
+
+  contact
+    .command('suppress')
+    .description('mark an address as one not to write to; it becomes a contact if it is none')
+    .argument('<team>', 'id of the team', uuid)
+    .argument('<email>', 'its address')
+    .requiredOption('--as <status>', `as what: ${SUPPRESSIONS.join(', ')}`, oneOf(SUPPRESSIONS))
+    .requiredOption('--reason <text>', 'why, for the audit log')
+    .action(
+      answer(async (team: string, email: string, how: { as: ByHand['as']; reason: string }) => {
+        const secrets = await admin.secrets()
+        await teamOrRefusal(await admin.database(), team)
+        return admin.transaction((by) => suppressByHand({ ...by, secrets }, team, { email, ...how }))
+      }),
+    )
+}
 
 export const verbs: Verbs = (contact, admin) => {
   contact
@@ -44,17 +74,7 @@ export const verbs: Verbs = (contact, admin) => {
       }),
     )
 
-  contact
-    .command('lift')
-    .description('end the suppression of a contact: it becomes what it was before')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<email>', 'its address', emailIdentity)
-    .requiredOption('--reason <text>', 'why, for the audit log')
-    .action(
-      answer((team: string, identity: string, { reason }: { reason: string }) =>
-        admin.transaction((by) => liftSuppression(by, team, { identity, reason })),
-      ),
-    )
+  suppressing(contact, admin)
 
   contact
     .command('erase')

@@ -38,7 +38,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
         tone: 'bad',
         title: `Suppressed: ${cause?.what ?? contact.suppression}${cause ? `, ${ageOf(cause.at, now)}` : ''}`,
         text: WHAT_IT_DOES,
-        ...(cause
+        ...(cause?.email_id
           ? { link: { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' } }
           : {}),
       },
@@ -52,12 +52,18 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
           facts: [
             { label: 'Cause', cell: text(cause.what) },
             { label: 'When', cell: time(cause.at, now) },
-            { label: 'In the server’s words', cell: text(cause.detail) },
+            {
+              label: cause.email_id === null ? 'Reason' : 'In the server’s words',
+              cell: text(cause.detail),
+            },
             {
               label: 'Report',
-              cell: text(cause.report_id ?? 'none: the server said so at once', {
-                code: cause.report_id !== null,
-              }),
+              cell: text(
+                cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once'),
+                {
+                  code: cause.report_id !== null,
+                },
+              ),
             },
           ],
         },

@@ -1,13 +1,43 @@
-/** A team's suppressed contacts: who, why, since when; and the same as CSV. One is lifted on the contact's own page. */
+/**
+ * A team's suppressed contacts: who, why, since when; one added by hand; and the same as CSV. One is lifted on the
+ * contact's own page.
+ */
+import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
 import { suppressedContacts } from '../../../db/audience/suppressions/suppressions.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
-import { noteLook } from '../served/act.ts'
+import type { Section } from '../drawn/section.ts'
+import { inPerson, noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 
-const CAUSES = ['bounced', 'complained'] as const
+const addForm = ({ team }: TeamRequest): Section => ({
+  kind: 'form',
+  folded: true,
+  action: teamPath(team, 'suppressions'),
+  method: 'post',
+  submit: 'Add a suppression',
+  fields: [
+    {
+      name: 'email',
+      label: 'Email address',
+      type: 'email',
+      required: true,
+      hint: 'An address that is no contact yet becomes one.',
+    },
+    {
+      name: 'as',
+      label: 'Suppress as',
+      type: 'radios',
+      options: [
+        { value: 'bounced', label: 'bounced: the mailbox is gone', selected: true },
+        { value: 'complained', label: 'complained: reported as spam, or asked never to be written to' },
+      ],
+    },
+    { name: 'reason', label: 'Reason', type: 'text', required: true, hint: 'Kept in the audit trail.' },
+  ],
+})
 
 const list: TeamPage = {
   method: 'GET',
@@ -16,10 +46,10 @@ const list: TeamPage = {
   lags: true,
   async handle(request, { database }) {
     const { team, query, now } = request
-    const cause = wordGiven(query, 'status', CAUSES)
+    const cause = wordGiven(query, 'status', SUPPRESSIONS)
     const page = { status: cause, before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
     const { rows, next } = pageOf(request, await suppressedContacts(database, team.id, page), ({ id }) => id)
-    const chip = (word: (typeof CAUSES)[number] | undefined, label: string) => ({
+    const chip = (word: (typeof SUPPRESSIONS)[number] | undefined, label: string) => ({
       label,
       href: addressWith(request, { status: word, before: undefined, newer: undefined }),
       current: cause === word,
@@ -27,7 +57,7 @@ const list: TeamPage = {
     const csv = cause === undefined ? '' : `?status=${cause}`
     return show({
       title: 'Suppressions',
-      lead: 'Contacts that bounced for good or complained. Broadcasts leave them out; an email that your program sends to one still goes out.',
+      lead: 'Contacts that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.',
       actions: {
         kind: 'actions',
         links: [{ href: `${teamPath(team, 'suppressions.csv')}${csv}`, label: 'CSV' }],
@@ -39,7 +69,7 @@ const list: TeamPage = {
         },
         {
           kind: 'table',
-          columns: ['Status', 'Address', 'Cause', 'Since', 'In the server’s words'].map((label) => ({
+          columns: ['Status', 'Address', 'Cause', 'Since', 'Detail'].map((label) => ({
             label,
           })),
           rows: rows.map(({ id, email, status: word, suppression_cause: because }) => ({
@@ -55,6 +85,7 @@ const list: TeamPage = {
           next,
           empty: 'Nobody is suppressed.',
         },
+        ...(team.role === 'viewer' ? [] : [addForm(request)]),
       ],
     })
   },
@@ -64,7 +95,7 @@ const list: TeamPage = {
 const LOT = 500
 
 async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
-  const cause = wordGiven(query, 'status', CAUSES)
+  const cause = wordGiven(query, 'status', SUPPRESSIONS)
   for (let before: string | undefined; ; ) {
     const rows = await suppressedContacts(database, team.id, { status: cause, before, limit: LOT })
     for (const { email, status: word, suppression_cause: because } of rows)
@@ -88,4 +119,22 @@ const csv: TeamPage = {
   },
 }
 
-export const suppressionPages = [list, csv]
+const add: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/suppressions',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, form } = request
+    const given = {
+      email: form.get('email') ?? '',
+      as: wordGiven(form, 'as', SUPPRESSIONS) ?? 'bounced',
+      reason: form.get('reason') ?? '',
+    }
+    const { email } = await inPerson(request, deps, (by) =>
+      suppressByHand({ ...by, secrets: deps.secrets }, team.id, given),
+    )
+    return redirect(teamPath(team, 'suppressions'), `${email} is suppressed.`)
+  },
+}
+
+export const suppressionPages = [list, csv, add]

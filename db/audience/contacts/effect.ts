@@ -8,13 +8,13 @@ export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered'
 
 /** What suppressed a contact, for operators and the dashboard. */
 export type SuppressionCause = {
-  what: 'permanent bounce' | 'complaint' | 'soft bounces'
-  /** When it happened, by the provider's clock. */
+  what: 'permanent bounce' | 'complaint' | 'soft bounces' | 'added by hand'
+  /** When it happened, by the provider's clock; or was added by a person. */
   at: string
-  /** The email that it was about; the last one of several. */
-  email_id: string
-  /** The report that it comes from; null when the server refused the recipient in the dialogue. */
+  /** The email that it was about, the last one of several; null when a person added it. */
+  email_id: string | null
+  /** The report that it comes from; null when the server refused the recipient at once, or a person added it. */
   report_id: string | null
-  /** The provider's words. */
+  /** The provider's words, or the person's. */
   detail: string
 }

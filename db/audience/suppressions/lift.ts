@@ -20,6 +20,14 @@ export type ContactDetail = ContactRow & {
 
 const LONGEST_REASON = 500
 
+/** Why a person does it, trimmed. @throws Refusal bad_request. */
+export function reasonOf(text: string): string {
+  const words = text.trim()
+  if (words === '' || words.length > LONGEST_REASON)
+    throw new Refusal('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
+  return words
+}
+
 /** A contact with the cause of its suppression. @throws Refusal contact_not_found. */
 export async function showContact(tx: Tx, teamId: string, identity: string): Promise<ContactDetail> {
   const contact = await contactByIdentity(tx, teamId, identity)
@@ -38,10 +46,7 @@ export async function liftSuppression(
   { identity, reason }: { identity: string; reason: string },
 ): Promise<ContactDetail> {
   const { tx, now } = by
-  const words = reason.trim()
-  if (words === '' || words.length > LONGEST_REASON) {
-    throw new Refusal('bad_request', `the reason must have 1 to ${LONGEST_REASON} characters`)
-  }
+  const words = reasonOf(reason)
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')

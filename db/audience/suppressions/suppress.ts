@@ -111,18 +111,21 @@ export async function applyContactEffects(
     ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),
     ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),
   ])
-  if (hard.length > 0)
-    await suppress(tx, hard, { write: bounceContacts, already: ['bounced', 'complained'], now })
-  if (complaints.length > 0)
-    await suppress(tx, complaints, { write: complainContacts, already: ['complained'], now })
+  if (hard.length > 0) await suppress(tx, hard, { ...bounce, now })
+  if (complaints.length > 0) await suppress(tx, complaints, { ...complain, now })
   if (unsettled.size > 0) await settle(tx, [...unsettled.values()], now)
 }
 
-/** Suppresses contacts, and announces those that were not suppressed for as much `already`. */
-async function suppress(
+/** How contacts are suppressed, and what is as much `already`. */
+type Suppressing = { write: typeof bounceContacts; already: readonly string[] }
+export const bounce: Suppressing = { write: bounceContacts, already: ['bounced', 'complained'] }
+export const complain: Suppressing = { write: complainContacts, already: ['complained'] }
+
+/** Suppresses contacts that are locked, and announces those that were not suppressed for as much already. */
+export async function suppress(
   tx: Tx,
   contacts: readonly (readonly [LockedContact, Suppressed])[],
-  { write, already, now }: { write: typeof bounceContacts; already: readonly string[]; now: Date },
+  { write, already, now }: Suppressing & { now: Date },
 ): Promise<void> {
   const changed = await write(
     tx,

@@ -396,3 +396,37 @@ t.test('suppressed contacts are one list with their causes, and a file', async (
   const { html: file } = await viewer.get(at('suppressions.csv?status=bounced'))
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
 })
+
+t.test(
+  'a suppression is added by hand: with a reason, within the allowance, and lifted as others are',
+  async (t) => {
+    const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
+    const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
+    t.equal((await add(wish, viewer)).status, 403)
+    shows(t, await add({ ...wish, email: 'nobody' }), /Email must be an email address/)
+    shows(t, await add({ ...wish, reason: ' ' }), /The reason must have/)
+    shows(t, await add({ ...wish, as: 'rich' }), /As must be one of bounced, complained/i)
+    shows(
+      t,
+      await after(editor, await add(wish)),
+      /is suppressed\..* complained Never@example\.net added by hand/,
+    )
+    t.match(await lastDeed(), {
+      actor: editor.email,
+      action: 'contact.suppress',
+      subject: 'Never@example.net',
+      detail: 'complained: asked by post',
+    })
+    shows(t, await add({ ...wish, as: 'bounced' }), /“?"Never@example\.net" is suppressed already/)
+    const page = at('contacts/never@example.net')
+    const shown = await viewer.get(page)
+    shows(t, shown, /Suppressed: added by hand, .* Reason asked by post/)
+    t.notMatch(shown.html, /The email it comes from/)
+    await editor.post(`${page}/lift`, { reason: 'asked again' })
+    const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })
+    t.equal(body.status, 'subscribed')
+    const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'brim.test' })
+    const person = await signedIn(service, { team: full.id, role: 'editor' })
+    t.equal((await person.post(`/teams/${full.id}/suppressions`, wish)).status, 402)
+  },
+)

@@ -33,6 +33,13 @@ t.test('contact list, show and lift: a suppression with its cause, and its end b
   })
   t.equal(await cli.fault([...lift, '--reason', 'again']), 'the contact is not suppressed')
   t.match(await cli.fault(['contact', 'show', team, 'eve@example.org']), /no contact/)
+  const suppress = ['contact', 'suppress', team, 'eve@example.org', '--as', 'complained']
+  t.match(await cli.fault(suppress), /--reason/)
+  t.match(await cli.json([...suppress, '--reason', 'asked by post']), {
+    status: 'complained',
+    suppression_cause: { what: 'added by hand', email_id: null, report_id: null, detail: 'asked by post' },
+  })
+  t.match(await cli.fault([...suppress, '--reason', 'again']), /is suppressed already/)
 })
 
 t.test(

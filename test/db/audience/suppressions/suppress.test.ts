@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
+import { suppressContacts } from '../../../../db/audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../../../../db/audience/suppressions/lift.ts'
 import { reviewSoftSuppressions } from '../../../../db/audience/suppressions/suppress.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
@@ -182,4 +183,34 @@ t.test('lifting brings back the status of before, with a reason; soft bounces co
     ),
     { code: 'contact_not_found' },
   )
+})
+
+t.test('of contacts that people suppress, those suppressed for as much keep their cause', async (t) => {
+  const { team, happen, email, shown, state } = await begin('unsubscribed')
+  await storeContact(service, team, 'eve@example.org', 'subscribed')
+  const add = (as: 'bounced' | 'complained') =>
+    database.transaction((tx) => {
+      const mark = { as, detail: 'another service said so' }
+      const marks = new Map([
+        ['ana@example.org', mark],
+        ['eve@example.org', mark],
+        ['stranger@example.org', mark],
+      ])
+      return suppressContacts({ tx, now: hour(9) }, team, marks)
+    })
+  await happen(await email(), 'bounced', 'hard', hour(1))
+  t.equal(await add('bounced'), 1)
+  t.match((await shown()).suppression_cause, { what: 'permanent bounce' })
+  t.match(await contactState(service, team, 'eve@example.org'), SUPPRESSED)
+  t.equal(await add('complained'), 2)
+  t.match(await shown(), {
+    suppression: 'complained',
+    suppression_cause: {
+      what: 'added by hand',
+      at: hour(9).toISOString(),
+      detail: 'another service said so',
+    },
+  })
+  t.equal(await add('bounced'), 0)
+  t.match(await state(), { status: 'complained' })
 })
