@@ -3,7 +3,8 @@
 // installation, so that nobody else can plant code in it; where it cannot be written, nothing is kept. Node's own
 // settings go before: NODE_COMPILE_CACHE names another directory, NODE_DISABLE_COMPILE_CACHE=1 keeps nothing.
 import './node-version.js'
-import { enableCompileCache } from 'node:module'
+// Its members by name would not link in a Node that lacks one of them, before the line above has spoken.
+import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/heliograph', import.meta.url)))
+module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/heliograph', import.meta.url)))
