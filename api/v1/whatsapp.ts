@@ -35,6 +35,8 @@ const sendSchema = object({
     .max(50, '${path} must have at most 50 numbers'),
   parameters: stringMap(),
   idempotency_key: idempotencyKey(),
+  cc: unsupported(),
+  bcc: unsupported(),
   scheduled_at: unsupported(),
   send_at: unsupported(),
 })

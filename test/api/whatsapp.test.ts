@@ -147,6 +147,18 @@ t.test('missing fields and wrong types answer 400 bad_request naming the field',
   }
 })
 
+t.test('what would change a send and is not supported is refused by name; null is absent', async (t) => {
+  const { key, template } = await sender()
+  for (const field of ['cc', 'bcc', 'scheduled_at', 'send_at']) {
+    const reply = await send(key, aMessage(template.id, { [field]: 'x' }))
+    isRefused(t, reply, 400, 'bad_request', new RegExp(`^${field} is not supported$`))
+    t.equal((await send(key, aMessage(template.id, { [field]: null }))).status, 201, field)
+    const messages = [aMessage(template.id, { [field]: 'x' })]
+    const { body } = await call('POST', `${PATH}/batch`, { key, body: { messages } })
+    t.equal(body.data[0].error.message, `messages[0].${field} is not supported`)
+  }
+})
+
 t.test('every declared slot is required, unknown keys are rejected: 400 invalid_params', async (t) => {
   const { team, key } = await sender()
   const template = await makeTemplate(
