@@ -11,7 +11,7 @@ import { type BroadcastView, broadcastViews } from '../../../db/messages/broadca
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
 import { act, inTeam } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { addressWith, PAGE_SIZE } from '../served/list.ts'
+import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
 import { howMany, TOPIC_COUNTED } from './topics.ts'
@@ -57,10 +57,10 @@ const list: TeamPage = {
   access: 'viewer',
   async handle(request, { database }) {
     const { team, query, now } = request
-    const offset = Math.max(0, Math.trunc(Number(query.get('from')) || 0))
+    const offset = offsetGiven(query, 'from')
     const rows: readonly BroadcastRow[] = await broadcastsOfTeam(database, team.id, {
       limit: PAGE_SIZE + 1,
-      offset: Math.min(offset, Number.MAX_SAFE_INTEGER),
+      offset,
     })
     const views = await broadcastViews(database, rows.slice(0, PAGE_SIZE))
     const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }

@@ -136,6 +136,13 @@ export function wordGiven<W extends string>(
   throw refused(name, `one of ${words.join(', ')}`)
 }
 
+/** How many rows of a list the address passes over. @throws Refusal bad_request for what is no whole number. */
+export function offsetGiven(query: URLSearchParams, name: string): number {
+  const value = given(query, name) ?? '0'
+  if (/^\d+$/.test(value) && Number.isSafeInteger(Number(value))) return Number(value)
+  throw refused(name, 'a whole number')
+}
+
 /** Refuses an address that names anything else than these, or one of them twice. @throws Refusal bad_request. */
 export function onlyKnown(query: URLSearchParams, names: readonly string[]): void {
   const seen = new Set<string>()
