@@ -1,6 +1,6 @@
 /** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the delivery of a channel. */
 
-import { EMAIL } from '../db/channels/channels.sql.ts'
+import { EMAIL } from '../db/channels/email.sql.ts'
 import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
 import type { Handler } from './batches/batches.ts'
 import { broadcastChannel } from './channels/deliver-broadcast.ts'

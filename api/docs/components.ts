@@ -1,7 +1,8 @@
 /** What the API answers, as JSON schemas. The tests hold every answer against them. */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
-import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
+import { EMAIL_LADDER } from '../../db/channels/email.ts'
+import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { CODES } from '../../db/errors.ts'
 import { FIGURES, type Figure } from '../../db/figures/daily/broadcasts.sql.ts'
 import { OPERATORS } from '../../db/messages/broadcasts/fields.ts'

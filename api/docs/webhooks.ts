@@ -4,8 +4,9 @@
  */
 
 import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
+import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
-import { EMAIL_LADDER, WHATSAPP_LADDER } from '../../db/channels/ladder.ts'
+import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { FIGURES_SCHEMA } from './components.ts'
 import { exampleOf } from './example.ts'
 import type { JsonSchema } from './json-schema.ts'

@@ -1,5 +1,5 @@
 /** What the API counts of sends for the fleet's figures: what became of them. Refusals: http/refusals.ts. */
-import type { ChannelName } from '../../db/channels/channels.sql.ts'
+import type { ChannelName } from '../../db/channels/list.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 
 /** Counts accepts and replays. Refusals are counted where they are answered. */

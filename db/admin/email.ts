@@ -1,8 +1,8 @@
 /** Verbs of `email`: a team's stored emails. */
 import { appendFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { EMAIL } from '../channels/channels.sql.ts'
-import { EMAIL_LADDER } from '../channels/ladder.ts'
+import { EMAIL } from '../channels/email.sql.ts'
+import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { Refusal } from '../errors.ts'

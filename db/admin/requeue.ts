@@ -5,7 +5,7 @@
  */
 import type { Command } from 'commander'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
-import type { Deliverable } from '../channels/channels.sql.ts'
+import type { Deliverable } from '../channels/channel.sql.ts'
 import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'

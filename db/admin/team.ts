@@ -1,5 +1,6 @@
 /** Verbs of `team`: teams, their plans and allowances. */
 
+import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
 import { subscribeTeam } from '../accounts/teams/subscribe.ts'
@@ -10,11 +11,8 @@ import { Refusal } from '../errors.ts'
 import { amount, instant, limit, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-type PlanOptions = {
+type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
   plan: string
-  emails?: number | 'plan'
-  contacts?: number | 'plan'
-  whatsapp?: number | 'plan'
   rate?: number | 'plan'
   storage?: number | 'plan'
   periodStart?: Date
@@ -40,13 +38,17 @@ function periodOf({
 
 /** The figures that were given: what is absent stays as it is. */
 function changeOf(options: PlanOptions) {
-  const { plan, emails, contacts, whatsapp, rate: sends, storage } = options
+  const { plan, rate: sends, storage } = options
   const period = periodOf(options)
+  const limits = Object.fromEntries(
+    QUOTAS.flatMap(({ name, limit }) => {
+      const given = options[name]
+      return given === undefined ? [] : [[limit, own(given)]]
+    }),
+  ) as Partial<Record<LimitColumn, number | null>>
   return {
     plan,
-    ...(emails === undefined ? {} : { email_limit: own(emails) }),
-    ...(contacts === undefined ? {} : { contact_limit: own(contacts) }),
-    ...(whatsapp === undefined ? {} : { whatsapp_limit: own(whatsapp) }),
+    ...limits,
     ...(sends === undefined ? {} : { send_rate_per_second: own(sends) }),
     ...(storage === undefined ? {} : { storage_gb: own(storage) }),
     ...(period === undefined ? {} : { period }),
@@ -76,18 +78,16 @@ const plans: Verbs = (team, admin) => {
       ),
     )
 
-  team
+  const plan = team
     .command('plan')
     .description('change the plan of a team, or its own limits, rate and billing period')
     .argument('<team>', 'id of the team', uuid)
     .requiredOption('--plan <key>', 'a plan of the catalog')
-    .option('--emails <n>', 'emails per period, in place of the plan’s; “plan” takes it off', orPlan(limit))
-    .option('--contacts <n>', 'stored contacts, in place of the plan’s; “plan” takes it off', orPlan(limit))
-    .option(
-      '--whatsapp <n>',
-      'WhatsApp messages per period, in place of the plan’s; “plan” takes it off',
-      orPlan(limit),
-    )
+  for (const quota of QUOTAS) {
+    const about = `${limitWords(quota)}, in place of the plan’s; “plan” takes it off`
+    plan.option(`--${quota.name} <n>`, about, orPlan(limit))
+  }
+  plan
     .option('--rate <n>', 'emails per second, in place of the plan’s; “plan” takes it off', orPlan(rate))
     .option(
       '--storage <gb>',

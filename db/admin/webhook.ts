@@ -1,7 +1,7 @@
 /** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
-import { WEBHOOK } from '../channels/channels.sql.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
+import { WEBHOOK } from '../channels/webhook.sql.ts'
 import {
   addEndpoint,
   changeEndpoint,

@@ -1,6 +1,6 @@
 /** Verbs of `whatsapp`: a team's WhatsApp messages. */
-import { WHATSAPP } from '../channels/channels.sql.ts'
-import { WHATSAPP_LADDER } from '../channels/ladder.ts'
+import { WHATSAPP } from '../channels/whatsapp.sql.ts'
+import { WHATSAPP_LADDER } from '../channels/whatsapp.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
 import type { WhatsappStatus } from '../messages/whatsapp/status.ts'
 import { oneOf, positive, uuid } from './input.ts'

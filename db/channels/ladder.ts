@@ -10,17 +10,3 @@ export const createLadder = <S extends string>(rungs: readonly [S, ...S[]]) => (
   /** The status that an event lifts its row to; the lowest when it moves nothing. */
   statusOf: (event: string): S => rungs.find((status) => status === event) ?? rungs[0],
 })
-
-/** Lowest rung first. */
-export const EMAIL_LADDER = [
-  'queued',
-  'sent',
-  'delivered',
-  'opened',
-  'clicked',
-  'bounced',
-  'complained',
-] as const
-
-/** Lowest rung first: proof of delivery beats a stray failure, a late `sent` changes nothing. */
-export const WHATSAPP_LADDER = ['queued', 'sent', 'failed', 'delivered', 'read'] as const

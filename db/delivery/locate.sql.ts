@@ -1,7 +1,8 @@
 /** The query that finds whose message an id names, of any channel: for people who hold an id and nothing else. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
-import { CHANNELS, type Channel } from '../channels/channels.sql.ts'
+import type { Channel } from '../channels/channel.sql.ts'
+import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { spellingsOfId } from '../text/ids.ts'
 

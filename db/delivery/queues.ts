@@ -4,7 +4,8 @@
  */
 
 import { type By, record } from '../accounts/audit/record.ts'
-import { DELIVERIES, type DeliveryJob } from '../channels/channels.sql.ts'
+import type { DeliveryJob } from '../channels/channel.sql.ts'
+import { DELIVERIES } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../figures/fleet/fleet.ts'
 import type { At, Database } from '../postgres/pool.ts'

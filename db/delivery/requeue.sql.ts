@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
-import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channels.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
 import { appendMoves, movedColumns } from '../figures/daily/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { deadLetterOf, SHARED_JOBS } from '../queue/jobs.ts'

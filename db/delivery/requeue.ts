@@ -6,14 +6,9 @@
  * database's time.
  */
 
-import {
-  type Channel,
-  type Deliverable,
-  type DeliveryJob,
-  type DeliveryRef,
-  EMAIL,
-  sendsFor,
-} from '../channels/channels.sql.ts'
+import type { Channel, Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
+import { sendsFor } from '../channels/channels.sql.ts'
+import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/happenings/store-events.ts'
 import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
 import { Refusal } from '../errors.ts'
@@ -36,28 +31,6 @@ import {
 import { pausedSenders } from './senders/senders.sql.ts'
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
-
-/** A job's payload for a message, and back. */
-const PAYLOADS: {
-  [J in DeliveryJob]: { of(row: Requeued): Payload<J>; ref(payload: Payload<J>): DeliveryRef }
-} = {
-  'deliver-email': {
-    of: ({ team_id, id }) => ({ team_id, email_id: id }),
-    ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
-  },
-  'deliver-broadcast': {
-    of: ({ team_id, id }) => ({ team_id, email_id: id }),
-    ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
-  },
-  'deliver-whatsapp': {
-    of: ({ team_id, id }) => ({ team_id, message_id: id }),
-    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
-  },
-  'deliver-webhook': {
-    of: ({ team_id, id, sender }) => ({ team_id, message_id: id, endpoint_id: sender ?? '' }),
-    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
-  },
-}
 
 /** The note that a message was given up. `since`: from when its tries count. */
 export const gaveUpNote = (
@@ -114,10 +87,15 @@ export async function noteRedriven<J extends DeliveryJob>(
   channel: Deliverable<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
-  await noteRequeued(at, channel, payloads.map(PAYLOADS[channel.job].ref), {
-    by: 'person',
-    force: channel.given_up_as !== null,
-  })
+  await noteRequeued(
+    at,
+    channel,
+    payloads.map((payload) => channel.payload.ref(payload)),
+    {
+      by: 'person',
+      force: channel.given_up_as !== null,
+    },
+  )
 }
 
 /** Requeues those of the messages that were not handed over, each in its own queue. @returns these. */
@@ -128,11 +106,13 @@ export async function requeueMessages(
   how: How,
 ): Promise<readonly DeliveryRef[]> {
   const requeued = await noteRequeued({ tx, now }, channel, refs, how)
-  const reenqueue = async <J extends DeliveryJob>(job: J) => {
-    const own = requeued.filter((each) => each.job === job)
-    await queue.reenqueue(tx, job, own.map(PAYLOADS[job].of))
+  for (const [job, own] of Map.groupBy(requeued, (each) => each.job)) {
+    await queue.reenqueue(
+      tx,
+      job,
+      own.map((each) => channel.payload.of(each)),
+    )
   }
-  for (const job of new Set(requeued.map((each) => each.job))) await reenqueue(job)
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 

@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
-import type { DeliveryJob, DeliveryRef } from '../channels/channels.sql.ts'
+import type { DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 
 const sinceRow = object({ id: string().defined(), tried_since: string().defined() })

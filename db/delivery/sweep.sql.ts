@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
 import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
-import type { Deliverable } from '../channels/channels.sql.ts'
+import type { Deliverable } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { withoutJob } from '../queue/jobs.sql.ts'
 import { gaveUp } from './requeue.sql.ts'

@@ -3,7 +3,7 @@
  * Promises: each part is a transaction of its own, whose cost does not depend on how much waits. A walk that takes
  * longer than a round is gone on with in the next one, by whichever worker.
  */
-import type { Deliverable, DeliveryRef } from '../channels/channels.sql.ts'
+import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { requeueMessages } from './requeue.ts'

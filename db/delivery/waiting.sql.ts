@@ -1,7 +1,7 @@
 /** What a team's messages wait for, over all of them: for the page that says what needs a person. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import type { Channel } from '../channels/channels.sql.ts'
+import type { Channel } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { gaveUp } from './requeue.sql.ts'
 

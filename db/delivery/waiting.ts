@@ -4,7 +4,8 @@
  * recipient, nor of another channel's senders.
  */
 
-import { type Deliverable, type DeliveryRef, sendsFor } from '../channels/channels.sql.ts'
+import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
+import { sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'

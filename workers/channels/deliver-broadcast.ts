@@ -4,7 +4,7 @@
  * more: whether its broadcast goes on, and whether its contact still wants it (db/messages/broadcasts/consent.ts).
  */
 
-import { BROADCAST } from '../../db/channels/channels.sql.ts'
+import { BROADCAST } from '../../db/channels/email.sql.ts'
 import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
 import { lastWords } from '../../db/messages/broadcasts/consent.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'

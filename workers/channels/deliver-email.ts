@@ -5,7 +5,7 @@
  * email that cannot be rendered holds up no other. Must not know a provider's words.
  */
 
-import type { Channel } from '../../db/channels/channels.sql.ts'
+import type { Channel } from '../../db/channels/channel.sql.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'

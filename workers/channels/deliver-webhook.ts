@@ -5,7 +5,8 @@
  * wait; an endpoint that is disabled gets nothing more. Must not know what a message says.
  */
 import { v7 as uuidv7 } from 'uuid'
-import { type DeliveryRef, WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/channels.sql.ts'
+import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
+import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { stopTelling } from '../../db/messages/webhooks/endpoints.ts'
 import {
   type EndpointNews,

@@ -5,7 +5,7 @@
  * id: the status moves by reports. Must not know a provider's words.
  */
 
-import { WHATSAPP } from '../../db/channels/channels.sql.ts'
+import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import {
   pauseRecipients,
   type RecipientPause,

@@ -2,7 +2,7 @@
  * What a channel brings to the delivery engine (engine.ts): how its messages are read, sent, judged and recorded.
  * Owns the types that both sides share. Must not know a channel.
  */
-import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channels.sql.ts'
+import type { Deliverable, DeliveryJob, DeliveryRef } from '../../db/channels/channel.sql.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import type { Consumer } from '../../db/queue/boss.ts'

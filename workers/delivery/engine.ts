@@ -22,7 +22,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isReadable, UNREADABLE } from '../batches/batches.ts'

@@ -4,7 +4,7 @@
  * fleet. Any number of senders in a lot costs the statements of one. Knows what a sender's row says and what this
  * process has seen of it; sends nothing.
  */
-import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { standingOf, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'

@@ -3,7 +3,7 @@
  * Promises: keeps trying for as long as the database is away, with short waits for locks. A record that cannot be
  * stored holds up no other, and its message is not sent again. It knows when it is stuck: then no send may begin.
  */
-import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/happenings/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
 import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'

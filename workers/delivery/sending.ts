@@ -3,7 +3,7 @@
  * Promises: a send begins only on a claim that is surely held, while earlier sends can be recorded, and while nothing
  * has shown since its release that its sender is in trouble. What does not begin is let go: put back without a try.
  */
-import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Breakers } from './breaker.ts'

@@ -4,7 +4,7 @@
  * outcomes.
  */
 import { performance } from 'node:perf_hooks'
-import type { DeliveryJob } from '../../db/channels/channels.sql.ts'
+import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { Fate } from '../../db/delivery/reports/fate.ts'
 import type { Role } from '../../db/figures/fleet/fleet.ts'
 import type { Metrics } from '../../db/process/metrics.ts'

@@ -55,6 +55,9 @@ export function duration(seconds: number): string {
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 
+/** Words at the head of a sentence or a label. */
+export const headed = (words: string): string => `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+
 /** Bytes in decimal units, as plans count them: `1.5 MB`. */
 export function byteWords(bytes: number): string {
   const [unit, size] =

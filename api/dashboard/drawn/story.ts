@@ -5,7 +5,7 @@
  * team's recipient.
  */
 
-import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'

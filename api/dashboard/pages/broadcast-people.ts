@@ -1,6 +1,6 @@
 /** The people behind a broadcast's figures, as lists and as CSV: who got it and how it ended, who got none and why. */
 
-import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
 import {
   type Reached,

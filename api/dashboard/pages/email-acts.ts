@@ -1,6 +1,6 @@
 /** What is done with one email: tried again, sent to oneself or to a corrected address, deleted. */
 import { record } from '../../../db/accounts/audit/record.ts'
-import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { reusedFiles } from '../../../db/content/files/reuse.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailItem } from '../../../db/messages/emails/call.ts'

@@ -1,7 +1,7 @@
 /** One email: what became of it, who said what, why it waits, what it holds; and what can be done about it. */
 
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
-import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'

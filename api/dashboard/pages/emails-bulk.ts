@@ -1,5 +1,5 @@
 /** What is done with all emails that match a filter: counted first, asked about, then requeued or deleted. */
-import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import {
   type Between,

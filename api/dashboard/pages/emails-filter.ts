@@ -1,7 +1,7 @@
 /** The filter of a team's emails: how the address, or a form, holds it. */
 
 import { teamOrRefusal } from '../../../db/accounts/teams/view.ts'
-import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailFilter } from '../../../db/messages/emails/find.ts'
 import type { PageDeps } from '../served/deps.ts'

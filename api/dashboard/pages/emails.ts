@@ -1,7 +1,7 @@
 /** A team's emails: the list with its filter, and as CSV. */
 
-import { EMAIL } from '../../../db/channels/channels.sql.ts'
-import { EMAIL_LADDER } from '../../../db/channels/ladder.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'

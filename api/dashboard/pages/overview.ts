@@ -2,7 +2,9 @@
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
-import { CHANNEL_QUEUES, CHANNELS, type Channel, EMAIL, sendsFor } from '../../../db/channels/channels.sql.ts'
+import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
@@ -10,7 +12,7 @@ import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
-import { byteWords, dayWords, duration, plural, type Tone, utc } from '../drawn/cell.ts'
+import { byteWords, dayWords, duration, headed, plural, type Tone, utc } from '../drawn/cell.ts'
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { pausedDelivery, pausedQueue } from '../drawn/story.ts'
@@ -66,7 +68,7 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
 }
 
 /** Its messages, as a heading has them. */
-const many = ({ noun }: Channel): string => `${noun[0]?.toUpperCase()}${noun.slice(1)}s`
+const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
 /** A sender that takes nothing: between two probes, or while the next one is on its way. */
 const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
@@ -199,7 +201,7 @@ const overview: TeamPage = {
         ...CHANNELS.map((channel) =>
           usageTile(
             many(channel),
-            { used: used[channel.quota], limit: limits[channel.quota] },
+            { used: used[channel.quota.name], limit: limits[channel.quota.name] },
             { href: teamPath(team, channel.path) },
           ),
         ),

@@ -2,7 +2,7 @@
  * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
  * outright by force and after a confirmation. What a provider has taken has no button. DECISIONS: Requeue.
  */
-import type { Channel, DeliveryJob } from '../../../db/channels/channels.sql.ts'
+import type { Channel, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../drawn/section.ts'
 import { act, inTeam } from '../served/act.ts'

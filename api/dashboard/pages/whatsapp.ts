@@ -1,6 +1,6 @@
 /** A team's WhatsApp messages: the list with its filter, and one message with what became of it. */
-import { WHATSAPP } from '../../../db/channels/channels.sql.ts'
-import { WHATSAPP_LADDER } from '../../../db/channels/ladder.ts'
+import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
+import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/find.sql.ts'

@@ -1,14 +1,14 @@
 /** Rows of api_keys, sessions and users, and the queries over them. Read before the team is known. */
 import { sql } from 'slonik'
 import { array, type InferType, object, string } from 'yup'
+import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 /** The scopes an API key may carry. */
 export const SCOPES = [
   'contacts:read',
   'contacts:write',
-  'emails:send',
-  'whatsapp:send',
+  ...CHANNEL_FACTS.map(({ scope }) => scope),
   'broadcasts:read',
   'broadcasts:write',
   'broadcasts:send',

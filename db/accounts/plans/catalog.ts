@@ -20,6 +20,7 @@ import { textFault } from '../../text/strings.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
 import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
 import { allPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
+import { byLimit } from './quotas.ts'
 
 // Messages name the field and never quote its value: that may be the whole file.
 
@@ -64,9 +65,7 @@ const planSchema = object({
     .typeError('${path} must have arrays in en and fr')
     .required(),
   featured: boolean().typeError('${path} must be true or false').optional(),
-  email_limit: figure().optional(),
-  contact_limit: figure().optional(),
-  whatsapp_limit: figure().optional(),
+  ...byLimit(() => figure().optional()),
   domains_limit: figure().optional(),
   storage_gb: figure().optional(),
   send_rate_per_second: wholeNumber(1, LARGEST_RATE).optional(),
@@ -105,9 +104,7 @@ function parseCatalog(content: unknown): PlanRow[] {
       ...plan,
       product: plan.product ?? 'transactional',
       featured: plan.featured ?? false,
-      email_limit: plan.email_limit ?? null,
-      contact_limit: plan.contact_limit ?? null,
-      whatsapp_limit: plan.whatsapp_limit ?? null,
+      ...byLimit(({ limit }) => plan[limit] ?? null),
       domains_limit: plan.domains_limit ?? null,
       storage_gb: plan.storage_gb ?? null,
       send_rate_per_second: plan.send_rate_per_second ?? null,

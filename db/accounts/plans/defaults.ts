@@ -3,31 +3,21 @@
  * Promises: the limits that are enforced and the catalog that is shown say the same, since both ask here.
  */
 import type { PlanRow } from './plans.sql.ts'
+import { type AnyQuota, byQuota, type LimitColumn } from './quotas.ts'
 
-/** `rate` is in sends per second; null means no limit. */
-type Figures = {
-  emails: number | null
-  contacts: number | null
-  whatsapp: number | null
-  rate: number
-}
+type Kind = PlanRow['kind']
 
-/** A paid plan's emails are those of its first tier. */
-const DEFAULTS = {
-  free: { emails: 5_000, contacts: 1_000, whatsapp: 250, rate: 1 },
-  paid: { emails: null, contacts: null, whatsapp: 10_000, rate: 10 },
-  custom: { emails: null, contacts: null, whatsapp: null, rate: 10 },
-} as const satisfies Record<PlanRow['kind'], Figures>
+/** In sends per second. */
+const RATES: Record<Kind, number> = { free: 1, paid: 10, custom: 10 }
 
-type SetFigures = Pick<PlanRow, 'email_limit' | 'contact_limit' | 'whatsapp_limit' | 'send_rate_per_second'>
+/** What a plan of a kind allows; null means no limit, where there is such a plan. `rate` is in sends per second. */
+type Figures<K extends Kind> = { [Q in AnyQuota as Q['name']]: number | Q['defaults'][K] } & { rate: number }
 
 /** The figures of a plan of this kind: those that are set, else the defaults. */
-export function planFigures<K extends PlanRow['kind']>(kind: K, set: Partial<SetFigures> = {}) {
-  const defaults: (typeof DEFAULTS)[K] = DEFAULTS[kind]
-  return {
-    emails: set.email_limit ?? defaults.emails,
-    contacts: set.contact_limit ?? defaults.contacts,
-    whatsapp: set.whatsapp_limit ?? defaults.whatsapp,
-    rate: set.send_rate_per_second ?? defaults.rate,
-  }
+export function planFigures<K extends Kind>(
+  kind: K,
+  set: Partial<Pick<PlanRow, LimitColumn | 'send_rate_per_second'>> = {},
+): Figures<K> {
+  const limits = byQuota(({ limit, defaults }) => set[limit] ?? defaults[kind])
+  return { ...limits, rate: set.send_rate_per_second ?? RATES[kind] } as Figures<K>
 }

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { byLimit, QUOTAS } from './quotas.ts'
 
 /** Languages of the catalog; the first is the fallback. */
 export const LOCALES = ['en', 'fr'] as const
@@ -19,9 +20,7 @@ const planRow = object({
   cta: words,
   benefits: mixed<Record<Locale, string[]>>().defined(),
   featured: boolean().defined(),
-  email_limit: count,
-  contact_limit: count,
-  whatsapp_limit: count,
+  ...byLimit(() => count),
   domains_limit: count,
   storage_gb: count,
   send_rate_per_second: count,
@@ -33,11 +32,21 @@ const planRow = object({
 })
 export type PlanRow = InferType<typeof planRow>
 
+const limits = sql.join(
+  QUOTAS.map(({ limit }) => sql.identifier([limit])),
+  sql.fragment`, `,
+)
+const newLimits = sql.join(
+  QUOTAS.map(
+    ({ limit }) => sql.fragment`${sql.identifier([limit])} = ${sql.identifier(['excluded', limit])}`,
+  ),
+  sql.fragment`, `,
+)
+
 /** The whole catalog by position. */
 export async function allPlans(tx: Tx): Promise<readonly PlanRow[]> {
   return tx.any(sql.type(planRow)`
-    select key, product, kind, name, blurb, cta, benefits, featured, email_limit, contact_limit, whatsapp_limit,
-      domains_limit, storage_gb, send_rate_per_second, overage_per_1000_cents, tiers, contacts_tiers
+    select key, product, kind, name, blurb, cta, benefits, featured, ${limits}, domains_limit, storage_gb, send_rate_per_second, overage_per_1000_cents, tiers, contacts_tiers
     from plans order by position`)
 }
 
@@ -54,8 +63,7 @@ export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<v
     on conflict (key) do update set
       position = excluded.position, product = excluded.product, kind = excluded.kind, name = excluded.name,
       blurb = excluded.blurb, cta = excluded.cta, benefits = excluded.benefits, featured = excluded.featured,
-      email_limit = excluded.email_limit, contact_limit = excluded.contact_limit,
-      whatsapp_limit = excluded.whatsapp_limit, domains_limit = excluded.domains_limit,
+      ${newLimits}, domains_limit = excluded.domains_limit,
       storage_gb = excluded.storage_gb, send_rate_per_second = excluded.send_rate_per_second,
       overage_per_1000_cents = excluded.overage_per_1000_cents, tiers = excluded.tiers,
       contacts_tiers = excluded.contacts_tiers`)

@@ -11,6 +11,8 @@ import { type Bucket, refill, untilToken } from '../../process/bucket.ts'
 import { planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
+import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quotas.ts'
+import { byLine, byPlace, type LineName, placeColumn } from './places.ts'
 import {
   type AccountRow,
   type AllowanceFigures,
@@ -21,17 +23,14 @@ import {
 } from './teams.sql.ts'
 
 /** null means no limit. `rate` is in sends per second. */
-export type Limits = {
-  emails: number | null
-  contacts: number | null
-  whatsapp: number | null
+export type Limits = Record<QuotaName, number | null> & {
   rate: number
   /** In bytes of attachments. */
   storage: number | null
 }
 
 /** `storage`: distinct bytes of attachments, whatever the period. */
-export type Used = { emails: number; contacts: number; whatsapp: number; storage: number }
+export type Used = Record<QuotaName, number> & { storage: number }
 
 /** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
 export type Account = {
@@ -41,7 +40,7 @@ export type Account = {
   used: Used
   bucket: Bucket
   /** Where the team's last jobs stand in line (db/queue/line.ts). */
-  places: { email: number; whatsapp: number; broadcast: number }
+  places: Record<LineName, number>
   /** The database's time, but never before the period: what is stored at this time counts in this period. */
   now: Date
 }
@@ -103,13 +102,11 @@ export function accountOf(row: AccountRow): Account {
     limits,
     period: rolled,
     used: {
-      emails: fresh ? 0 : row.emails_used,
-      whatsapp: fresh ? 0 : row.whatsapp_used,
-      contacts: row.contacts_used,
+      ...byQuota((quota) => (fresh && isPeriodic(quota) ? 0 : row[quota.used]), USED),
       storage: row.storage_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
-    places: { email: row.email_place, whatsapp: row.whatsapp_place, broadcast: row.broadcast_place },
+    places: byLine((line) => row[placeColumn(line)]),
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -140,15 +137,11 @@ export async function lockAccounts(
 const figuresOf = (account: Account): AllowanceFigures => ({
   period_start: account.period.start.toISOString(),
   period_end: account.period.end.toISOString(),
-  emails_used: account.used.emails,
-  whatsapp_used: account.used.whatsapp,
-  contacts_used: account.used.contacts,
+  ...byUse(({ name }) => account.used[name]),
   storage_used: account.used.storage,
   bucket_tokens: account.bucket.tokens,
   refilled_at: account.bucket.refilled_at.toISOString(),
-  email_place: account.places.email,
-  whatsapp_place: account.places.whatsapp,
-  broadcast_place: account.places.broadcast,
+  ...byPlace((line) => account.places[line]),
 })
 
 /** Stores a locked account. */
@@ -184,14 +177,10 @@ export const firstAllowance = (
   return {
     period_start: period.start.toISOString(),
     period_end: period.end.toISOString(),
-    emails_used: 0,
-    whatsapp_used: 0,
-    contacts_used: 0,
+    ...byUse(() => 0),
     storage_used: 0,
     bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
-    email_place: 0,
-    whatsapp_place: 0,
-    broadcast_place: 0,
+    ...byPlace(() => 0),
   }
 }

@@ -9,6 +9,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
+import { QUOTAS } from '../plans/quotas.ts'
 import { planForTeams } from './create.ts'
 import { accountOf, burstOf, currentPeriod, saveAccount } from './limits.ts'
 import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } from './teams.sql.ts'
@@ -20,20 +21,15 @@ const LARGEST_STORAGE = 1_000_000
 // A bucket holds 5 × rate tokens: below this it could never hold the one that a send takes.
 const SMALLEST_RATE = 0.2
 
-const FIGURES = [
-  'email_limit',
-  'contact_limit',
-  'whatsapp_limit',
-  'send_rate_per_second',
-  'storage_gb',
-] as const
+const LIMITS = QUOTAS.map(({ limit }) => limit)
+const FIGURES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
 
 /** A number is the team's own, null the plan's; a figure that is absent stays as it is, unless the plan changes. */
 export type SubscriptionChange = Partial<OverridesRow> & { plan: string; period?: Period }
 
 /** What is wrong with a change's figures; null when nothing is. Pure. */
 function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
-  for (const field of ['email_limit', 'contact_limit', 'whatsapp_limit'] as const) {
+  for (const field of LIMITS) {
     const limit = change[field]
     if (limit == null || (Number.isInteger(limit) && limit >= 0 && limit <= LARGEST_FIGURE)) continue
     return `${field} must be a whole number from 0 to ${LARGEST_FIGURE}`

@@ -7,6 +7,8 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Period } from '../plans/period.ts'
+import { byLimit, byUse, QUOTAS } from '../plans/quotas.ts'
+import { byPlace } from './places.ts'
 
 export const teamRow = object({
   id: string().defined(),
@@ -18,45 +20,72 @@ export const teamRow = object({
 })
 export type TeamRow = InferType<typeof teamRow>
 
+const limit = number().defined().nullable()
+
 export const accountRow = object({
   team_id: string().defined(),
   plan: string().defined(),
   plan_kind: string().oneOf(['free', 'paid', 'custom']).defined(),
-  email_limit: number().defined().nullable(),
-  contact_limit: number().defined().nullable(),
-  whatsapp_limit: number().defined().nullable(),
+  ...byLimit(() => limit),
   send_rate_per_second: number().defined().nullable(),
   storage_gb: number().defined().nullable(),
   subscription_start: string().defined().nullable(),
   subscription_end: string().defined().nullable(),
   period_start: string().defined(),
   period_end: string().defined(),
-  emails_used: number().defined(),
-  whatsapp_used: number().defined(),
-  contacts_used: number().defined(),
+  ...byUse(() => number().defined()),
   storage_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
-  email_place: number().defined(),
-  whatsapp_place: number().defined(),
-  broadcast_place: number().defined(),
+  ...byPlace(() => number().defined()),
   /** The database's time: no process's clock counts for rate, quota or period. */
   now: string().defined(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
+/** Columns as a list. @param table what they are of, where that must be said. */
+const columns = (names: readonly string[], ...table: string[]) =>
+  sql.join(
+    names.map((name) => sql.identifier([...table, name])),
+    sql.fragment`, `,
+  )
+
+/** What is written of an allowance row, each with its type on the way. */
+const FIGURES = {
+  period_start: 'timestamptz',
+  period_end: 'timestamptz',
+  ...byUse(() => 'int4' as const),
+  storage_used: 'int8',
+  bucket_tokens: 'float8',
+  refilled_at: 'timestamptz',
+  ...byPlace(() => 'int8' as const),
+} as const
+
+export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
+
+const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
+const figureNames = columns(figureColumns)
+const figureTypes = ['uuid', ...Object.values(FIGURES)]
+
+/** The emails of a paid plan without a limit of its own are those of its first tier. */
+const ownLimits = sql.join(
+  QUOTAS.map(({ name, limit }) => {
+    const [own, plans] = [sql.identifier(['s', limit]), sql.identifier(['p', limit])]
+    const tier = sql.fragment`, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end`
+    const last = name === 'emails' ? tier : sql.fragment``
+    return sql.fragment`coalesce(${own}, ${plans}${last}) as ${sql.identifier([limit])}`
+  }),
+  sql.fragment`, `,
+)
+
 // What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
 export const accountColumns = sql.fragment`
   a.team_id, p.key as plan, p.kind as plan_kind,
-  coalesce(s.email_limit, p.email_limit, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end)
-    as email_limit,
-  coalesce(s.contact_limit, p.contact_limit) as contact_limit,
-  coalesce(s.whatsapp_limit, p.whatsapp_limit) as whatsapp_limit,
+  ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  a.period_start, a.period_end, a.emails_used, a.whatsapp_used, a.contacts_used, a.storage_used, a.bucket_tokens,
-  a.refilled_at, a.email_place, a.whatsapp_place, a.broadcast_place, service_time() as now`
+  ${columns(figureColumns, 'a')}, service_time() as now`
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -94,30 +123,6 @@ export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow |
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
 }
 
-/** What is written of an allowance row, each with its type on the way. */
-const FIGURES = {
-  period_start: 'timestamptz',
-  period_end: 'timestamptz',
-  emails_used: 'int4',
-  whatsapp_used: 'int4',
-  contacts_used: 'int4',
-  storage_used: 'int8',
-  bucket_tokens: 'float8',
-  refilled_at: 'timestamptz',
-  email_place: 'int8',
-  whatsapp_place: 'int8',
-  broadcast_place: 'int8',
-} as const
-
-export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
-
-const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
-const figureNames = sql.join(
-  figureColumns.map((column) => sql.identifier([column])),
-  sql.fragment`, `,
-)
-const figureTypes = ['uuid', ...Object.values(FIGURES)]
-
 /** The statement that writes locked allowance rows whole, to stand alone or beside what it pays for. */
 export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
   const tuples = [...figuresByTeam].map(([teamId, figures]) => [
@@ -125,10 +130,7 @@ export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFig
     ...figureColumns.map((column) => figures[column]),
   ])
   return sql.fragment`
-    update allowances a set (${figureNames}) = (select ${sql.join(
-      figureColumns.map((column) => sql.identifier(['f', column])),
-      sql.fragment`, `,
-    )})
+    update allowances a set (${figureNames}) = (select ${columns(figureColumns, 'f')})
     from ${sql.unnest(tuples, figureTypes)} as f (team_id, ${figureNames})
     where a.team_id = f.team_id`
 }
@@ -197,9 +199,7 @@ export const wasResumedSince = (
   exists (select from teams s where s.id = ${teamId} and s.resumed_at >= ${since})`
 
 const overridesRow = object({
-  email_limit: number().defined().nullable(),
-  contact_limit: number().defined().nullable(),
-  whatsapp_limit: number().defined().nullable(),
+  ...byLimit(() => limit),
   send_rate_per_second: number().defined().nullable(),
   storage_gb: number().defined().nullable(),
 })
@@ -208,7 +208,7 @@ export type OverridesRow = InferType<typeof overridesRow>
 /** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
 export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
   return tx.one(sql.type(overridesRow)`
-    select email_limit, contact_limit, whatsapp_limit, send_rate_per_second, storage_gb
+    select ${columns(QUOTAS.map(({ limit }) => limit))}, send_rate_per_second, storage_gb
     from subscriptions where team_id = ${teamId}`)
 }
 
@@ -220,8 +220,11 @@ export async function updateSubscription(
 ): Promise<void> {
   await tx.query(sql.unsafe`
     update subscriptions set
-      plan_key = ${plan}, email_limit = ${overrides.email_limit}, contact_limit = ${overrides.contact_limit},
-      whatsapp_limit = ${overrides.whatsapp_limit}, send_rate_per_second = ${overrides.send_rate_per_second},
+      plan_key = ${plan}, ${sql.join(
+        QUOTAS.map(({ limit }) => sql.fragment`${sql.identifier([limit])} = ${overrides[limit]}`),
+        sql.fragment`, `,
+      )},
+      send_rate_per_second = ${overrides.send_rate_per_second},
       storage_gb = ${overrides.storage_gb},
       period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
       period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)

@@ -5,10 +5,14 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object } from 'yup'
-import { CHANNELS, type Channel } from '../../channels/channels.sql.ts'
+import { CHANNELS } from '../../channels/channels.sql.ts'
+import type { ChannelFacts } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { Period } from '../plans/period.ts'
+
+/** What messages are counted under. */
+type Counted = ChannelFacts['quota']['name']
 
 const countRow = object({ count: number().defined() })
 
@@ -26,12 +30,8 @@ async function countRows(
 }
 
 /** How many messages of each channel the team stored in a period, by what they are counted under. */
-export async function usageIn(
-  tx: Tx,
-  teamId: string,
-  period: Period,
-): Promise<Record<Channel['quota'], number>> {
-  const used: [Channel['quota'], number][] = []
-  for (const { quota, rows } of CHANNELS) used.push([quota, await countRows(tx, teamId, rows, period)])
-  return Object.fromEntries(used) as Record<Channel['quota'], number>
+export async function usageIn(tx: Tx, teamId: string, period: Period): Promise<Record<Counted, number>> {
+  const used: [Counted, number][] = []
+  for (const { quota, rows } of CHANNELS) used.push([quota.name, await countRows(tx, teamId, rows, period)])
+  return Object.fromEntries(used) as Record<Counted, number>
 }

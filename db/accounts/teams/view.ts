@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { byQuota, type QuotaName } from '../plans/quotas.ts'
 import { type Account, accountOf, burstOf, type Limits, left, type Used } from './limits.ts'
 import { accountRowOf, type OverridesRow, overridesOf, type TeamRow, teamById } from './teams.sql.ts'
 
@@ -16,16 +17,13 @@ export type TeamView = {
   /** null: unlimited. */
   limits: Limits
   /** The figures that are the team's own; null: the plan's. */
-  overrides: {
-    emails: number | null
-    contacts: number | null
-    whatsapp: number | null
+  overrides: Record<QuotaName, number | null> & {
     rate: number | null
     /** In gigabytes, as it was given. */
     storage: number | null
   }
   used: Used
-  left: { emails: number | null; contacts: number | null; whatsapp: number | null; storage: number | null }
+  left: Record<QuotaName, number | null> & { storage: number | null }
   bucket: { tokens: number; capacity: number }
   period: { start: string; end: string }
 }
@@ -54,17 +52,13 @@ export function teamView(
     suspended_at: team.suspended_at,
     limits,
     overrides: {
-      emails: overrides.email_limit,
-      contacts: overrides.contact_limit,
-      whatsapp: overrides.whatsapp_limit,
+      ...byQuota(({ limit }) => overrides[limit]),
       rate: overrides.send_rate_per_second,
       storage: overrides.storage_gb,
     },
     used,
     left: {
-      emails: leftOf(limits.emails, used.emails),
-      contacts: leftOf(limits.contacts, used.contacts),
-      whatsapp: leftOf(limits.whatsapp, used.whatsapp),
+      ...byQuota(({ name }) => leftOf(limits[name], used[name])),
       storage: leftOf(limits.storage, used.storage),
     },
     bucket: { tokens: Math.floor(bucket.tokens * 1_000) / 1_000, capacity: burstOf(limits.rate) },

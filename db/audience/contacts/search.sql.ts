@@ -1,7 +1,7 @@
 /** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one, subscribers of topics. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import { isCustomers } from '../../channels/channels.sql.ts'
+import { isCustomers } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
   type ContactRow,

@@ -3,7 +3,7 @@ import { type PrimitiveValueExpression, sql } from 'slonik'
 import { boolean, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { digest16 } from '../../text/digest.ts'
-import type { Deliverable, DeliveryRef } from '../channels.sql.ts'
+import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
 import { isHeard } from './consumers.sql.ts'
 
 /** One thing that happened to a message, or to one recipient of it. */

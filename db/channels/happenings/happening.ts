@@ -1,12 +1,12 @@
 /**
- * What has just become true of an email, a WhatsApp message or a contact, as it is handed on to its consumers.
+ * What has just become true of a message or a contact, as it is handed on to its consumers.
  * Owns the types that both sides share. Pure; must not know who listens.
  */
-import type { ChannelName } from '../channels.sql.ts'
+import type { ChannelName } from '../list.ts'
 
 type What = {
   team_id: string
-  /** The id of the email, the message or the contact. */
+  /** The id of the message or the contact. */
   id: string
   /** When it happened, by the clock of its reporter. */
   occurred_at: Date

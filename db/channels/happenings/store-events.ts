@@ -6,7 +6,7 @@
 
 import type { Tx } from '../../postgres/pool.ts'
 import { digest16 } from '../../text/digest.ts'
-import type { Deliverable } from '../channels.sql.ts'
+import type { Deliverable } from '../channel.sql.ts'
 import { insertEvents, type MessageEvent } from './events.sql.ts'
 import { publish } from './publish.ts'
 

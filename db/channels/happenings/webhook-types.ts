@@ -1,5 +1,6 @@
 /** The types of webhooks, and which of them something that happened is. Pure. */
-import { EMAIL_LADDER, WHATSAPP_LADDER } from '../ladder.ts'
+import { EMAIL_LADDER } from '../email.ts'
+import { WHATSAPP_LADDER } from '../whatsapp.ts'
 import type { Happening } from './happening.ts'
 
 /** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */

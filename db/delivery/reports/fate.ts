@@ -1,7 +1,7 @@
 /** What became of one reported event. Pure; the words that channels and the ingestion share. */
 
 /**
- * - applied: stored, now or before; a repeat ends in the same state. `again`: the WhatsApp message to send once more,
+ * - applied: stored, now or before; a repeat ends in the same state. `again`: the message to send once more,
  *   because the provider gave it back for a fault of the sender's. `team_id`: whose message it was. `sync`: the teams
  *   whose templates have to be listed.
  * - unknown: its message is not there, or not there yet: worth another try.

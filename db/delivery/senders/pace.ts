@@ -147,7 +147,7 @@ export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]):
 
 /** What is paced. */
 export type Sender = {
-  /** `whatsapp:<number id>`, `ses:<region>`, `smtp:<relay>`. */
+  /** Which one, behind its provider or channel: `smtp:<relay>`, `ses:<region>`. */
   key: string
   /** Sends per second. */
   ceiling: number

@@ -1,7 +1,7 @@
 /** Rows of senders, and the queries over them, which know no clock but the database's. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
-import { WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
+import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 const senderRow = object({

@@ -5,7 +5,7 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { EMAIL_LADDER } from '../../channels/ladder.ts'
+import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 /** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */

@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import type { Channel } from '../../channels/channels.sql.ts'
+import type { Channel } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'

@@ -5,7 +5,7 @@
  * of a channel from one status to another goes through here.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import type { Channel } from '../../channels/channels.sql.ts'
+import type { Channel } from '../../channels/channel.sql.ts'
 
 /** From which status to which a row has moved; null: it was not there, or is no more. */
 type Move = { was: FragmentSqlToken | null; became: FragmentSqlToken | null }

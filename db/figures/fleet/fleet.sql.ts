@@ -1,7 +1,8 @@
 /** Rows of processes and counters, and what the fleet is read from. The operator’s: they belong to no team. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
-import { CHANNELS, WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
+import { CHANNELS } from '../../channels/channels.sql.ts'
+import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Addition } from '../../process/metrics.ts'
 

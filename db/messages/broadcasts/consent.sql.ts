@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type EmailRef, refTuples } from '../emails/emails.sql.ts'

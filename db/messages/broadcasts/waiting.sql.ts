@@ -1,7 +1,7 @@
 /** What of a broadcast's emails still waits: few rows at any time, those that are unfinished. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { BROADCAST } from '../../channels/channels.sql.ts'
+import { BROADCAST } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { withoutJob } from '../../queue/jobs.sql.ts'
 import { deadLetterOf } from '../../queue/jobs.ts'

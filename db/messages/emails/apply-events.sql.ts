@@ -1,8 +1,8 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
-import { EMAIL } from '../../channels/channels.sql.ts'
-import { EMAIL_LADDER } from '../../channels/ladder.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
+import { EMAIL_LADDER } from '../../channels/email.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type EmailRef, refTuples } from './emails.sql.ts'

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
-import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { EmailRef } from './emails.sql.ts'

@@ -4,7 +4,7 @@
  * up by an index on recipients' identities, which the migration defines together with what an identity is.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { EMAIL, isCustomers } from '../../channels/channels.sql.ts'
+import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'

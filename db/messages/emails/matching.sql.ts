@@ -1,7 +1,7 @@
 /** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { appendMoves, appendSkips, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type EmailCriteria, fitsCriteria, isBefore, type Page } from './find.sql.ts'

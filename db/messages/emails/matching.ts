@@ -4,7 +4,7 @@
  * Promises: what is changed lies between the newest and the oldest that were counted, so emails that arrived since are
  * left alone. Counting ends at `most` emails or when the time is up, and says so.
  */
-import { EMAIL } from '../../channels/channels.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { requeueMessages } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'

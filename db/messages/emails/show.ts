@@ -4,7 +4,7 @@
  */
 
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { BROADCAST, EMAIL } from '../../channels/channels.sql.ts'
+import { BROADCAST, EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'

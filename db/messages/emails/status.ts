@@ -1,5 +1,6 @@
 /** The ladder of email statuses (DECISIONS: Statuses) and what can happen to an email. Pure. */
-import { createLadder, EMAIL_LADDER } from '../../channels/ladder.ts'
+import { EMAIL_LADDER } from '../../channels/email.ts'
+import { createLadder } from '../../channels/ladder.ts'
 
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 

@@ -1,7 +1,7 @@
 /** Rows of webhook_endpoints: teams' own servers, which get their events. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
-import { WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
+import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 const endpointRow = object({

@@ -1,7 +1,7 @@
 /** Webhooks as people look for them: those to an endpoint, each with its tries, and what is sent again. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import type { DeliveryRef } from '../../channels/channels.sql.ts'
+import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { isUuid } from '../../text/strings.ts'
 

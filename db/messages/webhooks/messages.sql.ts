@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { type DeliveryRef, refTuples } from '../../channels/channels.sql.ts'
+import { type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 const outgoingRow = object({

@@ -3,8 +3,9 @@
  * is over, or at once what waits for its next try.
  * Promises: what was made, or failed once more, since it began is left alone; it ends when the endpoint is disabled.
  */
-import { WEBHOOK } from '../../channels/channels.sql.ts'
+
 import { storeEvents } from '../../channels/happenings/store-events.ts'
+import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { requeueMessages, requeueNote } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'

@@ -2,7 +2,7 @@
  * One webhook for somebody's eyes: its body, its tries, what became of it, and why it waits.
  * Promises: as an email's page has it; nothing of another endpoint. Must not change anything.
  */
-import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/channels.sql.ts'
+import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'

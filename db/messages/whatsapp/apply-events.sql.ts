@@ -1,8 +1,8 @@
 /** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
-import { WHATSAPP } from '../../channels/channels.sql.ts'
-import { WHATSAPP_LADDER } from '../../channels/ladder.ts'
+import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
+import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type MessageRef, refTuples } from './messages.sql.ts'

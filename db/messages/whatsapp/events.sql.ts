@@ -1,9 +1,9 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
-import { WHATSAPP } from '../../channels/channels.sql.ts'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
-import { WHATSAPP_LADDER } from '../../channels/ladder.ts'
+import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
+import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { MessageRef } from './messages.sql.ts'
 import type { WhatsappEventKind } from './status.ts'

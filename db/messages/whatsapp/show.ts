@@ -4,7 +4,7 @@
  */
 
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { WHATSAPP } from '../../channels/channels.sql.ts'
+import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'

@@ -1,5 +1,6 @@
 /** The ladder of WhatsApp statuses (DECISIONS: Statuses) and the states of a template. Pure. */
-import { createLadder, WHATSAPP_LADDER } from '../../channels/ladder.ts'
+import { createLadder } from '../../channels/ladder.ts'
+import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
 

@@ -6,7 +6,8 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
-import { type Channel, EMAIL } from '../../channels/channels.sql.ts'
+import type { Channel } from '../../channels/channel.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 

@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { createQueuePauses } from '../../../db/queue/pauses.ts'

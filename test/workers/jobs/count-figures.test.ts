@@ -1,6 +1,6 @@
 /** The figures that the dashboard's charts are drawn from. */
 import t from 'tap'
-import { EMAIL } from '../../../db/channels/channels.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'

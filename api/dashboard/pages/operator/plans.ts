@@ -2,6 +2,7 @@
 import { record } from '../../../../db/accounts/audit/record.ts'
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
+import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
@@ -27,9 +28,7 @@ const plans: PersonPage = {
           columns: [
             { label: 'Plan' },
             { label: 'Kind' },
-            { label: 'Emails', number: true },
-            { label: 'Contacts', number: true },
-            { label: 'WhatsApp', number: true },
+            ...QUOTAS.map(({ title }) => ({ label: title, number: true })),
             { label: 'Domains', number: true },
             { label: 'Per second', number: true },
           ],
@@ -37,9 +36,7 @@ const plans: PersonPage = {
             cells: [
               text(plan.name.en, { detail: plan.key }),
               text(plan.product === 'marketing' ? 'marketing' : plan.kind),
-              figure(plan.email_limit),
-              figure(plan.contact_limit),
-              figure(plan.whatsapp_limit),
+              ...QUOTAS.map(({ limit }) => figure(plan[limit])),
               figure(plan.domains_limit),
               figure(plan.send_rate_per_second),
             ],

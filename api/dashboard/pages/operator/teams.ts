@@ -2,6 +2,7 @@
 import { record } from '../../../../db/accounts/audit/record.ts'
 import { membersOfTeam } from '../../../../db/accounts/people/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
+import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
 import { createTeam } from '../../../../db/accounts/teams/create.ts'
 import { accountRowsOf, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { accountOf } from '../../../../db/accounts/teams/limits.ts'
@@ -10,7 +11,7 @@ import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.t
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { ageOf, type Cell, number, status, text, time } from '../../drawn/cell.ts'
+import { ageOf, type Cell, headed, number, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
@@ -66,9 +67,7 @@ const teams: PersonPage = {
           columns: [
             { label: 'Team' },
             { label: 'Plan' },
-            { label: 'Emails', number: true },
-            { label: 'WhatsApp', number: true },
-            { label: 'Contacts', number: true },
+            ...USED.map(({ title }) => ({ label: title, number: true })),
             { label: 'Created' },
           ],
           rows: rows.map((team) => {
@@ -81,9 +80,7 @@ const teams: PersonPage = {
                   detail: team.suspended_at === null ? team.id : 'suspended',
                 }),
                 text(team.plan),
-                usage(account?.used.emails ?? 0, account?.limits.emails ?? null),
-                usage(account?.used.whatsapp ?? 0, account?.limits.whatsapp ?? null),
-                usage(account?.used.contacts ?? 0, account?.limits.contacts ?? null),
+                ...USED.map(({ name }) => usage(account?.used[name] ?? 0, account?.limits[name] ?? null)),
                 time(team.created_at, now),
               ],
             }
@@ -127,11 +124,12 @@ const create: PersonPage = {
 }
 
 const FIGURES = [
-  ['email_limit', 'Emails per period'],
-  ['contact_limit', 'Contacts'],
-  ['whatsapp_limit', 'WhatsApp messages per period'],
-  ['send_rate_per_second', 'Emails per second'],
-] as const
+  ...QUOTAS.map((quota) => {
+    const label = headed(quota.noun)
+    return { name: quota.limit, label: isPeriodic(quota) ? `${label} per period` : label }
+  }),
+  { name: 'send_rate_per_second', label: 'Emails per second' } as const,
+]
 
 /** The button that suspends a team, or resumes it. */
 const suspension = (id: string, suspendedAt: string | null): Form => ({
@@ -152,9 +150,7 @@ const suspension = (id: string, suspendedAt: string | null): Form => ({
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   const { overrides, limits } = team
   const own = {
-    email_limit: [overrides.emails, limits.emails],
-    contact_limit: [overrides.contacts, limits.contacts],
-    whatsapp_limit: [overrides.whatsapp, limits.whatsapp],
+    ...byLimit(({ name }) => [overrides[name], limits[name]] as const),
     send_rate_per_second: [overrides.rate, limits.rate],
   } as const
   return {
@@ -165,7 +161,7 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     method: 'post',
     fields: [
       await planField(tx, team.plan),
-      ...FIGURES.map(([name, label]): Field => {
+      ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
         const plans = limit === null ? 'no limit' : limit.toLocaleString('en-US')
         return { name, label, type: 'text', value: value === null ? '' : String(value), placeholder: plans }
@@ -215,9 +211,10 @@ const page: PersonPage = {
           kind: 'facts',
           title: 'Usage',
           facts: [
-            { label: 'Emails', cell: usage(used.emails, limits.emails) },
-            { label: 'Contacts', cell: usage(used.contacts, limits.contacts) },
-            { label: 'WhatsApp messages', cell: usage(used.whatsapp, limits.whatsapp) },
+            ...QUOTAS.map(({ name, noun }) => ({
+              label: headed(noun),
+              cell: usage(used[name], limits[name]),
+            })),
             { label: 'Emails per second', cell: number(limits.rate) },
             { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
           ],
@@ -243,7 +240,7 @@ const changePlan: PersonPage = {
   path: `${PATH}/:id/plan`,
   access: 'operator',
   async handle({ params, form, person, now }, { database }) {
-    const figures = FIGURES.flatMap(([name, label]) => {
+    const figures = FIGURES.flatMap(({ name, label }) => {
       const value = figureOf(form, name, label)
       return value === undefined ? [] : [[name, value] as const]
     })

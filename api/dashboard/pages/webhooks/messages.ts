@@ -1,5 +1,5 @@
 /** The messages to a webhook: found by status and type; one with its tries, why it waits, and another try. */
-import { WEBHOOK } from '../../../../db/channels/channels.sql.ts'
+import { WEBHOOK } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
 import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/messages/webhooks/listing.sql.ts'

@@ -1,0 +1,77 @@
+/**
+ * What a channel is: everything that code beyond a channel's own folder needs to know of it, as one value each
+ * (email.sql.ts and its neighbours). Must not know any one of them: channels.sql.ts lists them.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import type { Payload, SharedJob } from '../queue/jobs.ts'
+import type { Facts } from './facts.ts'
+import type { ChannelFacts, ChannelName } from './list.ts'
+
+/** A message, whatever its channel. */
+export type DeliveryRef = { team_id: string; id: string }
+
+/** Jobs that deliver a message. */
+export type DeliveryJob = SharedJob
+
+/** An id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
+type Spellings = { uuids: readonly string[]; texts: readonly string[] }
+/** A team, and an id. */
+export type NamedBy = Spellings & { team: FragmentSqlToken }
+
+/** What delivery, requeueing and the sweep know of messages, whether or not they are of a channel. */
+export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
+  /** Its name in figures, metrics and rows. */
+  name: ChannelName | 'webhook'
+  noun: string
+  job: J
+  /** A message as a job's payload names it, and back. `sender`: as `sender_of` says. */
+  payload: {
+    of(message: DeliveryRef & { sender: string | null }): Payload<J>
+    ref(payload: Payload<J>): DeliveryRef
+  }
+  /** The queue that a row is delivered by. */
+  job_of: FragmentSqlToken
+  /** What a row's job must say of its sender, where messages have senders of their own. */
+  sender_of: FragmentSqlToken
+  /** The table of what becomes of its messages: their status, and what else changes. */
+  rows: FragmentSqlToken
+  events: FragmentSqlToken
+  /** The column that names a message in its events. */
+  message: FragmentSqlToken
+  /** Whether its events tell recipients apart; else they keep the provider's fault code. */
+  by_recipient: boolean
+  /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
+  refused: FragmentSqlToken
+  /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
+  given_up_as: string | null
+}
+
+/** A channel: its facts, and its tables. */
+export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
+  Deliverable<J> & {
+    name: ChannelName
+    quota: ChannelFacts['quota']
+    /** Whether a row is the team's own, and no sign-in mail of ours. */
+    customers: FragmentSqlToken
+    /** The table of what was accepted, where it stands apart from `rows`: a row is deleted with its other half. */
+    accepted: FragmentSqlToken | null
+    /** The broadcast that a row is of. */
+    broadcast: FragmentSqlToken
+    /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
+    named: (by: NamedBy) => FragmentSqlToken
+    /** The query for messages of any team that an id names, unless it is an idempotency key. */
+    anywhere: (by: Spellings) => FragmentSqlToken
+    /** The query for the ids of a team's messages that have an idempotency key. */
+    keyed: (by: Omit<NamedBy, 'uuids'>) => FragmentSqlToken
+  }
+
+/** Conditions on ids as they may be spelt. */
+export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`
+export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array([...texts], 'text')})`
+
+/** References as rows of a statement. */
+export const refTuples = (refs: readonly DeliveryRef[]) =>
+  sql.unnest(
+    refs.map(({ team_id, id }) => [team_id, id]),
+    ['uuid', 'uuid'],
+  )

@@ -1,0 +1,54 @@
+/** The channel of emails: its tables, its two queues, and how its messages are found. */
+import { sql } from 'slonik'
+import { SIGN_IN_TAG } from '../text/tags.ts'
+import { anyText, anyUuid, type Channel } from './channel.sql.ts'
+import { EMAIL_FACTS } from './email.ts'
+
+/**
+ * Whether an accepted email is the team's own, and no sign-in mail of ours. The API's have a request's id, so that tags
+ * are read of the few others alone.
+ */
+export const isCustomers = sql.fragment`
+  (http_request_id is not null or broadcast_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
+
+export const EMAIL: Channel<'deliver-email'> = {
+  ...EMAIL_FACTS,
+  job: 'deliver-email',
+  payload: {
+    of: ({ team_id, id }) => ({ team_id, email_id: id }),
+    ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
+  },
+  job_of: sql.fragment`case when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end`,
+  rows: sql.fragment`email_states`,
+  accepted: sql.fragment`accepted_emails`,
+  events: sql.fragment`email_events`,
+  message: sql.fragment`email_id`,
+  by_recipient: true,
+  given_up_as: null,
+  sender_of: sql.fragment`null::text`,
+  customers: sql.fragment`in_figures`,
+  broadcast: sql.fragment`broadcast_id`,
+  refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
+    select from email_events v
+    where v.team_id = email_states.team_id and v.email_id = email_states.id
+      and v.kind in ('sent', 'delivered', 'unknown')))`,
+  named: ({ team, uuids, texts }) => sql.fragment`
+    select id from accepted_emails
+    where team_id = ${team} and (id = ${anyUuid(uuids)} or idempotency_key = ${anyText(texts)}
+      or http_request_id = ${anyText(texts)})
+    union all
+    select id from email_states where team_id = ${team} and provider_message_id = ${anyText(texts)}`,
+  anywhere: ({ uuids, texts }) => sql.fragment`
+    select team_id, id from accepted_emails where id = ${anyUuid(uuids)}
+    union select team_id, id from email_states where provider_message_id = ${anyText(texts)}
+    union select team_id, id from accepted_emails where http_request_id = ${anyText(texts)}`,
+  keyed: ({ team, texts }) => sql.fragment`
+    select id from accepted_emails where team_id = ${team} and idempotency_key = ${anyText(texts)}`,
+}
+
+/** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */
+export const BROADCAST: Channel<'deliver-broadcast'> = {
+  ...EMAIL,
+  title: 'Mail of broadcasts',
+  job: 'deliver-broadcast',
+}

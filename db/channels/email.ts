@@ -1,0 +1,32 @@
+/** The channel of emails, as far as it needs no statement: its words, its ladder, what a team is allowed. Pure. */
+import type { Facts } from './facts.ts'
+
+/** Lowest rung first. */
+export const EMAIL_LADDER = [
+  'queued',
+  'sent',
+  'delivered',
+  'opened',
+  'clicked',
+  'bounced',
+  'complained',
+] as const
+
+export const EMAIL_FACTS = {
+  name: 'email',
+  title: 'Email',
+  noun: 'email',
+  path: 'emails',
+  scope: 'emails:send',
+  ladder: EMAIL_LADDER,
+  quota: {
+    name: 'emails',
+    title: 'Emails',
+    noun: 'emails',
+    limit: 'email_limit',
+    used: 'emails_used',
+    // A paid plan's are those of its first tier.
+    defaults: { free: 5_000, paid: null, custom: null },
+  },
+  lines: ['email', 'broadcast'],
+} as const satisfies Facts

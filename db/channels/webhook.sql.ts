@@ -1,0 +1,25 @@
+/** Webhooks: messages that are delivered, requeued and swept as a channel's are, and of no channel. */
+import { sql } from 'slonik'
+import type { Deliverable } from './channel.sql.ts'
+
+/** Events to a team's own servers: messages that are delivered as others are, and of no channel. */
+export const WEBHOOK: Deliverable<'deliver-webhook'> = {
+  name: 'webhook',
+  noun: 'webhook',
+  job: 'deliver-webhook',
+  payload: {
+    of: ({ team_id, id, sender }) => ({ team_id, message_id: id, endpoint_id: sender ?? '' }),
+    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
+  },
+  job_of: sql.fragment`'deliver-webhook'`,
+  sender_of: sql.fragment`endpoint_id::text`,
+  rows: sql.fragment`webhook_messages`,
+  events: sql.fragment`webhook_events`,
+  message: sql.fragment`message_id`,
+  by_recipient: false,
+  refused: sql.fragment`(status = 'failed')`,
+  given_up_as: 'failed',
+}
+
+/** How the keys of the senders of webhooks begin: each endpoint is one. */
+export const WEBHOOK_SENDERS = 'webhook:'

@@ -1,0 +1,44 @@
+/** The channel of WhatsApp messages: its tables, its queue, and how its messages are found. */
+import { sql } from 'slonik'
+import { anyText, anyUuid, type Channel } from './channel.sql.ts'
+import { WHATSAPP_FACTS } from './whatsapp.ts'
+
+export const WHATSAPP: Channel<'deliver-whatsapp'> = {
+  ...WHATSAPP_FACTS,
+  job: 'deliver-whatsapp',
+  payload: {
+    of: ({ team_id, id }) => ({ team_id, message_id: id }),
+    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
+  },
+  job_of: sql.fragment`'deliver-whatsapp'`,
+  rows: sql.fragment`whatsapp_messages`,
+  accepted: null,
+  events: sql.fragment`whatsapp_events`,
+  message: sql.fragment`message_id`,
+  by_recipient: false,
+  given_up_as: null,
+  sender_of: sql.fragment`null::text`,
+  customers: sql.fragment`true`,
+  broadcast: sql.fragment`null::uuid`,
+  refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
+    select from whatsapp_events v
+    where v.team_id = whatsapp_messages.team_id and v.message_id = whatsapp_messages.id and v.kind = 'unknown'))`,
+  named: ({ team, uuids, texts }) => sql.fragment`
+    select id from whatsapp_messages
+    where team_id = ${team} and (id = ${anyUuid(uuids)} or provider_message_id = ${anyText(texts)})
+    union all
+    select m.id from whatsapp_requests r
+    join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+    where r.team_id = ${team} and (r.idempotency_key = ${anyText(texts)} or r.http_request_id = ${anyText(texts)})`,
+  anywhere: ({ uuids, texts }) => sql.fragment`
+    select team_id, id from whatsapp_messages where id = ${anyUuid(uuids)}
+    union select team_id, id from whatsapp_messages where provider_message_id = ${anyText(texts)}
+    union
+    select m.team_id, m.id from whatsapp_requests r
+    join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+    where r.http_request_id = ${anyText(texts)}`,
+  keyed: ({ team, texts }) => sql.fragment`
+    select m.id from whatsapp_requests r
+    join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
+    where r.team_id = ${team} and r.idempotency_key = ${anyText(texts)}`,
+}
