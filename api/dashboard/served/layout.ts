@@ -60,8 +60,7 @@ function prepared(section: Section, index: number, frame: Frame): object {
   return section
 }
 
-const isLive = (section: Section): boolean =>
-  ('live' in section && section.live === true) || (section.kind === 'table' && section.fresh === true)
+const isLive = (section: Section): boolean => 'live' in section && section.live === true
 
 /** Draws a page. */
 export type Layout = (view: View, frame: Frame) => string

@@ -1,0 +1,168 @@
+/** Lists: the ways between their pages, and how they keep up while somebody looks at them. */
+
+import type { Browser, Page } from 'playwright-core'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { launchBrowser, signInWith } from '../../support/browser.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { insertEmailRows } from '../../support/email-rows.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+/** How often a page that is looked at asks for news, in milliseconds. */
+const EVERY = 5_000
+
+const service = await startService(t)
+const { database } = service
+
+/** A team with emails, the oldest first by their subjects: `Letter 1` and so on. */
+async function teamWith(count: number) {
+  const team = await makeTeam(service, { domain: `${crypto.randomUUID()}.test` })
+  const store = async (numbers: readonly number[]): Promise<void> => {
+    const rows = numbers.map((number) => [uuidv7(), `Letter ${number}`])
+    await insertEmailRows(
+      service,
+      sql.fragment`
+        select ${team.id} as team_id, id, ${team.domain_id} as domain_id, 'hello@example.com' as from_address,
+          array['ana@example.org'] as to_emails, subject, '<p>Hello</p>' as html, '["letter"]'::json as tags,
+          'queued' as status, now() as created_at, '' as reply_to
+        from ${sql.unnest(rows, ['uuid', 'text'])} as letter (id, subject)`,
+    )
+  }
+  if (count > 0) await store(Array.from({ length: count }, (_, at) => at + 1))
+  return { team, store, list: `/teams/${team.id}/emails` }
+}
+
+/** The links of a list to its other pages, by their names. */
+const waysOf = (html: string): Record<string, string> =>
+  Object.fromEntries(
+    [...(/<p class="pages">(.*?)<\/p>/s.exec(html)?.[1] ?? '').matchAll(/href="([^"]*)"[^>]*>(\w+)</g)].map(
+      ([, href = '', name = '']) => [
+        name,
+        href
+          .replaceAll('&amp;', '&')
+          .replaceAll('&#x3D;', '=')
+          .replace(/^\/dashboard/, ''),
+      ],
+    ),
+  )
+
+t.test('Older leads on, Newer back by the same pages, First to the first; the filter stays', async (t) => {
+  const { team, list } = await teamWith(120)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const open = async (path: string | undefined) => {
+    const page = await viewer.get(path ?? 'no such way')
+    const letters = [...page.html.matchAll(/>\s*Letter (\d+)\s*</g)].map(([, number]) => Number(number))
+    return { ways: waysOf(page.html), from: letters[0], to: letters.at(-1), html: page.html }
+  }
+  const first = await open(`${list}?tag=letter`)
+  t.match(first, { from: 120, to: 71 })
+  t.strictSame(Object.keys(first.ways), ['Older'])
+  const second = await open(first.ways.Older)
+  t.match(second, { from: 70, to: 21 })
+  t.strictSame(Object.keys(second.ways), ['First', 'Newer', 'Older'])
+  const third = await open(second.ways.Older)
+  t.match(third, { from: 20, to: 1 })
+  t.strictSame(Object.keys(third.ways), ['First', 'Newer'])
+  const back = await open(third.ways.Newer)
+  t.match(back, { from: 70, to: 21 })
+  t.strictSame(back.ways, second.ways, 'the page is the one that was left')
+  t.equal(back.ways.Newer, `${list}?tag=letter`)
+  t.equal(third.ways.First, `${list}?tag=letter`)
+  shows(t, third, 'Tag: letter')
+})
+
+const browser = await launchBrowser(t, 'lists that keep up by themselves')
+if (browser) await whileLooking(browser)
+
+async function whileLooking(browser: Browser): Promise<void> {
+  /** The list in a browser whose clock stands: its five seconds pass when the test says so. */
+  async function look(t: Test, count: number, query = '') {
+    const { team, store, list } = await teamWith(count)
+    const { page } = await signInWith(browser, service, {
+      t,
+      team: team.id,
+      email: `reader-${team.id}@example.com`,
+    })
+    await page.clock.install()
+    await page.clock.pauseAt(Date.now() + 60_000)
+    await page.goto(`${service.base}/dashboard${list}${query}`)
+    const asked: string[] = []
+    page.on('request', (request) => {
+      if (request.resourceType() === 'fetch') asked.push(request.url())
+    })
+    return { page, team, store, asked, fresh: page.locator('.fresh'), pause: page.locator('#pause') }
+  }
+
+  const pass = (page: Page, times = 1): Promise<void> => page.clock.runFor(times * EVERY)
+  const first = (page: Page): Promise<string> => page.locator('main tbody tr').first().innerText()
+
+  t.test('a list says how many rows are new and keeps its place until one asks for them', async (t) => {
+    const { page, team, store, fresh } = await look(t, 3, '?tag=letter')
+    await store([4, 5])
+    await database.query(sql.unsafe`
+      update email_states set status = 'delivered'
+      where (team_id, id) in (select team_id, id from emails where team_id = ${team.id} and subject = 'Letter 2')`)
+    await pass(page)
+    await fresh.waitFor()
+    t.equal(await fresh.innerText(), '2 new – show')
+    t.match(await first(page), 'Letter 3')
+    t.match(await page.locator('tr', { hasText: 'Letter 2' }).innerText(), 'delivered', 'its state is of now')
+    await store([6])
+    await pass(page)
+    await page.getByText('3 new – show').waitFor()
+    t.equal(await fresh.count(), 1)
+    await fresh.getByRole('link').click()
+    await page.getByRole('link', { name: 'Letter 6' }).waitFor()
+    t.match(await first(page), 'Letter 6')
+    t.equal(await fresh.count(), 0)
+    t.match(page.url(), /\?tag=letter$/)
+  })
+
+  t.test('the first row of an empty list comes by itself', async (t) => {
+    const { page, store } = await look(t, 0)
+    await page.getByText('No emails yet.').waitFor()
+    await store([1])
+    await pass(page)
+    await page.getByRole('link', { name: 'Letter 1' }).waitFor()
+  })
+
+  t.test('a row that is gone is told too', async (t) => {
+    const { page, team, fresh } = await look(t, 3)
+    await database.query(sql.unsafe`delete from emails where team_id = ${team.id} and subject = 'Letter 2'`)
+    await pass(page)
+    await fresh.waitFor()
+    t.equal(await fresh.innerText(), '1 gone – show')
+  })
+
+  t.test('paused, a page asks for nothing, on the next page neither, until it goes on', async (t) => {
+    const { page, store, asked, fresh, pause } = await look(t, 3)
+    t.equal(await pause.getAttribute('aria-pressed'), 'false')
+    await pause.click()
+    t.equal(await pause.innerText(), 'Updates paused: go on')
+    t.equal(await pause.getAttribute('aria-pressed'), 'true')
+    await store([4])
+    await pass(page, 6)
+    await page.reload()
+    t.equal(await pause.innerText(), 'Updates paused: go on')
+    await store([5])
+    await pass(page, 6)
+    await pause.click()
+    t.equal(await pause.innerText(), 'Pause updates')
+    await pass(page)
+    await fresh.waitFor()
+    t.equal(await fresh.innerText(), '1 new – show', 'what came since the reload')
+    t.equal(asked.length, 1, 'one question, the one after going on')
+  })
+
+  t.test('a page of older rows stands still: it has nothing to pause', async (t) => {
+    const { page, pause } = await look(t, 60)
+    t.equal(await pause.count(), 1)
+    await page.getByRole('link', { name: 'Older' }).click()
+    await page.getByRole('link', { name: 'Newer' }).waitFor()
+    t.equal(await pause.count(), 0)
+    await page.getByRole('link', { name: 'Newer' }).click()
+    await page.getByRole('link', { name: 'Letter 60' }).waitFor()
+    t.equal(await pause.count(), 1)
+  })
+}
