@@ -34,6 +34,10 @@ const sent = await asThem('/v1/emails', anEmail({ from: 'a@example.net', idempot
 const message = { template_id: whatsapp, to: ['+15555550100'], parameters: { 'body:1': 'x' } }
 const messaged = await asThem('/v1/whatsapp/messages', { ...message, idempotency_key: 'k' })
 
+const upload = await service.call('POST', '/v1/attachments?filename=secret.txt', {
+  key: theirs.key,
+  raw: 'secret',
+})
 const planned = await asThem('/v1/broadcasts', {
   name: 'secret',
   template_id: template.id,
@@ -46,6 +50,7 @@ type Ids = {
   template: string
   topic: string
   whatsapp: string
+  attachment: string
   broadcast: string
   email: string
   from: string
@@ -103,7 +108,7 @@ const asks = (ids: Ids): Record<string, Ask[]> => {
     'POST /v1/emails': [
       { body: templated, expect: '404 not_found' },
       { body: elsewhere, expect: '422 from_domain_not_verified' },
-      { body: anEmail({ attachments: [{ attachment_id: ids.template }] }), expect: '404 not_found' },
+      { body: anEmail({ attachments: [{ attachment_id: ids.attachment }] }), expect: '404 not_found' },
       { body: anEmail({ to: [ids.email] }), expect: '201' },
     ],
     'POST /v1/emails/batch': [
@@ -140,6 +145,7 @@ const foreign = asks({
   template: template.id,
   topic: topic.id,
   whatsapp,
+  attachment: upload.body.id,
   broadcast: planned.body.id,
   email,
   from: 'a@example.net',
@@ -149,6 +155,7 @@ const unknown = asks({
   template: uuidv7(),
   topic: uuidv7(),
   whatsapp: uuidv7(),
+  attachment: uuidv7(),
   broadcast: uuidv7(),
   email: 'nobody@example.org',
   from: 'a@example.invalid',
@@ -204,6 +211,6 @@ t.test('another team’s idempotency key is no replay', async (t) => {
 t.test('the other team is as it was', async (t) => {
   const found = await service.call('GET', `/v1/contacts/${email}`, { key: theirs.key })
   t.strictSame(found.body, contact.body)
-  t.strictSame(await usedBy(service, theirs.id), { emails: 1, whatsapp: 1, contacts: 1, storage: 0 })
+  t.strictSame(await usedBy(service, theirs.id), { emails: 1, whatsapp: 1, contacts: 1, storage: 6 })
   t.equal((await jobsOf(service, theirs.id)).length, 2)
 })
