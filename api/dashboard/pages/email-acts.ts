@@ -7,6 +7,7 @@ import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
+import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailOf, here, isSecret, noteOpened } from './email-place.ts'
@@ -73,7 +74,9 @@ const resend: TeamPage = {
     if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
     if (email.broadcast_id !== null)
       throw new Refusal('bad_request', 'a broadcast goes to contacts: correct the contact’s address instead')
-    const { tags, reply_to, headers } = email
+    const { reply_to, headers } = email
+    // The customer's own tag of this name would have the new email, which no request brought, taken for ours.
+    const tags = email.tags.filter((tag) => tag !== SIGN_IN_TAG)
     const id = await sendAgain(email, request, deps, { to: [mailbox.address], tags, reply_to, headers })
     await record(
       { tx: deps.database, now, actor: person.email },

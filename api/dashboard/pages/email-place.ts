@@ -14,7 +14,7 @@ export async function emailOf(
 ): Promise<ShownEmail> {
   const publicUrl = deps.publicUrl ?? undefined
   const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id ?? '')
-  if (person.operator || email.http_request_id !== null || !isSecret(email)) return email
+  if (person.operator || !isSecret(email)) return email
   throw new Refusal('not_found', `there is no email ${email.id} in this team`)
 }
 
@@ -23,7 +23,8 @@ export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =
   teamPath(team, 'emails', params.id ?? '', ...rest)
 
 /** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
-export const isSecret = ({ tags }: ShownEmail): boolean => tags.includes(SIGN_IN_TAG)
+export const isSecret = ({ tags, http_request_id, broadcast_id }: ShownEmail): boolean =>
+  http_request_id === null && broadcast_id === null && tags.includes(SIGN_IN_TAG)
 
 /** Notes an operator's look into an email. */
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>

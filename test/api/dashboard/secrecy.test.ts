@@ -84,6 +84,16 @@ t.test('a sign-in mail is in no team’s lists, files, figures, contacts and bul
   shows(t, await owner.get(home), new RegExp(`By day \\(UTC\\) .* 0 0 ${rows} 0 ${rows} `))
 })
 
+t.test('a customer’s tag of the name of ours hides nothing, also of an email sent once more', async (t) => {
+  const tags = ['heliograph:sign-in-link', 'spring']
+  const tagged = await send({ subject: 'Tagged', tags, text: 'plain words' })
+  t.match((await owner.get(`${home}/emails/${tagged}?view=text`)).html, 'plain words')
+  const { location } = await owner.post(`${home}/emails/${tagged}/resend`, { to: 'else@example.org' })
+  const again = location?.split('/').at(-1) ?? ''
+  shows(t, await owner.get(location ?? ''), 'Tags spring')
+  t.match((await owner.get(`${home}/emails?tag=spring`)).html, new RegExp(again))
+})
+
 t.test(
   'an operator reads parameters and exports of a team that is not theirs with a line each',
   async (t) => {
