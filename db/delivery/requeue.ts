@@ -154,15 +154,19 @@ export async function requeueWay(
   return ways?.unfinished ? 'plain' : ways?.refused ? 'forced' : null
 }
 
-/** A pause that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's. */
+/**
+ * Pauses that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's.
+ * @param sender the key of what the message goes through, where that is one of many.
+ */
 export async function pausesOf(
   tx: Tx,
   channel: Deliverable,
+  sender?: string,
 ): Promise<{ what: string; until: string | null; reason: string | null }[]> {
   const queues = (await pausedQueues(tx)).has(channel.job)
     ? [{ what: `queue ${channel.job}`, until: null, reason: null }]
     : []
-  const senders = await pausedSenders(tx)
+  const senders = await pausedSenders(tx, sender)
   return [
     ...queues,
     ...senders

@@ -2,7 +2,7 @@
  * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
  * outright by force and after a confirmation. What a provider has taken has no button. DECISIONS: Requeue.
  */
-import type { Channel, DeliveryJob } from '../../../db/channels/channel.sql.ts'
+import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../drawn/section.ts'
 import { act, inTeam } from '../served/act.ts'
@@ -29,18 +29,24 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
 
 /**
  * What stands in the way of what was requeued; '' when nothing does. Our senders' names are for operators alone.
+ * @param sender what the message goes through, where that is one of many.
  * @returns words to go behind a sentence.
  */
 export async function pauseWords(
   { database }: Pick<PageDeps, 'database'>,
-  channel: Channel,
+  channel: Deliverable,
   { operator }: { operator: boolean },
+  sender?: string,
 ): Promise<string> {
-  const pauses = await pausesOf(database, channel)
+  const pauses = await pausesOf(database, channel, sender)
   if (pauses.length === 0) return ''
   const named = operator ? ` (${pauses.map(({ what }) => what).join(', ')})` : ''
   return ` Delivery is paused just now${named}: the next try comes when that ends.`
 }
+
+/** What is said of a message that was requeued. @param paused what stands in its way: see `pauseWords`. */
+export const requeuedWords = (paused: string): string =>
+  paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
 
 /** Does what the button says, with its line in the audit trail. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
@@ -56,6 +62,5 @@ export async function requeueAsAsked<J extends DeliveryJob>(
   await act(request, deps, deed, ({ tx, now }) =>
     requeueOne({ tx, now, queue: deps.queue }, channel, { team_id: team.id, id }, force),
   )
-  const paused = await pauseWords(deps, channel, request.person)
-  return paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
+  return requeuedWords(await pauseWords(deps, channel, request.person))
 }

@@ -1,5 +1,5 @@
 /** The messages to a webhook: found by status and type; one with its tries, why it waits, and another try. */
-import { WEBHOOK } from '../../../../db/channels/webhook.sql.ts'
+import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
 import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/messages/webhooks/listing.sql.ts'
@@ -19,6 +19,7 @@ import {
   wordGiven,
 } from '../../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
+import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, EVERY_TYPE, PATH } from './parts.ts'
 
 const list: TeamPage = {
@@ -198,7 +199,8 @@ const requeue: TeamPage = {
     await act(request, deps, deed, ({ tx, now }) =>
       requeueOne({ tx, now, queue: deps.queue }, WEBHOOK, ref, true),
     )
-    return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), 'It is tried again now.')
+    const paused = await pauseWords(deps, WEBHOOK, request.person, WEBHOOK_SENDERS + endpoint_id)
+    return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), requeuedWords(paused))
   },
 }
 

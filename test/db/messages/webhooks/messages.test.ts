@@ -8,6 +8,7 @@ import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
+import { pauseSender } from '../../../support/senders.ts'
 import { startService } from '../../../support/service.ts'
 import { beginWebhooks, happen } from '../../../support/webhooks.ts'
 import { startWorker, until } from '../../../support/worker.ts'
@@ -230,6 +231,20 @@ t.test('a paused queue is why a webhook waits, from the command line and on its 
   const page = await viewer.get(`/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`)
   shows(t, page, 'What it waits in is paused by an operator')
   t.notMatch(page.html, 'Try again now', 'a viewer only reads')
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const own = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
+  const paused = 'Requeued. Delivery is paused just now: the next try comes when that ends.'
+  await owner.post(`${own}/requeue`)
+  shows(t, await owner.get(own), paused)
   await cli.json(['queue', 'resume', 'deliver-webhook'])
+  for (const [id, said] of [
+    [crypto.randomUUID(), 'Requeued and tried again now.'],
+    [endpoint.id, paused],
+  ]) {
+    const sender = { key: `webhook:${id}`, ceiling: 10 }
+    await service.database.transaction((tx) => pauseSender(tx, sender, 600, 'Too many'))
+    await owner.post(`${own}/requeue`)
+    shows(t, await owner.get(own), said)
+  }
   t.match(await cli.json(message), { waiting: { queue_paused: false } })
 })
