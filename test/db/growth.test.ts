@@ -7,6 +7,7 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { number, object, string } from 'yup'
 import { subscribersOf } from '../../db/audience/contacts/search.sql.ts'
+import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
@@ -195,6 +196,26 @@ t.test('contacts of a topic are counted by its index, whatever else their team h
   const indexes = new Set(nodes.flatMap((node) => node['Index Name'] ?? []))
   t.strictSame([...indexes], ['contacts_topics'])
   t.ok(buffers < 1_100, `${buffers} buffers for a thousand`)
+})
+
+t.test('a topic that few have is deleted without a look at the other contacts of its team', async (t) => {
+  const topic = { id: uuid('0002', 2), name: 'Few have it' }
+  await insertTopic(database, TEAM, topic, new Date())
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${TEAM}, ('0190a1b2-0005-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'few' || n || '@example.com',
+      'few' || n || '@example.com', 'subscribed', '{}', array[${topic.id}::uuid], now(), now()
+    from generate_series(1, 5) n`)
+  await database.query(sql.unsafe`vacuum analyze contacts`)
+  const having = (tx: Tx) => tx.anyFirst(sql.unsafe`select id from contacts where ${hasTopic(topic.id)}`)
+  const { buffers, nodes } = await touched(database, async (tx) => {
+    await deleteTopic(tx, uuid('0000', 2), topic.id, new Date())
+    t.equal((await having(tx)).length, 5, 'another team cannot take it off')
+    await deleteTopic(tx, TEAM, topic.id, new Date())
+    t.strictSame(await having(tx), [])
+  })
+  t.ok(nodes.some((node) => node['Index Name'] === 'contacts_topics'))
+  t.ok(buffers < 300, `${buffers} buffers for five contacts of a thousand and more`)
 })
 
 t.test('retention asks a thousand teams at once whether they have anything to forget', async (t) => {

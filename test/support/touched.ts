@@ -7,6 +7,8 @@ export type PlanNode = {
   'Node Type': string
   'Relation Name'?: string
   'Index Name'?: string
+  'CTE Name'?: string
+  'Subplan Name'?: string
   'Shared Hit Blocks': number
   'Shared Read Blocks': number
   'Actual Rows': number
@@ -28,6 +30,17 @@ const QUERIES = new Set([
 ])
 
 const nodesOf = (plan: PlanNode): PlanNode[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+const buffersOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks']
+
+/** What a statement touched. A change that nothing in the statement reads comes after the rest, and counts by itself. */
+function touchedBy(plan: PlanNode): number {
+  const read = new Set(nodesOf(plan).map((node) => `CTE ${node['CTE Name']}`))
+  const after = (plan.Plans ?? []).filter(
+    (node) => node['Node Type'] === 'ModifyTable' && !read.has(node['Subplan Name'] ?? ''),
+  )
+  return [plan, ...after].reduce((sum, node) => sum + buffersOf(node), 0)
+}
 
 /**
  * Runs a work whose every statement is explained, too. It leaves nothing behind.
@@ -55,7 +68,7 @@ export async function touched(
     await undo(tx, async (inner) => {
       const row = await inner.one({ ...sql.type(planRow)`select`, sql: text, values: query.values })
       for (const { Plan: plan } of row['QUERY PLAN']) {
-        buffers += plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+        buffers += touchedBy(plan)
         nodes.push(...nodesOf(plan))
       }
     })

@@ -11,6 +11,7 @@ import {
   hasAsciiForm,
   holdsPart,
 } from './contacts.sql.ts'
+import { hasTopic } from './topics.sql.ts'
 
 export type ContactSearch = {
   /** A part of the address, as it was given or in ASCII form. */
@@ -29,9 +30,6 @@ const newestFirst = sql.fragment`order by created_at desc, id desc`
 
 const placeOf = (teamId: string, id: string) =>
   sql.fragment`(select created_at, id from contacts where team_id = ${teamId} and id = ${id})`
-
-// The second part is what the index on topics has; without it that is not used.
-const hasTopic = (topic: string) => sql.fragment`topic_ids @> array[${topic}::uuid] and topic_ids <> '{}'`
 
 const allOf = (parts: readonly (FragmentSqlToken | false)[]) =>
   sql.join(

@@ -12,6 +12,7 @@ import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { isUuid } from '../../../db/text/strings.ts'
+import { isSurelyValid } from '../../../db/text/valid.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
 import type { ReportedEvent, ReportReader } from '../report.ts'
@@ -206,6 +207,7 @@ function parsed(text: string, what: string): unknown {
 }
 
 function valid<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, what: string): T {
+  if (isSurelyValid(schema, value)) return value as T
   try {
     return schema.validateSync(value, { strict: true }) as T
   } catch (error) {
