@@ -210,8 +210,6 @@ t.test('providers are named in their adapters, their hooks and the settings only
     'api/docs/guides.ts',
     'db/delivery/reports/reports.sql.ts',
     'db/text/headers.ts',
-    'workers/adapters.ts',
-    'workers/reports/readers.ts',
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
   const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')

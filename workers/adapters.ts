@@ -1,46 +1,29 @@
-/** The adapters that the settings name: the only place that chooses among providers. */
+/** Opens what the settings name: the only place that chooses among providers. */
 import { BULK } from '../db/channels/channels.sql.ts'
 import type { Sender } from '../db/delivery/senders/pace.ts'
 import type { Log } from '../db/process/log.ts'
-import type { EmailProviderName, WorkerSettings } from './config.ts'
+import type { WorkerSettings } from './config.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS, type OpenProviders } from './providers/list.ts'
 import type { EmailProvider } from './providers/provider.ts'
-import { createWhatsappProvider } from './providers/whatsapp/cloud.ts'
-import type { WhatsappDelivery } from './providers/whatsapp/provider.ts'
 
-/** Makes an adapter, and loads no other: a provider's SDK is some megabytes. */
-type Make = (settings: WorkerSettings, log: Log) => Promise<EmailProvider>
-
-/** The adapter behind each name that EMAIL_PROVIDER may have; config.ts sees to it that its settings are there. */
-const EMAIL_PROVIDERS: Record<EmailProviderName, Make> = {
-  smtp: async ({ SMTP_URL, WORKER_CONCURRENCY }) =>
-    (await import('./providers/smtp/adapter.ts')).createSmtpProvider({
-      url: SMTP_URL ?? '',
-      max_connections: WORKER_CONCURRENCY,
-    }),
-  ses: async ({ AWS_REGION, SES_ENDPOINT, SES_CONFIGURATION_SET, WORKER_CONCURRENCY }, log) =>
-    (await import('./providers/ses/adapter.ts')).createSesProvider({
-      region: AWS_REGION ?? '',
-      endpoint: SES_ENDPOINT,
-      configuration_set: SES_CONFIGURATION_SET,
-      max_connections: WORKER_CONCURRENCY,
-      warn: (words) => log.warn(words),
-    }),
+/** What email goes out through: the provider that EMAIL_PROVIDER names. */
+export function emailProvider(settings: WorkerSettings, log: Log): Promise<EmailProvider> {
+  const chosen = EMAIL_PROVIDERS.find(({ name }) => name === settings.EMAIL_PROVIDER)
+  if (!chosen) throw new Error(`there is no provider ${settings.EMAIL_PROVIDER}`)
+  return chosen.open(settings, log)
 }
-
-/** What email goes out through. */
-export const emailProvider = (settings: WorkerSettings, log: Log): Promise<EmailProvider> =>
-  EMAIL_PROVIDERS[settings.EMAIL_PROVIDER](settings, log)
 
 /** How many emails of broadcasts are with their provider at once: at most half of the slots. */
 const bulkSlots = (concurrency: number): number => Math.max(1, Math.floor(concurrency / 2))
 
-/** What broadcasts go out through: a relay of their own, or the single emails' one. */
+/** What broadcasts go out through: what settings name for them alone, or the single emails' provider. */
 export async function bulkProvider(settings: WorkerSettings, single: EmailProvider): Promise<EmailProvider> {
-  const { BULK_SMTP_URL: url, BULK_SENDS_PER_SECOND: most, WORKER_CONCURRENCY } = settings
-  if (!url) return beside(single, most)
-  const { createSmtpProvider } = await import('./providers/smtp/adapter.ts')
-  const own = createSmtpProvider({ url, max_connections: bulkSlots(WORKER_CONCURRENCY) })
-  return { ...beside(own, most), close: own.close }
+  const { BULK_SENDS_PER_SECOND: most, WORKER_CONCURRENCY } = settings
+  for (const provider of EMAIL_PROVIDERS) {
+    const own = 'openBulk' in provider && (await provider.openBulk(settings, bulkSlots(WORKER_CONCURRENCY)))
+    if (own) return { ...beside(own, most), close: own.close }
+  }
+  return beside(single, most)
 }
 
 /**
@@ -63,16 +46,12 @@ function bulkSender({ on_demand, ceiling, key }: Sender, most: number | undefine
   return { ...bulk, ceiling: Math.min(share, most ?? share) }
 }
 
-/** What WhatsApp messages go out through; null when it is not set up. */
-export function whatsappDelivery(settings: WorkerSettings): WhatsappDelivery | null {
-  const { WHATSAPP_ACCESS_TOKEN: access_token, WHATSAPP_PHONE_NUMBER_ID: phone_number_id } = settings
-  const business_account_id = settings.WHATSAPP_BUSINESS_ACCOUNT_ID
-  if (!access_token || !phone_number_id) return null
-  const url = settings.WHATSAPP_API_URL.replace(/\/$/, '')
-  const messages_per_second = settings.WHATSAPP_MESSAGES_PER_SECOND
-  const account = { url, access_token, phone_number_id, business_account_id }
-  return {
-    provider: createWhatsappProvider({ ...account, messages_per_second }),
-    unknown_wait: settings.WHATSAPP_UNKNOWN_WAIT_SECONDS,
-  }
-}
+/** What other channels go out through, as far as this process is set up for them. */
+export const channelProviders = (settings: WorkerSettings): OpenProviders =>
+  Object.fromEntries(
+    Object.entries(CHANNEL_PROVIDERS).map(([name, { open }]) => [name, open(settings)]),
+  ) as OpenProviders
+
+/** What is to be said of the channels that this process is not set up for. */
+export const unsetChannels = (settings: WorkerSettings): string[] =>
+  Object.values(CHANNEL_PROVIDERS).flatMap(({ isSet, unset }) => (isSet(settings) ? [] : [unset]))

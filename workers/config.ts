@@ -1,5 +1,5 @@
 /** Settings of a worker process. With db/process/config.ts and api/config.ts the only reader of process.env. */
-import { type InferType, number, object, string, type ValidationError } from 'yup'
+import { type InferType, number, object, string } from 'yup'
 import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
 import {
   commaList,
@@ -16,34 +16,11 @@ import { networksOf, resolver } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
-import { smtpUrlFault } from './providers/smtp/url.ts'
+import { deliversEmail, settingsOf } from './providers/declared.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { PAUSES, type WebhookDelivery } from './providers/webhook/post.ts'
 
 const QUEUES = Object.keys(JOBS)
-/** Meta's Graph API, with the version that the requests of workers/providers/whatsapp/cloud.ts are written for. */
-const GRAPH_API = 'https://graph.facebook.com/v23.0'
-/** Only a worker that is set up for WhatsApp works on these. */
-const WHATSAPP_QUEUES: readonly string[] = ['deliver-whatsapp', 'sync-whatsapp-templates']
-
-/** A worker on one of these needs a provider of email. */
-const EMAIL_QUEUES: readonly string[] = ['deliver-email', 'deliver-broadcast']
-
-const deliversEmail = (setting: string | undefined): boolean => {
-  const named = commaList(setting)
-  return named.length === 0 || EMAIL_QUEUES.some((queue) => named.includes(queue))
-}
-
-/** The test of a setting that is a relay's URL. */
-const relay = {
-  name: 'smtp url',
-  test: (
-    url: string | undefined,
-    { path, createError }: { path: string; createError: (fault: { message: string }) => ValidationError },
-  ) => {
-    const fault = url === undefined ? null : smtpUrlFault(url)
-    return fault === null || createError({ message: `${path} ${fault}` })
-  },
-}
 
 const percent = () =>
   number()
@@ -51,32 +28,15 @@ const percent = () =>
     .min(0.001, '${path} must be a percentage above 0')
     .max(100, '${path} must be a percentage, at most 100')
 
-/** The ways to send email; adapters.ts has one for each. */
-const EMAIL_PROVIDERS = ['smtp', 'ses'] as const
-export type EmailProviderName = (typeof EMAIL_PROVIDERS)[number]
+const EMAIL_NAMES = EMAIL_PROVIDERS.map(({ name }) => name)
+const OF_CHANNELS = Object.values(CHANNEL_PROVIDERS)
 
 const workerSettings = object({
   ...sharedSettings,
-  EMAIL_PROVIDER: string().oneOf(EMAIL_PROVIDERS, '${path} must be smtp or ses').default('smtp'),
-  SMTP_URL: string()
-    .test(relay)
-    .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
-      provider === 'smtp' && deliversEmail(queues)
-        ? schema.required('${path} is missing: the smtp:// URL of the relay')
-        : schema,
-    ),
-  AWS_REGION: string()
-    .matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1')
-    .when(['EMAIL_PROVIDER', 'WORKER_QUEUES'], ([provider, queues], schema) =>
-      provider === 'ses' && deliversEmail(queues)
-        ? schema.required('${path} is missing: the region of the SES account')
-        : schema,
-    ),
-  /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
-  SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
-  SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
-  /** The relay that broadcasts go out through; what single emails go out through when absent. */
-  BULK_SMTP_URL: string().test(relay),
+  EMAIL_PROVIDER: string()
+    .oneOf(EMAIL_NAMES, `\${path} must be ${EMAIL_NAMES.join(' or ')}`)
+    .default('smtp'),
+  ...settingsOf(EMAIL_PROVIDERS),
   /** How many emails of broadcasts go out in a second, by all workers together. */
   BULK_SENDS_PER_SECOND: wholeNumber(1, 10_000),
   /** Above these parts of its mail a broadcast is paused: after 200 emails, or after 1,000 and three complaints. */
@@ -101,26 +61,7 @@ const workerSettings = object({
       '${path} names check-email without deliver-email: it is done by those that deliver email',
       (value) => !commaList(value).includes('check-email') || deliversEmail(value),
     ),
-  WHATSAPP_API_URL: string()
-    .matches(/^https?:\/\//, '${path} must be the http(s) URL of the Graph API, with its version')
-    .default(GRAPH_API),
-  /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
-  WHATSAPP_ACCESS_TOKEN: string().when('WORKER_QUEUES', ([queues], schema) =>
-    commaList(queues).some((name) => WHATSAPP_QUEUES.includes(name))
-      ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
-      : schema,
-  ),
-  WHATSAPP_PHONE_NUMBER_ID: string()
-    .matches(/^[\w-]{1,64}$/, '${path} must be the id of the sending number')
-    .when('WHATSAPP_ACCESS_TOKEN', ([token], schema) =>
-      token ? schema.required('${path} is missing: the id of the sending number') : schema,
-    ),
-  /** The account whose templates `whatsapp-template sync` lists. */
-  WHATSAPP_BUSINESS_ACCOUNT_ID: string().matches(/^[\w-]{1,64}$/, '${path} must be the id of the account'),
-  /** What the sending number may do: 80 at first, up to 1,000 after the provider has raised it. */
-  WHATSAPP_MESSAGES_PER_SECOND: wholeNumber(1, 10_000).default(80),
-  /** When an answer was lost: how long to wait for a report before a second try, in seconds. */
-  WHATSAPP_UNKNOWN_WAIT_SECONDS: wholeNumber(1, 86_400).default(600),
+  ...settingsOf(OF_CHANNELS),
   /** How many webhooks are under way at once in this process, and which private networks they may reach. */
   WEBHOOK_CONCURRENCY: wholeNumber(1, 500).default(32),
   WEBHOOK_ALLOW: networkList,
@@ -176,10 +117,12 @@ export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
 })
 
 /** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */
-export const queuesOf = ({ WORKER_QUEUES, WHATSAPP_ACCESS_TOKEN }: WorkerSettings): JobName[] => {
+export const queuesOf = (settings: WorkerSettings): JobName[] => {
+  const { WORKER_QUEUES } = settings
   const named = commaList(WORKER_QUEUES)
+  const missing = OF_CHANNELS.filter((provider) => !provider.isSet(settings)).flatMap(({ queues }) => queues)
   return (Object.keys(JOBS) as JobName[]).filter((job) => {
-    if (WHATSAPP_QUEUES.includes(job) && !WHATSAPP_ACCESS_TOKEN) return false
+    if (missing.includes(job)) return false
     // It is about what email goes out through: who delivers answers.
     if (job === 'check-email') return deliversEmail(WORKER_QUEUES)
     return named.length === 0 || named.includes(job)

@@ -8,8 +8,8 @@ import type { Notices } from '../db/messages/webhooks/notice.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
 import type { BroadcastDeps } from './channels/deliver-broadcast.ts'
 import type { WebhookDeps } from './channels/deliver-webhook.ts'
-import type { WhatsappDeps } from './channels/deliver-whatsapp.ts'
 import type { DeliveryDeps } from './delivery/channel.ts'
+import type { OpenProviders } from './providers/list.ts'
 import type { Readers } from './reports/readers.ts'
 
 /** What the jobs that are no deliveries need beside what those need. */
@@ -25,7 +25,7 @@ type JobDeps = {
 /** What handlers work with; made once by main.ts, passed down. */
 export type WorkerDeps = DeliveryDeps &
   BroadcastDeps &
-  WhatsappDeps &
+  OpenProviders &
   WebhookDeps &
   JobDeps & {
     /** How many messages of a channel are with its provider at once in this process: WORKER_CONCURRENCY. */

@@ -15,7 +15,7 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { domainToAscii } from '../db/text/address.ts'
-import { bulkProvider, emailProvider, whatsappDelivery } from './adapters.ts'
+import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
   brakesOf,
@@ -47,9 +47,9 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   })
   const email = jobs.includes('check-email') ? await emailProvider(settings, log) : null
   const bulk = email && (await bulkProvider(settings, email))
-  const whatsapp = whatsappDelivery(settings)
+  const others = channelProviders(settings)
   for (const warning of settingsWarnings(settings)) log.warn(warning)
-  if (!whatsapp) log.info('WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued')
+  for (const words of unsetChannels(settings)) log.info(words)
   const metrics = createMetrics()
   const figures = createFigures(metrics, concurrency)
   const work = await startWork(jobs, {
@@ -60,17 +60,14 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     email,
     bulk,
     brakes: brakesOf(settings),
-    whatsapp,
+    ...others,
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
     files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),
     figures,
-    readers: createReaders({
-      secrets,
-      business_account: settings.WHATSAPP_BUSINESS_ACCOUNT_ID ?? null,
-    }),
+    readers: createReaders({ secrets, settings }),
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
@@ -87,7 +84,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     await Promise.all([hints.close(), work.drain(CUT)])
     await queue.stop(DRAIN - CUT)
     await Promise.all([email?.close(), bulk?.close()])
-    await whatsapp?.provider.close()
+    await Promise.all(Object.values(others).map((one) => one?.provider.close()))
     await member.leave()
     await health?.close()
     await database.end()

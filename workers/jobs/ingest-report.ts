@@ -12,7 +12,7 @@ import {
   reportBodies,
   settleReports,
 } from '../../db/delivery/reports/reports.sql.ts'
-import { requestSyncs } from '../../db/messages/whatsapp/sync-templates.ts'
+import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
@@ -20,8 +20,6 @@ import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
-import type { ReportedEvent } from '../providers/report.ts'
-import { applyEvents } from '../reports/apply.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 
@@ -77,8 +75,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await settleReports(tx, ended)
-    await deps.queue.reenqueue(tx, 'deliver-whatsapp', givenBack(fates))
-    await requestSyncs({ tx, queue: deps.queue }, toList(fates))
+    await followEvents({ tx, queue: deps.queue }, [...fates.values()])
     await settle(tx, endsOf(jobs, verdicts))
     return { fates, verdicts }
   })
@@ -89,15 +86,6 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
   }
 }
-
-/** The messages that the provider gave back, to be sent again. */
-const givenBack = (fates: ReadonlyMap<ReportedEvent, Fate>) =>
-  [...fates.values()].flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
-
-/** The teams whose templates have changed, each once. */
-const toList = (fates: ReadonlyMap<ReportedEvent, Fate>): string[] => [
-  ...new Set([...fates.values()].flatMap((fate) => (fate.kind === 'applied' ? (fate.sync ?? []) : []))),
-]
 
 /** Ends the jobs of reports that are done; a job whose report came too early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {

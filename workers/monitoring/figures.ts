@@ -7,10 +7,10 @@ import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { Fate } from '../../db/delivery/reports/fate.ts'
 import type { Role } from '../../db/figures/fleet/fleet.ts'
+import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { End, JobName } from '../../db/queue/jobs.ts'
 import type { Outcome } from '../providers/provider.ts'
-import type { ReportedEvent } from '../providers/report.ts'
 
 /** A try to deliver that is over. */
 export type Try = {

@@ -1,23 +1,18 @@
-/** The readers of raw reports, by the provider whose hook took them. To add one: its file, and a line here. */
+/** The readers of raw reports, by the provider whose hook took them (providers/list.ts). */
 
 import type { Provider } from '../../db/delivery/reports/reports.sql.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
+import type { WorkerSettings } from '../config.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../providers/list.ts'
 import type { ReportReader } from '../providers/report.ts'
-import { readSesReport } from '../providers/ses/reports.ts'
-import { createSmtpReportReader } from '../providers/smtp/reports.ts'
-import { createWhatsappReportReader } from '../providers/whatsapp/reports.ts'
 
 export type Readers = Readonly<Record<Provider, ReportReader>>
 
-/** `business_account`: the WhatsApp account that is ours, where one is named. */
-export const createReaders = ({
-  secrets,
-  business_account = null,
-}: {
-  secrets: Secrets
-  business_account?: string | null
-}): Readers => ({
-  smtp: createSmtpReportReader(secrets),
-  ses: readSesReport,
-  whatsapp: createWhatsappReportReader(business_account),
-})
+/** Makes them. @param reading with the settings of providers that reports are read by. */
+export function createReaders(reading: { secrets: Secrets; settings?: Partial<WorkerSettings> }): Readers {
+  const { secrets, settings = {} } = reading
+  const providers = [...EMAIL_PROVIDERS, ...Object.values(CHANNEL_PROVIDERS)]
+  return Object.fromEntries(
+    providers.map(({ name, reader }) => [name, reader({ secrets, settings })]),
+  ) as Record<(typeof providers)[number]['name'], ReportReader>
+}

@@ -9,13 +9,14 @@ import { createHash } from 'node:crypto'
 import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { isSurelyValid } from '../../../db/text/valid.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
-import type { ReportedEvent, ReportReader } from '../report.ts'
+import type { ReportReader } from '../report.ts'
 
 /** SES says this once when a topic is connected; it is about no message. */
 const TOPIC_TEST = /^Successfully validated SNS topic for Amazon SES event publishing/

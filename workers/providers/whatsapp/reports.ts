@@ -5,11 +5,12 @@
  */
 
 import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
-import type { RawReport, ReportedEvent, ReportReader } from '../report.ts'
+import type { RawReport, ReportReader } from '../report.ts'
 import { type CloudError, judgeError } from './faults.ts'
 import { senderKey } from './provider.ts'
 

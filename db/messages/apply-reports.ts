@@ -1,0 +1,65 @@
+/**
+ * Applies what reports bring, whatever channel it is of: set-based, in the caller's transaction.
+ * Promises: any order and any repeats end in the same state; channels are always taken in the same order, which is
+ * that of deliveries' locks. Must not know a provider's words. To add a channel: its appliers, and what follows them.
+ */
+import { type Fate, ignored } from '../delivery/reports/fate.ts'
+import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Producer } from '../queue/boss.ts'
+import { applyReportedEmails } from './emails/apply-events.ts'
+import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
+
+/** Applies events of one kind. @returns a fate for each. */
+type Applier<E> = (tx: Tx, events: readonly E[], now: Date) => Promise<readonly Fate[]>
+
+/** In the order of their locks: rows, templates, senders. */
+const APPLIERS = {
+  email: applyReportedEmails,
+  ...WHATSAPP_APPLIERS,
+  sender: applyReportedPauses,
+} as const satisfies Record<string, Applier<never>>
+
+/** What enqueues what has to follow, in the same transaction. */
+const FOLLOWERS = [followWhatsappReports] as const
+
+type Appliers = typeof APPLIERS
+type Kind = keyof Appliers
+
+/** One piece of news of a report, by what it is about. */
+type Reported<K extends Kind> = { channel: K } & Parameters<Appliers[K]>[1][number]
+export type ReportedEvent = { [K in Kind]: Reported<K> }[Kind]
+
+async function applyKind<K extends Kind>(
+  kind: K,
+  tx: Tx,
+  events: readonly ReportedEvent[],
+  now: Date,
+): Promise<Map<ReportedEvent, Fate>> {
+  const own = events.filter((event) => event.channel === kind)
+  if (own.length === 0) return new Map()
+  // Each applier takes what it was filtered for.
+  const fates = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now)
+  return new Map(own.map((event, index) => [event, fates[index] ?? ignored('no fate')]))
+}
+
+/** Applies events of any channels. @returns the fate of each event. */
+export async function applyEvents(
+  tx: Tx,
+  events: readonly ReportedEvent[],
+  now: Date,
+): Promise<ReadonlyMap<ReportedEvent, Fate>> {
+  const fates = new Map<ReportedEvent, Fate>()
+  for (const kind of Object.keys(APPLIERS) as Kind[]) {
+    for (const [event, fate] of await applyKind(kind, tx, events, now)) fates.set(event, fate)
+  }
+  return fates
+}
+
+/** Enqueues what has to follow from what was applied. */
+export async function followEvents(
+  at: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
+  fates: readonly Fate[],
+): Promise<void> {
+  for (const follow of FOLLOWERS) await follow(at, fates)
+}

@@ -1,0 +1,28 @@
+/**
+ * What reports bring of WhatsApp: what applies each kind of news, in the order of their locks, and what has to follow.
+ * Given a transaction; must not know a provider's words.
+ */
+import type { Fate } from '../../delivery/reports/fate.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { Producer } from '../../queue/boss.ts'
+import { applyReportedWhatsapp } from './apply-events.ts'
+import { applyReportedTemplates, applyTemplateChanges } from './apply-template-events.ts'
+import { requestSyncs } from './sync-templates.ts'
+
+/** By the kind of news: statuses of messages, states of templates, templates whose content is another now. */
+export const WHATSAPP_APPLIERS = {
+  whatsapp: applyReportedWhatsapp,
+  'whatsapp-template': applyReportedTemplates,
+  'whatsapp-template-change': applyTemplateChanges,
+} as const
+
+/** Has messages sent again that the provider gave back, and templates listed that have changed, each team's once. */
+export async function followWhatsappReports(
+  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
+  fates: readonly Fate[],
+): Promise<void> {
+  const applied = fates.flatMap((fate) => (fate.kind === 'applied' ? [fate] : []))
+  const again = applied.flatMap((fate) => (fate.again ? [fate.again] : []))
+  await queue.reenqueue(tx, 'deliver-whatsapp', again)
+  await requestSyncs({ tx, queue }, [...new Set(applied.flatMap(({ sync = [] }) => sync))])
+}

@@ -1,0 +1,17 @@
+/**
+ * Every provider. To add one: a folder beside this file whose declared.ts says what it is, a line here, its name in
+ * db/delivery/reports/reports.sql.ts, and the hook that takes its reports.
+ */
+import { SES } from './ses/declared.ts'
+import { SMTP } from './smtp/declared.ts'
+import { WHATSAPP } from './whatsapp/declared.ts'
+
+/** The ways to send email. */
+export const EMAIL_PROVIDERS = [SMTP, SES] as const
+
+/** What other channels go out through, under the names that their deliveries know them by. */
+export const CHANNEL_PROVIDERS = { whatsapp: WHATSAPP } as const
+
+type ChannelProviders = typeof CHANNEL_PROVIDERS
+/** They as they are open in a process; null where it is not set up for one. */
+export type OpenProviders = { [N in keyof ChannelProviders]: ReturnType<ChannelProviders[N]['open']> }

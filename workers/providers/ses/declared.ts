@@ -1,0 +1,32 @@
+/** Amazon SES, by its API in one region. */
+import { string } from 'yup'
+import type { Log } from '../../../db/process/log.ts'
+import { type DeclaredForEmail, neededToSend, type Sends, type SettingsOf } from '../declared.ts'
+import { readSesReport } from './reports.ts'
+
+const NAME = 'ses'
+
+const settings = {
+  AWS_REGION: neededToSend(
+    NAME,
+    string().matches(/^[a-z]{2}(-[a-z]+)+-\d+$/, '${path} must be a region such as eu-west-1'),
+    '${path} is missing: the region of the SES account',
+  ),
+  /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
+  SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
+  SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
+}
+
+export const SES = {
+  name: NAME,
+  settings,
+  open: async (given: SettingsOf<typeof settings> & Sends, log: Log) =>
+    (await import('./adapter.ts')).createSesProvider({
+      region: given.AWS_REGION ?? '',
+      endpoint: given.SES_ENDPOINT,
+      configuration_set: given.SES_CONFIGURATION_SET,
+      max_connections: given.WORKER_CONCURRENCY,
+      warn: (words) => log.warn(words),
+    }),
+  reader: () => readSesReport,
+} as const satisfies DeclaredForEmail
