@@ -1,9 +1,10 @@
-/** What the API's description says of each endpoint in words. What it takes is said by its schemas. */
+/** What the API's description says of endpoints in words. What they take is said by their schemas. */
 import type { About } from '../docs/about.ts'
 
 const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
-const SEND = {
+/** Of every send. */
+export const SEND = {
   idempotency_key:
     'A replay answers the original row and costs nothing. For a single send, the `Idempotency-Key` header counts as well.',
   template_id: 'A template of the dashboard; it wins over `html`.',
@@ -35,24 +36,6 @@ const ANEMAIL = {
   html: '<p>It is on its way.</p>',
 }
 
-const MESSAGE_NOTES = {
-  ...SEND,
-  template_id: 'A template of the dashboard, approved by the provider.',
-  to: 'Numbers in E.164 form; separators are stripped, and each number gets a message of its own.',
-  parameters: 'Every slot that the template declares, such as `body:1`, and no other.',
-}
-
-const MESSAGE_REFUSALS = [
-  ...(['invalid_phone', 'not_found', 'template_disabled', 'template_unsupported'] as const),
-  ...(['invalid_params', 'quota_exceeded'] as const),
-]
-
-const AMESSAGE = {
-  template_id: '01920000-0000-7000-8000-000000000000',
-  to: ['+15555550101'],
-  parameters: { 'body:1': 'Ana' },
-}
-
 const CONTACT_NOTES = {
   email: 'Unique in the team, whatever its case.',
   properties: 'Free text by name.',
@@ -62,7 +45,7 @@ const CONTACT_NOTES = {
 const STATUS_STAYS =
   'status and unsubscribed may be sent back as they were read; any other value is refused, since only unsubscribe and resubscribe change them.'
 
-const BATCH_ANSWER = {
+export const BATCH_ANSWER = {
   when: 'What became of each item, in the order of the call.',
   body: 'BatchResult',
 } as const
@@ -113,35 +96,6 @@ export const ABOUT = {
     notes: { filename: 'The name of the file; it wins over `Content-Disposition`.' },
     answers: { 201: { when: 'Stored.', body: 'Upload' } },
     refusals: ['quota_exceeded'],
-  },
-  sendWhatsapp: {
-    id: 'sendWhatsapp',
-    group: 'WhatsApp',
-    summary: 'Send a template message to 1 to 50 numbers',
-    description: ['Stores a message for each number and queues them for delivery: all of them, or none.'],
-    takes: 'NewWhatsappMessage',
-    keyed: true,
-    notes: MESSAGE_NOTES,
-    example: { ...AMESSAGE, idempotency_key: 'order-1001-shipped' },
-    answers: {
-      201: { when: 'Stored and queued, a message for each number.', body: 'WhatsappMessages' },
-      200: {
-        when: 'A replay: the messages that were stored under this key, as they stand.',
-        body: 'WhatsappMessages',
-      },
-    },
-    refusals: MESSAGE_REFUSALS,
-  },
-  sendWhatsapps: {
-    id: 'sendWhatsapps',
-    group: 'WhatsApp',
-    summary: 'Send up to 100 template messages',
-    takes: 'NewWhatsappMessage',
-    description: ['The id of an item is that of its first message.'],
-    notes: MESSAGE_NOTES,
-    example: { messages: [AMESSAGE] },
-    answers: { 200: BATCH_ANSWER },
-    refusals: ['batch_too_large', 'quota_exceeded'],
   },
   createContact: {
     id: 'createContact',

@@ -18,7 +18,7 @@ import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
 import { countSends } from '../sends/count.ts'
-import { ABOUT } from './about.ts'
+import { ABOUT_WHATSAPP } from './about-whatsapp.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { keyed, underKey } from './idempotency-key.ts'
@@ -127,7 +127,7 @@ export const whatsappRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages',
-    about: ABOUT.sendWhatsapp,
+    about: ABOUT_WHATSAPP.one,
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
     async handle({ id, body, headers, principal }, deps) {
@@ -143,7 +143,7 @@ export const whatsappRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages/batch',
-    about: ABOUT.sendWhatsapps,
+    about: ABOUT_WHATSAPP.batch,
     access: keyOnly('whatsapp:send'),
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal: { team_id } }, deps) {

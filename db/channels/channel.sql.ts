@@ -55,6 +55,11 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     customers: FragmentSqlToken
     /** The table of what was accepted, where it stands apart from `rows`: a row is deleted with its other half. */
     accepted: FragmentSqlToken | null
+    /**
+     * Requests that several messages share, where there are such: their table, the column of a message that names its
+     * request, and the JSON that says what is sent.
+     */
+    requests: { rows: FragmentSqlToken; named_by: FragmentSqlToken; content: FragmentSqlToken } | null
     /** The broadcast that a row is of. */
     broadcast: FragmentSqlToken
     /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */

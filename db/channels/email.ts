@@ -28,5 +28,7 @@ export const EMAIL_FACTS = {
     // A paid plan's are those of its first tier.
     defaults: { free: 5_000, paid: null, custom: null },
   },
+  webhooks: ['sent', 'delivered', 'delivery_delayed', 'bounced', 'complained', 'opened', 'clicked', 'failed'],
+  webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   lines: ['email', 'broadcast'],
 } as const satisfies Facts

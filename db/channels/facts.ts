@@ -32,6 +32,10 @@ export type Facts = {
   ladder: readonly string[]
   /** What its messages are counted under in a team's allowance. */
   quota: Quota
+  /** What webhooks report of its messages. */
+  webhooks: readonly string[]
+  /** The events that webhooks call otherwise than timelines do. */
+  webhook_names: Readonly<Record<string, string>>
   /** Its lines (db/queue/line.ts): each has a column of allowances for a team's place in it. */
   lines: readonly string[]
 }

@@ -13,6 +13,11 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   job_of: sql.fragment`'deliver-whatsapp'`,
   rows: sql.fragment`whatsapp_messages`,
   accepted: null,
+  requests: {
+    rows: sql.fragment`whatsapp_requests`,
+    named_by: sql.fragment`request_id`,
+    content: sql.fragment`parameters`,
+  },
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
   by_recipient: false,

@@ -19,5 +19,7 @@ export const WHATSAPP_FACTS = {
     used: 'whatsapp_used',
     defaults: { free: 250, paid: 10_000, custom: null },
   },
+  webhooks: ['sent', 'delivered', 'read', 'failed'],
+  webhook_names: { gave_up: 'failed' },
   lines: ['whatsapp'],
 } as const satisfies Facts

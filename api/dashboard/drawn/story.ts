@@ -9,15 +9,14 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
-import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
-import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import { addressIdentity } from '../../../db/text/address.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
-type Wording = { title: string; tone: Tone }
+export type Wording = { title: string; tone: Tone }
 
-const WORDING: Record<EmailEventKind, Wording> = {
+/** What happened to an email, in words. */
+export const WORDING: Record<EmailEventKind, Wording> = {
   sent: { title: 'Accepted by mail server', tone: 'busy' },
   delivered: { title: 'Delivered', tone: 'good' },
   opened: { title: 'Opened', tone: 'good' },
@@ -32,14 +31,15 @@ const WORDING: Record<EmailEventKind, Wording> = {
   gave_up: { title: 'Given up', tone: 'bad' },
 }
 
-const wordingOf = (kind: string): Wording =>
+/** What happened, in words; its own name where there are none. */
+export const wordingOf = (kind: string): Wording =>
   (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
 /** Who reads it, and when. */
 export type Reader = { person: { operator: boolean }; now: Date }
 
 /** The provider's words in an entry of a timeline, as far as this reader may read them. */
-const wordsFor = ({ person }: Reader, { kind, detail }: { kind: string; detail: string }): string =>
+export const wordsFor = ({ person }: Reader, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
 /** An email's timeline, the latest first. */
@@ -57,38 +57,6 @@ export function momentsOf(
       at: time(at, now),
       ...(recipient === null ? {} : { who: recipient }),
       ...(detail === '' ? {} : { detail }),
-    }
-  })
-  return [accepted, ...happened].reverse()
-}
-
-const MESSAGE_WORDING: Record<string, Wording> = {
-  ...WORDING,
-  sent: { title: 'Sent by provider', tone: 'busy' },
-  accepted: { title: 'Accepted by provider', tone: 'busy' },
-  delivered: { title: 'Delivered to the phone', tone: 'good' },
-  read: { title: 'Read', tone: 'good' },
-  failed: { title: 'Failed', tone: 'bad' },
-  deferred: { title: 'Deferred, will retry', tone: 'warn' },
-  unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
-}
-
-/** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
-export function messageMoments(
-  { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
-  reader: Reader,
-): Moment[] {
-  const { now } = reader
-  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
-  const happened = events.map((event): Moment => {
-    const { kind, time: at } = event
-    const detail = wordsFor(reader, event)
-    const meaning = detail === '' ? null : meaningOf(event.code ?? null)
-    const words = [meaning, detail].filter((part) => part !== null && part !== '')
-    return {
-      ...(MESSAGE_WORDING[kind] ?? wordingOf(kind)),
-      at: time(at, now),
-      ...(words.length === 0 ? {} : { detail: words.join(' · ') }),
     }
   })
   return [accepted, ...happened].reverse()

@@ -9,7 +9,8 @@ import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/messages/
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { messageMoments, waitingAlerts } from '../drawn/story.ts'
+import { waitingAlerts } from '../drawn/story.ts'
+import { messageMoments } from '../drawn/whatsapp-story.ts'
 import { noteLook } from '../served/act.ts'
 import {
   anyOf,

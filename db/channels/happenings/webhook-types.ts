@@ -1,22 +1,16 @@
 /** The types of webhooks, and which of them something that happened is. Pure. */
-import { EMAIL_LADDER } from '../email.ts'
-import { WHATSAPP_LADDER } from '../whatsapp.ts'
+import type { Facts } from '../facts.ts'
+import { CHANNEL_FACTS, type ChannelFacts } from '../list.ts'
 import type { Happening } from './happening.ts'
+
+/** Those of a channel's messages. */
+type TypeOf<F extends ChannelFacts> = F extends ChannelFacts ? `${F['name']}.${F['webhooks'][number]}` : never
 
 /** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */
 export const WEBHOOK_TYPES = [
-  'email.sent',
-  'email.delivered',
-  'email.delivery_delayed',
-  'email.bounced',
-  'email.complained',
-  'email.opened',
-  'email.clicked',
-  'email.failed',
-  'whatsapp.sent',
-  'whatsapp.delivered',
-  'whatsapp.read',
-  'whatsapp.failed',
+  ...CHANNEL_FACTS.flatMap(({ name, webhooks }) =>
+    webhooks.map((what) => `${name}.${what}` as TypeOf<ChannelFacts>),
+  ),
   'contact.unsubscribed',
   'contact.resubscribed',
   'contact.suppressed',
@@ -32,22 +26,14 @@ export type WebhookType = (typeof WEBHOOK_TYPES)[number]
 export const ALL_TYPES = '*'
 export const TEST_TYPE = 'webhook.test'
 
-/** The events that are called otherwise in webhooks than in timelines. */
-const NAMES: Readonly<Record<string, WebhookType>> = {
-  'email.deferred': 'email.delivery_delayed',
-  'email.delayed': 'email.delivery_delayed',
-  'email.gave_up': 'email.failed',
-  'whatsapp.gave_up': 'whatsapp.failed',
-}
+const factsOf = (subject: string): Facts | undefined => CHANNEL_FACTS.find(({ name }) => name === subject)
 
 /** The type of something that happened; null for what no webhook reports. */
 export function webhookTypeOf({ subject, kind }: Happening): WebhookType | null {
-  const name = `${subject}.${kind}`
-  return NAMES[name] ?? WEBHOOK_TYPES.find((type) => type === name) ?? null
+  const name = `${subject}.${factsOf(subject)?.webhook_names[kind] ?? kind}`
+  return WEBHOOK_TYPES.find((type) => type === name) ?? null
 }
 
 /** The rung of what happened: a receiver keeps the highest, in whatever order they arrive. */
-export function rankOf({ subject, kind }: Happening): number {
-  const ladder: readonly string[] = subject === 'email' ? EMAIL_LADDER : WHATSAPP_LADDER
-  return Math.max(0, ladder.indexOf(kind))
-}
+export const rankOf = ({ subject, kind }: Happening): number =>
+  Math.max(0, factsOf(subject)?.ladder.indexOf(kind) ?? 0)

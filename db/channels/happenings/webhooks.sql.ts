@@ -9,9 +9,10 @@ import { ALL_TYPES } from './webhook-types.ts'
 export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   exists (select from webhook_endpoints w where w.team_id = ${team} and w.state = 'enabled')`
 
-type Ref = { team_id: string; id: string }
+export type Ref = { team_id: string; id: string }
 
-const tuplesOf = (refs: readonly Ref[]) =>
+/** References as rows of a statement. */
+export const tuplesOf = (refs: readonly Ref[]) =>
   sql.unnest(
     refs.map(({ team_id, id }) => [team_id, id]),
     ['uuid', 'uuid'],
@@ -52,24 +53,6 @@ export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
     from ${tuplesOf(refs)} as ref (team_id, id)
       cross join lateral (select * from accepted_emails where team_id = ref.team_id and id = ref.id offset 0) e
     where e.http_request_id is not null or strpos(e.tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0`)
-}
-
-const whatsappRow = object({
-  id: string().defined(),
-  recipient: string().defined(),
-  template_id: string().defined(),
-  idempotency_key: string().defined().nullable(),
-})
-
-/** What webhooks say of WhatsApp messages. */
-export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('whatsapp_told', whatsappRow)`
-    select m.id, m.recipient, r.template_id, r.idempotency_key
-    from ${tuplesOf(refs)} as ref (team_id, id)
-      cross join lateral (
-        select * from whatsapp_messages where team_id = ref.team_id and id = ref.id offset 0) m
-      cross join lateral (
-        select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`)
 }
 
 const contactRow = object({

@@ -19,8 +19,8 @@ import {
   insertWebhooks,
   type NewWebhook,
   wants,
-  whatsappFacts,
 } from './webhooks.sql.ts'
+import { whatsappFacts } from './whatsapp-webhooks.sql.ts'
 
 /** How many characters of somebody's words a webhook repeats. */
 const LONGEST_DETAIL = 1_000

@@ -21,11 +21,13 @@ import {
   emptyRequests,
   eventsOf,
   type Found,
+  isShared,
   KEPT,
   type Kept,
   type Lot,
   messagesOf,
   noteEmptied,
+  requestsOf,
   type Span,
   teamsAndWhetherTheyHave,
 } from './retention.sql.ts'
@@ -100,9 +102,12 @@ async function emptyBodies(database: Database, until: Date): Promise<number> {
   const from = done === null ? NO_ID : firstIdAt(new Date(done.getTime() - SECOND_LOOK))
   const span = { from, before: firstIdAt(until) }
   const emails = await inTeams(database, KEPT.emails, span, (team, lot) => emptyEmails(database, team, lot))
-  const requests = await inTeams(database, KEPT.requests, span, (team, lot) =>
-    emptyRequests(database, team, lot),
-  )
+  let requests = 0
+  for (const channel of CHANNELS.filter(isShared)) {
+    requests += await inTeams(database, requestsOf(channel), span, (team, lot) =>
+      emptyRequests(database, team, channel, lot),
+    )
+  }
   await noteEmptied(database, until)
   return emails + requests
 }
@@ -115,7 +120,11 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
       deleteMessages(database, team, channel, lot),
     )
   }
-  await inTeams(database, KEPT.requests, span, (team, lot) => deleteRequests(database, team, lot))
+  for (const channel of CHANNELS.filter(isShared)) {
+    await inTeams(database, requestsOf(channel), span, (team, lot) =>
+      deleteRequests(database, team, channel, lot),
+    )
+  }
   return total
 }
 

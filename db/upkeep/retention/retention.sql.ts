@@ -21,12 +21,16 @@ export type Found = InferType<typeof lotRow>
 /** What is forgotten, by the ids of its messages. */
 export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
 
+/** A channel whose messages share requests. */
+export type Shared = Channel & { requests: NonNullable<Channel['requests']> }
+export const isShared = (channel: Channel): channel is Shared => channel.requests !== null
+
 const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
 export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
 export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
+export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
 export const KEPT = {
   emails: messagesOf(EMAIL),
-  requests: byId(sql.fragment`whatsapp_requests`),
   webhooks: byId(sql.fragment`webhook_messages`),
 }
 
@@ -137,34 +141,36 @@ export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Fou
     select count(*) as found, max(id::text) as last from old`)
 }
 
-/** Empties a lot of WhatsApp requests, but for those that still have a message to deliver. */
-export async function emptyRequests(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+/** Empties a lot of requests, but for those that still have a message to deliver. */
+export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
+  const { rows: messages, requests } = channel
+  const { rows, named_by, content } = requests
   return tx.one(sql.type(lotRow)`
     with old as materialized (
-      select id from whatsapp_requests r
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and parameters::text <> '{}'
+      select id from ${rows} r
+      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${content}::text <> '{}'
         and not exists (
-          select from whatsapp_messages m
-          where m.team_id = ${teamId} and m.request_id = r.id and m.unfinished)
+          select from ${messages} m where m.team_id = ${teamId} and m.${named_by} = r.id and m.unfinished)
       order by id limit ${lot.limit} for no key update skip locked
     ), emptied as (
-      update whatsapp_requests r set parameters = '{}'::json
+      update ${rows} r set ${content} = '{}'::json
       from old where r.team_id = ${teamId} and r.id = old.id
     )
     select count(*) as found, max(id::text) as last from old`)
 }
 
-/** Deletes a lot of WhatsApp requests that have no message any more. */
-export async function deleteRequests(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
+/** Deletes a lot of requests that have no message any more. */
+export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
+  const { rows: messages, requests } = channel
+  const { rows, named_by } = requests
   return tx.one(sql.type(lotRow)`
     with old as materialized (
-      select id from whatsapp_requests r
+      select id from ${rows} r
       where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
-        and not exists (
-          select from whatsapp_messages m where m.team_id = ${teamId} and m.request_id = r.id)
+        and not exists (select from ${messages} m where m.team_id = ${teamId} and m.${named_by} = r.id)
       order by id limit ${lot.limit} for update skip locked
     ), gone as (
-      delete from whatsapp_requests where team_id = ${teamId} and id in (select id from old)
+      delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
 }

@@ -1,0 +1,38 @@
+/** What happened to a WhatsApp message, in words: as story.ts has it for emails, with the provider's fault codes. Pure. */
+import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
+import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
+import { time } from './cell.ts'
+import type { Moment } from './section.ts'
+import { type Reader, WORDING, type Wording, wordingOf, wordsFor } from './story.ts'
+
+const WHATSAPP_WORDING: Record<string, Wording> = {
+  ...WORDING,
+  sent: { title: 'Sent by provider', tone: 'busy' },
+  accepted: { title: 'Accepted by provider', tone: 'busy' },
+  delivered: { title: 'Delivered to the phone', tone: 'good' },
+  read: { title: 'Read', tone: 'good' },
+  failed: { title: 'Failed', tone: 'bad' },
+  deferred: { title: 'Deferred, will retry', tone: 'warn' },
+  unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
+}
+
+/** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
+export function messageMoments(
+  { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
+  reader: Reader,
+): Moment[] {
+  const { now } = reader
+  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
+  const happened = events.map((event): Moment => {
+    const { kind, time: at } = event
+    const detail = wordsFor(reader, event)
+    const meaning = detail === '' ? null : meaningOf(event.code ?? null)
+    const words = [meaning, detail].filter((part) => part !== null && part !== '')
+    return {
+      ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)),
+      at: time(at, now),
+      ...(words.length === 0 ? {} : { detail: words.join(' · ') }),
+    }
+  })
+  return [accepted, ...happened].reverse()
+}

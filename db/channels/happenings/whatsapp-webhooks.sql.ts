@@ -1,0 +1,23 @@
+/** What a webhook says of a WhatsApp message: the statement behind webhooks.ts. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { type Ref, tuplesOf } from './webhooks.sql.ts'
+
+const whatsappRow = object({
+  id: string().defined(),
+  recipient: string().defined(),
+  template_id: string().defined(),
+  idempotency_key: string().defined().nullable(),
+})
+
+/** What webhooks say of WhatsApp messages. */
+export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
+  return tx.any(sql.prepared('whatsapp_told', whatsappRow)`
+    select m.id, m.recipient, r.template_id, r.idempotency_key
+    from ${tuplesOf(refs)} as ref (team_id, id)
+      cross join lateral (
+        select * from whatsapp_messages where team_id = ref.team_id and id = ref.id offset 0) m
+      cross join lateral (
+        select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`)
+}
