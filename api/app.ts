@@ -10,9 +10,7 @@ import { BASE } from './dashboard/drawn/base.ts'
 import type { DashboardDeps } from './dashboard/served/deps.ts'
 import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
-import { sesHookRoutes } from './hooks/ses.ts'
-import { smtpHookRoutes } from './hooks/smtp.ts'
-import { whatsappHookRoutes } from './hooks/whatsapp.ts'
+import { HOOKS } from './hooks/list.ts'
 import { handlerOf, send } from './http/dispatch.ts'
 import { refusalAnswer, refusalOf } from './http/errors.ts'
 import { nearestPath } from './http/nearest-path.ts'
@@ -25,9 +23,7 @@ import { V1_ROUTES } from './v1/routes.ts'
 /** Every route of the service. */
 export const ROUTES: readonly Route<Deps>[] = [
   ...opsRoutes,
-  ...smtpHookRoutes,
-  ...whatsappHookRoutes,
-  ...sesHookRoutes,
+  ...HOOKS.flatMap(({ routes }): readonly Route<Deps>[] => routes),
   ...V1_ROUTES,
   ...docsRoutes,
   ...unsubscribeRoutes,

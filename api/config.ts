@@ -1,6 +1,7 @@
 /** Settings of the API process. With db/process/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
 import {
+  bearerToken,
   commaList,
   dnsServer,
   httpUrl,
@@ -10,14 +11,14 @@ import {
   publicUrl,
   readSettings,
   replicaUrl,
+  settingsOf,
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
 import { HEADER_TOKEN } from '../db/text/headers.ts'
 import type { OpenIdSettings } from './dashboard/served/openid.ts'
-import type { HookSettings } from './hooks/deps.ts'
-import { TOPIC_ARN } from './hooks/sns-envelope.ts'
+import { HOOKS } from './hooks/list.ts'
 import type { AttachmentLimits } from './v1/attached.ts'
 
 /** What mail servers commonly refuse, whatever it holds: programs, scripts, links. */
@@ -27,12 +28,6 @@ const BLOCKED =
   'msp,mst,ops,pcd,pif,plg,prf,prg,ps1,ps1xml,ps2,ps2xml,psc1,psc2,reg,scf,scr,sct,shb,shs,sys,tmp,url,vb,vbe,vbs,vps,' +
   'vsmacros,vss,vst,vsw,vxd,ws,wsc,wsf,wsh,xnk'
 
-/** A token is all the proof we ask for, so it must not be guessable. */
-const token = string().matches(
-  /^[\x21-\x7e]{16,}$/,
-  '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',
-)
-
 const apiSettings = object({
   ...sharedSettings,
   /** A standby of the same database, for reads that may be a moment behind. */
@@ -41,17 +36,10 @@ const apiSettings = object({
   /** The address to listen on; all of the machine's when it is not set. */
   HOST: string(),
   /** The bearer token of GET /metrics and GET /scale; without it there are no such paths. */
-  METRICS_TOKEN: token,
+  METRICS_TOKEN: bearerToken,
   /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
   HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
-  /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
-  SMTP_REPORT_TOKEN: token,
-  /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */
-  SNS_TOPIC_ARNS: string().test(
-    'topics',
-    '${path} must be the ARNs of SNS topics, separated by commas',
-    (value) => commaList(value).every((arn) => TOPIC_ARN.test(arn)),
-  ),
+  ...settingsOf(HOOKS),
   /** What custom headers may not begin with besides the contract's: what the relay in use would obey. */
   RESERVED_HEADER_PREFIXES: string().test(
     'prefixes',
@@ -68,12 +56,6 @@ const apiSettings = object({
       (value) => commaList(value).every((ending) => /^\.?\w{1,20}$/.test(ending)),
     )
     .default(BLOCKED),
-  /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
-  WHATSAPP_APP_SECRET: string().when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
-    other
-      ? schema.required('${path} is missing: WHATSAPP_VERIFY_TOKEN is set, and reports must be signed')
-      : schema,
-  ),
   /** `off` leaves the dashboard out of this process; `specimens` adds the page of its pieces, for development. */
   DASHBOARD: string().oneOf(['on', 'off', 'specimens'], '${path} must be on, off or specimens').default('on'),
   /** The address that people reach the dashboard at. */
@@ -90,14 +72,13 @@ const apiSettings = object({
   DNS_SERVER: dnsServer,
   /** Private networks that webhooks may reach, over http too: URLs that the dashboard is given are checked. */
   WEBHOOK_ALLOW: networkList,
-  /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
-  WHATSAPP_VERIFY_TOKEN: string(),
 })
-  .test('whatsapp', ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }, { createError }) => {
-    if (secret === undefined || verify !== undefined) return true
-    const message =
-      'WHATSAPP_VERIFY_TOKEN is missing: WHATSAPP_APP_SECRET is set, and the handshake asks for both'
-    return createError({ path: 'WHATSAPP_VERIFY_TOKEN', message })
+  .test('hooks', (settings, { createError }) => {
+    for (const hook of HOOKS) {
+      const fault = 'fault' in hook ? hook.fault(settings) : null
+      if (fault) return createError(fault)
+    }
+    return true
   })
   .test('openid', (settings, { createError }) => {
     const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, PUBLIC_URL, DASHBOARD_FROM, OIDC_ONLY } =
@@ -135,9 +116,7 @@ export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.Proce
 const SWITCHES = [
   'DATABASE_REPLICA_URL',
   'PUBLIC_URL',
-  'SMTP_REPORT_TOKEN',
-  'SNS_TOPIC_ARNS',
-  'WHATSAPP_APP_SECRET',
+  ...HOOKS.map(({ switched_by }) => switched_by),
   'METRICS_TOKEN',
   'HIREFIRE_TOKEN',
   'DASHBOARD_FROM',
@@ -147,16 +126,6 @@ const SWITCHES = [
 /** Which optional settings this process has; never their values. */
 export const switchesOf = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
   SWITCHES.map((name) => ({ name, isSet: settings[name] !== undefined }))
-
-/** What the hooks need of the settings. */
-export const hookSettings = (settings: ApiSettings): HookSettings => ({
-  smtp_report_token: settings.SMTP_REPORT_TOKEN ?? null,
-  whatsapp_app_secret: settings.WHATSAPP_APP_SECRET ?? null,
-  whatsapp_verify_token: settings.WHATSAPP_VERIFY_TOKEN ?? null,
-})
-
-/** The topics of SNS_TOPIC_ARNS. */
-export const snsTopics = ({ SNS_TOPIC_ARNS }: ApiSettings): string[] => commaList(SNS_TOPIC_ARNS)
 
 /** The OpenID provider that is set, or null. */
 export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {

@@ -1,7 +1,7 @@
 /** What handlers work with, joined of the parts that rooms ask for; made once by main.ts, passed down. Types alone. */
 import type { DashboardDeps, SharedDeps } from './dashboard/served/deps.ts'
 import type { DocsDeps } from './docs/drawn.ts'
-import type { HookDeps } from './hooks/deps.ts'
+import type { AllHookDeps } from './hooks/list.ts'
 import type { HttpDeps } from './http/route.ts'
 import type { OperationsDeps } from './operations/routes.ts'
 import type { RecipientDeps } from './public/deps.ts'
@@ -9,7 +9,7 @@ import type { V1Deps } from './v1/deps.ts'
 
 export type Deps = HttpDeps &
   V1Deps &
-  HookDeps &
+  AllHookDeps &
   DocsDeps &
   RecipientDeps &
   OperationsDeps &

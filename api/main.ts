@@ -25,18 +25,16 @@ import { createApp } from './app.ts'
 import {
   type ApiSettings,
   attachmentLimits,
-  hookSettings,
   openIdSettings,
   readApiSettings,
   reservedPrefixes,
   settingsWarnings,
-  snsTopics,
   switchesOf,
   webhookNetworks,
 } from './config.ts'
 import type { DashboardDeps } from './dashboard/served/deps.ts'
 import { createDocs } from './docs/routes.ts'
-import { createSns } from './hooks/sns.ts'
+import { openHooks } from './hooks/list.ts'
 import { createCredentials } from './http/auth.ts'
 import { createBodies } from './http/bodies.ts'
 import { createParser } from './http/parser.ts'
@@ -116,7 +114,7 @@ async function start(settings: ApiSettings, log: Log) {
     accepts: createAccepts({ database, queue, versions, links }),
     credentials: createCredentials(database),
     catalog: createCatalog(),
-    hooks: hookSettings(settings),
+    hooks: openHooks(settings),
     reservedPrefixes: reservedPrefixes(settings),
     attachments: attachmentLimits(settings),
     replies,
@@ -128,7 +126,6 @@ async function start(settings: ApiSettings, log: Log) {
     replica,
     tokens: { metrics: settings.METRICS_TOKEN ?? null, hirefire: settings.HIREFIRE_TOKEN ?? null },
     isDraining: () => draining,
-    sns: createSns({ topics: snsTopics(settings) }),
     refusals: createRefusals(database),
     dashboard,
     log,

@@ -9,6 +9,7 @@ import {
   ownMailbox,
   publicUrl,
   readSettings,
+  settingsOf,
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
@@ -16,7 +17,7 @@ import { networksOf, resolver } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
-import { deliversEmail, settingsOf } from './providers/declared.ts'
+import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
 import { PAUSES, type WebhookDelivery } from './providers/webhook/post.ts'
 

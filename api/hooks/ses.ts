@@ -4,11 +4,15 @@
  * notification that is taken is committed, once for each SNS MessageId. Must not look into the report.
  */
 import type { IncomingHttpHeaders } from 'node:http'
+import { string } from 'yup'
 import { Refusal } from '../../db/errors.ts'
+import { commaList, type SettingsOf } from '../../db/process/config.ts'
 import type { Answer } from '../http/errors.ts'
-import type { PublicRoute } from '../http/route.ts'
-import { type HookDeps, publicRoute } from './deps.ts'
-import { parseEnvelope, type SnsEnvelope } from './sns-envelope.ts'
+import { publicRoutes } from '../http/route.ts'
+import type { DeclaredHook } from './declared.ts'
+import type { HookDeps } from './deps.ts'
+import { createSns, type Sns } from './sns.ts'
+import { parseEnvelope, type SnsEnvelope, TOPIC_ARN } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
 
 /** An SNS message is at most 256 KiB; in JSON's escapes it may be several times that. */
@@ -24,11 +28,27 @@ function assertReadable(headers: IncomingHttpHeaders): void {
   throw new Refusal('unsupported_media_type', 'the body must be JSON, as text/plain or application/json')
 }
 
+const settings = {
+  /** The SNS topics that SES publishes to, separated by commas; without them POST /hooks/ses takes nothing. */
+  SNS_TOPIC_ARNS: string().test(
+    'topics',
+    '${path} must be the ARNs of SNS topics, separated by commas',
+    (value) => commaList(value).every((arn) => TOPIC_ARN.test(arn)),
+  ),
+}
+
+const open = ({ SNS_TOPIC_ARNS }: SettingsOf<typeof settings>): { sns: Sns } => ({
+  sns: createSns({ topics: commaList(SNS_TOPIC_ARNS) }),
+})
+
+type Deps = HookDeps<ReturnType<typeof open>>
+const publicRoute = publicRoutes<Deps>()
+
 /** What to do with an envelope that is genuine. */
-const ACTIONS: Record<SnsEnvelope['Type'], (deps: HookDeps, post: Post) => Promise<Answer>> = {
+const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<Answer>> = {
   Notification: async (deps, { envelope, body, now }) =>
     await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body, received_at: now }),
-  async SubscriptionConfirmation({ sns, log }, { envelope }) {
+  async SubscriptionConfirmation({ hooks: { sns }, log }, { envelope }) {
     await sns.confirm(envelope)
     log.info({ topic: envelope.TopicArn }, 'confirmed the subscription to an SNS topic')
     return { status: 200, body: { status: 'confirmed' } }
@@ -41,20 +61,27 @@ const ACTIONS: Record<SnsEnvelope['Type'], (deps: HookDeps, post: Post) => Promi
 
 type Post = { envelope: SnsEnvelope; body: Buffer; now: Date }
 
-export const sesHookRoutes: readonly PublicRoute<HookDeps>[] = [
+const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/ses',
     access: 'public',
     async handle({ bytes, headers, now }, deps) {
       // Without topics nothing can be proved, so nothing is read.
-      if (!deps.sns.listens) throw notGenuine()
+      if (!deps.hooks.sns.listens) throw notGenuine()
       assertReadable(headers)
       const body = await bytes(LARGEST_POST)
       const envelope = parseEnvelope(body)
       if (envelope === null) throw notGenuine()
-      await deps.sns.authenticate(envelope, now)
+      await deps.hooks.sns.authenticate(envelope, now)
       return ACTIONS[envelope.Type](deps, { envelope, body, now })
     },
   }),
 ]
+
+export const SES_HOOK = {
+  settings,
+  switched_by: 'SNS_TOPIC_ARNS',
+  open,
+  routes,
+} as const satisfies DeclaredHook

@@ -9,12 +9,25 @@
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { Refusal } from '../../db/errors.ts'
 import { carriesReturnPath } from '../../db/messages/emails/return-path.ts'
+import { bearerToken, type SettingsOf } from '../../db/process/config.ts'
 import { assertBearer } from '../http/auth.ts'
-import type { PublicRoute } from '../http/route.ts'
-import { type HookDeps, publicRoute } from './deps.ts'
+import { publicRoutes } from '../http/route.ts'
+import type { DeclaredHook } from './declared.ts'
+import type { HookDeps } from './deps.ts'
 import { takeReport } from './take.ts'
 
-export const smtpHookRoutes: readonly PublicRoute<HookDeps>[] = [
+const settings = {
+  /** The bearer token that a mail server posts its reports with; without it POST /hooks/smtp takes none. */
+  SMTP_REPORT_TOKEN: bearerToken,
+}
+
+const open = ({ SMTP_REPORT_TOKEN: token }: SettingsOf<typeof settings>) => ({
+  smtp_report_token: token ?? null,
+})
+
+const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()
+
+const routes = [
   publicRoute({
     method: 'POST',
     path: '/hooks/smtp',
@@ -31,3 +44,10 @@ export const smtpHookRoutes: readonly PublicRoute<HookDeps>[] = [
     },
   }),
 ]
+
+export const SMTP_HOOK = {
+  settings,
+  switched_by: 'SMTP_REPORT_TOKEN',
+  open,
+  routes,
+} as const satisfies DeclaredHook

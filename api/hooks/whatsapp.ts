@@ -5,11 +5,14 @@
  * before the answer. Must not look into the report.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { Refusal } from '../../db/errors.ts'
+import type { SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
-import type { PublicRoute } from '../http/route.ts'
-import { type HookDeps, publicRoute } from './deps.ts'
+import { publicRoutes } from '../http/route.ts'
+import type { DeclaredHook } from './declared.ts'
+import type { HookDeps } from './deps.ts'
 import { takeReport } from './take.ts'
 
 /** What is read before anything is proved, in bytes. */
@@ -40,7 +43,37 @@ function challengeOf(search: string, verifyToken: string | null): string {
   throw new Refusal('insufficient_scope', 'the verify token does not match')
 }
 
-export const whatsappHookRoutes: readonly PublicRoute<HookDeps>[] = [
+const settings = {
+  /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
+  WHATSAPP_APP_SECRET: string().when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
+    other
+      ? schema.required('${path} is missing: WHATSAPP_VERIFY_TOKEN is set, and reports must be signed')
+      : schema,
+  ),
+  /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
+  WHATSAPP_VERIFY_TOKEN: string(),
+}
+
+type Settings = SettingsOf<typeof settings>
+
+/** The other half of the rule, since two fields of a schema cannot each depend on the other. */
+const fault = ({ WHATSAPP_APP_SECRET: secret, WHATSAPP_VERIFY_TOKEN: verify }: Settings) =>
+  secret === undefined || verify !== undefined
+    ? null
+    : {
+        path: 'WHATSAPP_VERIFY_TOKEN',
+        message:
+          'WHATSAPP_VERIFY_TOKEN is missing: WHATSAPP_APP_SECRET is set, and the handshake asks for both',
+      }
+
+const open = (given: Settings) => ({
+  whatsapp_app_secret: given.WHATSAPP_APP_SECRET ?? null,
+  whatsapp_verify_token: given.WHATSAPP_VERIFY_TOKEN ?? null,
+})
+
+const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()
+
+const routes = [
   publicRoute({
     method: 'GET',
     path: '/hooks/whatsapp',
@@ -65,3 +98,11 @@ export const whatsappHookRoutes: readonly PublicRoute<HookDeps>[] = [
     },
   }),
 ]
+
+export const WHATSAPP_HOOK = {
+  settings,
+  switched_by: 'WHATSAPP_APP_SECRET',
+  fault,
+  open,
+  routes,
+} as const satisfies DeclaredHook

@@ -5,7 +5,16 @@
  */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { type InferType, number, type ObjectSchema, object, string, ValidationError } from 'yup'
+import {
+  type AnyObject,
+  type InferType,
+  number,
+  type ObjectSchema,
+  type ObjectShape,
+  object,
+  string,
+  ValidationError,
+} from 'yup'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
 import { parseMailbox } from '../text/address.ts'
 import { distance } from '../text/distance.ts'
@@ -18,6 +27,16 @@ export class SettingsFault extends Error {
     this.name = 'SettingsFault'
   }
 }
+
+/** The values of settings that somebody declares as the fields of a schema. */
+export type SettingsOf<S extends ObjectShape> = InferType<ReturnType<typeof object<AnyObject, S>>>
+
+/** What is of each of these types at once. */
+export type All<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer A) => void ? A : never
+
+/** The settings that several have declared, as fields of one schema. */
+export const settingsOf = <D extends { settings: ObjectShape }>(declared: readonly D[]) =>
+  Object.assign({}, ...declared.map(({ settings }) => settings)) as All<D['settings']>
 
 const DATABASE_URLS = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL']
 const isDatabaseUrl = (name: string): boolean => DATABASE_URLS.includes(name)
@@ -171,6 +190,12 @@ export function portFault(setting: string, port: number, error: NodeJS.ErrnoExce
 }
 
 /** What the API and the workers both take. */
+/** A token is all the proof we ask for, so it must not be guessable. */
+export const bearerToken = string().matches(
+  /^[\x21-\x7e]{16,}$/,
+  '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',
+)
+
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
   /** Past the connection pooler that DATABASE_URL goes through, if it does: for LISTEN and for migrations. */

@@ -175,6 +175,7 @@ export async function startService(
       smtp_report_token: SMTP_REPORT_TOKEN,
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
+      sns: createSns({ topics: [] }),
     },
     reservedPrefixes: RESERVED_PREFIXES,
     attachments: { message_bytes: 25 * 1024 * 1024, blocked_extensions: new Set(['exe', 'js']) },
@@ -199,7 +200,6 @@ export async function startService(
       ...dashboard,
     },
     replica,
-    sns: createSns({ topics: [] }),
     log: silentLog,
     clock,
   }

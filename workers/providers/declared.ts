@@ -3,16 +3,13 @@
  * how its reports are read. list.ts has them all; what opens or configures providers walks over that list.
  * Must not know any one of them.
  */
-import type { AnyObject, InferType, ObjectShape, object, StringSchema } from 'yup'
+import type { ObjectShape, StringSchema } from 'yup'
 import { commaList } from '../../db/process/config.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { JobName } from '../../db/queue/jobs.ts'
 import type { EmailProvider } from './provider.ts'
 import type { ReportReader } from './report.ts'
-
-/** The values of settings that are declared as the fields of a schema. */
-export type SettingsOf<S extends ObjectShape> = InferType<ReturnType<typeof object<AnyObject, S>>>
 
 /** How many sends run at once in this process. */
 export type Sends = { WORKER_CONCURRENCY: number }
@@ -44,13 +41,6 @@ export type DeclaredForChannel = Declared & {
   /** null: it is not set up. */
   open(settings: never): { provider: { close(): Promise<void> } } | null
 }
-
-/** What is of each of these types at once. */
-type All<U> = (U extends unknown ? (one: U) => void : never) extends (all: infer A) => void ? A : never
-
-/** The settings of several providers, as fields of one schema. */
-export const settingsOf = <P extends Pick<Declared, 'settings'>>(providers: readonly P[]) =>
-  Object.assign({}, ...providers.map(({ settings }) => settings)) as All<P['settings']>
 
 /** A worker on one of these needs a provider of email. */
 const EMAIL_QUEUES: readonly string[] = ['deliver-email', 'deliver-broadcast']

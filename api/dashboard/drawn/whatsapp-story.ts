@@ -1,4 +1,4 @@
-/** What happened to a WhatsApp message, in words: as story.ts has it for emails, with the provider's fault codes. Pure. */
+/** What happened to a WhatsApp message, in words, as story.ts has it for emails. Pure. */
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import { time } from './cell.ts'

@@ -35,7 +35,9 @@ async function begin(
 ): Promise<Hook> {
   const sns = await startSns(t, certificate, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
-  const call = caller(await listen(t, createApp({ ...service.deps, sns: gate, clock })))
+  const call = caller(
+    await listen(t, createApp({ ...service.deps, hooks: { ...service.deps.hooks, sns: gate }, clock })),
+  )
   const before = (await storedReports(service)).length
   const jobs_before = (await jobsIn(service, 'ingest-report')).length
   return {

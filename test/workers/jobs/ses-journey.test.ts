@@ -35,7 +35,9 @@ async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = 
   const { api } = await work(t, service, onSend)
   const sns = await startSns(t, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
-  const call = caller(await listen(t, createApp({ ...service.deps, sns: gate })))
+  const call = caller(
+    await listen(t, createApp({ ...service.deps, hooks: { ...service.deps.hooks, sns: gate } })),
+  )
   /** Reports what became of a send, as SES would. */
   const report = async ({ tags }: SesCall, type: string, part: Record<string, unknown>) => {
     const mail = { tags: Object.fromEntries(Object.entries(tags).map(([name, value]) => [name, [value]])) }

@@ -1,7 +1,8 @@
 /** Amazon SES, by its API in one region. */
 import { string } from 'yup'
+import type { SettingsOf } from '../../../db/process/config.ts'
 import type { Log } from '../../../db/process/log.ts'
-import { type DeclaredForEmail, neededToSend, type Sends, type SettingsOf } from '../declared.ts'
+import { type DeclaredForEmail, neededToSend, type Sends } from '../declared.ts'
 import { readSesReport } from './reports.ts'
 
 const NAME = 'ses'

@@ -1,12 +1,7 @@
 /** SMTP: any relay, by its URL; broadcasts may have a relay of their own. */
 import { string, type ValidationError } from 'yup'
-import {
-  type DeclaredForEmail,
-  neededToSend,
-  type Reading,
-  type Sends,
-  type SettingsOf,
-} from '../declared.ts'
+import type { SettingsOf } from '../../../db/process/config.ts'
+import { type DeclaredForEmail, neededToSend, type Reading, type Sends } from '../declared.ts'
 import { createSmtpReportReader } from './reports.ts'
 import { smtpUrlFault } from './url.ts'
 

@@ -1,8 +1,8 @@
 /** WhatsApp, by Meta's Cloud API and one sending number. */
 import { string } from 'yup'
-import { commaList, wholeNumber } from '../../../db/process/config.ts'
+import { commaList, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
-import type { DeclaredForChannel, Reading, SettingsOf } from '../declared.ts'
+import type { DeclaredForChannel, Reading } from '../declared.ts'
 import { createWhatsappProvider } from './cloud.ts'
 import type { WhatsappDelivery } from './provider.ts'
 import { createWhatsappReportReader } from './reports.ts'
