@@ -208,7 +208,7 @@ t.test('providers are named in their adapters, their hooks and the settings only
     'api/app.ts',
     'api/main.ts',
     'api/docs/guides.ts',
-    'db/delivery/reports/reports.sql.ts',
+    'db/channels/email.ts',
     'db/text/headers.ts',
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/

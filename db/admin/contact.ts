@@ -4,7 +4,7 @@ import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audience/contacts/contacts.sql.ts'
 import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
-import { sentToContact } from '../messages/sent.ts'
+import { sentToContact, sentView } from '../messages/sent.ts'
 import type { Erasure } from '../upkeep/retention/erase.ts'
 import { erasureOf } from '../upkeep/work/kinds.ts'
 import { emailIdentity, oneOf, positive, uuid } from './input.ts'
@@ -70,7 +70,7 @@ export const verbs: Verbs = (contact, admin) => {
       answer(async (team: string, identity: string) => {
         const database = await admin.database()
         const contact = await showContact(database, team, identity)
-        return { ...contact, ...(await sentToContact(database, team, contact, LATEST)) }
+        return { ...contact, ...sentView(await sentToContact(database, team, contact, LATEST)) }
       }),
     )
 

@@ -68,6 +68,11 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     anywhere: (by: Spellings) => FragmentSqlToken
     /** The query for the ids of a team's messages that have an idempotency key. */
     keyed: (by: Omit<NamedBy, 'uuids'>) => FragmentSqlToken
+    /**
+     * The query for a team's messages to numbers in E.164 form, newest first: id, recipient, template_id, status,
+     * created_at. null: it goes to no numbers.
+     */
+    to_numbers: ((to: { team: string; numbers: readonly string[]; limit: number }) => FragmentSqlToken) | null
   }
 
 /** Conditions on ids as they may be spelt. */

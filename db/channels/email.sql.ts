@@ -43,6 +43,7 @@ export const EMAIL: Channel<'deliver-email'> = {
     select team_id, id from accepted_emails where id = ${anyUuid(uuids)}
     union select team_id, id from email_states where provider_message_id = ${anyText(texts)}
     union select team_id, id from accepted_emails where http_request_id = ${anyText(texts)}`,
+  to_numbers: null,
   keyed: ({ team, texts }) => sql.fragment`
     select id from accepted_emails where team_id = ${team} and idempotency_key = ${anyText(texts)}`,
 }

@@ -36,6 +36,8 @@ export type Facts = {
   webhooks: readonly string[]
   /** The events that webhooks call otherwise than timelines do. */
   webhook_names: Readonly<Record<string, string>>
+  /** Who sends its messages and reports on them, as their hooks name them (DECISIONS: Delivery reports). */
+  providers: readonly string[]
   /** Its lines (db/queue/line.ts): each has a column of allowances for a team's place in it. */
   lines: readonly string[]
 }

@@ -21,5 +21,6 @@ export const WHATSAPP_FACTS = {
   },
   webhooks: ['sent', 'delivered', 'read', 'failed'],
   webhook_names: { gave_up: 'failed' },
+  providers: ['whatsapp'],
   lines: ['whatsapp'],
 } as const satisfies Facts

@@ -1,6 +1,6 @@
 /**
- * What was sent to a contact, over both channels, for people: `contact show` and the contact's page.
- * A contact is known by its address alone; the numbers among its properties are where WhatsApp reaches it.
+ * What was sent to a contact, over every channel, for people: `contact show` and the contact's page.
+ * A contact is known by its address alone; the numbers among its properties are where other channels reach it.
  */
 
 import type { ContactRow } from '../audience/contacts/contacts.sql.ts'
@@ -8,19 +8,10 @@ import { contactIdentity } from '../audience/contacts/edit.ts'
 import { emailsToContact, type SentEmailRow } from '../audience/contacts/search.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { normalisePhone } from '../text/phone.ts'
-import { messagesFound } from './whatsapp/find.sql.ts'
+import { type SentBy, sentToNumbers } from './to-numbers.sql.ts'
 
 /** Newest first. Times are ISO 8601. */
-export type SentToContact = {
-  emails: readonly SentEmailRow[]
-  whatsapp_messages: readonly {
-    id: string
-    recipient: string
-    template_id: string
-    status: string
-    created_at: string
-  }[]
-}
+export type SentToContact = { emails: readonly SentEmailRow[]; to_numbers: readonly SentBy[] }
 
 /** How many of its properties are taken for numbers: properties are free-form. */
 const MOST_NUMBERS = 5
@@ -36,15 +27,11 @@ export async function sentToContact(
   const phones = Object.values(properties).flatMap((value) => normalisePhone(value)?.e164 ?? [])
   const recipients = [...new Set(phones)].slice(0, MOST_NUMBERS)
   const emails = await emailsToContact(tx, teamId, spellings, limit)
-  const messages = recipients.length === 0 ? [] : await messagesFound(tx, teamId, { recipients }, { limit })
-  return {
-    emails,
-    whatsapp_messages: messages.map(({ id, recipient, template_id, status, created_at }) => ({
-      id,
-      recipient,
-      template_id,
-      status,
-      created_at,
-    })),
-  }
+  return { emails, to_numbers: await sentToNumbers(tx, teamId, recipients, limit) }
 }
+
+/** The same as `contact show` prints it: emails, and the messages of each other channel under its name. */
+export const sentView = ({ emails, to_numbers }: SentToContact) => ({
+  emails,
+  ...Object.fromEntries(to_numbers.map(({ channel, sent }) => [`${channel.name}_messages`, sent])),
+})

@@ -1,6 +1,6 @@
 /**
- * Every provider. To add one: a folder beside this file whose declared.ts says what it is, a line here, its name in
- * db/delivery/reports/reports.sql.ts, and the hook that takes its reports.
+ * Every provider. To add one: a folder beside this file whose declared.ts says what it is, a line here, its name among
+ * its channel's (db/channels/), and the hook that takes its reports.
  */
 import { SES } from './ses/declared.ts'
 import { SMTP } from './smtp/declared.ts'

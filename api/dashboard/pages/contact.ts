@@ -134,13 +134,13 @@ function changes(
   ]
 }
 
-/** Everything that was sent to the contact, over both channels, newest first. */
+/** Everything that was sent to the contact, over every channel, newest first. */
 async function sent(
   contact: ContactDetail,
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
-  const { emails, whatsapp_messages: messages } = await sentToContact(database, team.id, contact, LATEST)
+  const { emails, to_numbers } = await sentToContact(database, team.id, contact, LATEST)
   const toAll = new URLSearchParams({ recipient: contact.email })
   const all = [
     ...emails.map(({ id, subject, ...rest }) => ({
@@ -148,11 +148,13 @@ async function sent(
       channel: 'Email',
       what: text(subject || '(no subject)', { href: teamPath(team, 'emails', id) }),
     })),
-    ...messages.map(({ id, recipient, ...rest }) => ({
-      ...rest,
-      channel: 'WhatsApp',
-      what: text(recipient, { href: teamPath(team, 'whatsapp', id) }),
-    })),
+    ...to_numbers.flatMap(({ channel: { title, path }, sent }) =>
+      sent.map(({ id, recipient, ...rest }) => ({
+        ...rest,
+        channel: title,
+        what: text(recipient, { href: teamPath(team, path, id) }),
+      })),
+    ),
   ].sort((one, other) => (one.created_at < other.created_at ? 1 : -1))
   return {
     kind: 'table',

@@ -11,7 +11,7 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
-import { messagesFound } from '../../../db/messages/whatsapp/find.sql.ts'
+import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -121,21 +121,22 @@ async function messagesFor(
 ): Promise<Section[]> {
   const number = numberIn(typed)
   if (number === null) return []
-  const rows = await messagesFound(deps.database, team.id, { recipients: [number] }, { limit: FIRST })
-  const table: Section = {
-    kind: 'table',
-    title: 'WhatsApp',
-    columns: ['Status', 'Number', 'Accepted'].map((label) => ({ label })),
-    rows: rows.map((row) => ({
-      cells: [
-        status(row.status),
-        text(row.recipient, { href: teamPath(team, 'whatsapp', row.id) }),
-        time(row.created_at, request.now),
-      ],
-    })),
-    empty: '',
-  }
-  return [table]
+  const found = await sentToNumbers(deps.database, team.id, [number], FIRST)
+  return found.map(
+    ({ channel: { title, path }, sent }): Section => ({
+      kind: 'table',
+      title,
+      columns: ['Status', 'Number', 'Accepted'].map((label) => ({ label })),
+      rows: sent.map((row) => ({
+        cells: [
+          status(row.status),
+          text(row.recipient, { href: teamPath(team, path, row.id) }),
+          time(row.created_at, request.now),
+        ],
+      })),
+      empty: '',
+    }),
+  )
 }
 
 /** What a team holds of it, kind by kind; kinds without anything are left out. */

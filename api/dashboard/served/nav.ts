@@ -2,6 +2,7 @@
 
 import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
 import type { Person } from '../../../db/accounts/people/sign-in.ts'
+import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { ICONS, type Icon } from '../drawn/icons.ts'
 import { type Seat, teamPath } from './page.ts'
 
@@ -14,8 +15,9 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
   {
     label: 'Messages',
     places: [
-      ['emails', 'Emails', 'mail'],
-      ['whatsapp', 'WhatsApp', 'chat'],
+      ...CHANNEL_FACTS.map(({ name, path, quota }): Place => {
+        return [path, quota.title, name === 'email' ? 'mail' : 'chat']
+      }),
       ['broadcasts', 'Broadcasts', 'megaphone'],
     ],
   },

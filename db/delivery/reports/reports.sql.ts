@@ -2,10 +2,12 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { type InferType, mixed, number, object, string } from 'yup'
+import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { withoutJob } from '../../queue/jobs.sql.ts'
 
-export const PROVIDERS = ['smtp', 'ses', 'whatsapp'] as const
+/** Who reports. */
+export const PROVIDERS = CHANNEL_FACTS.flatMap(({ providers }) => [...providers])
 export type Provider = (typeof PROVIDERS)[number]
 
 export const REPORT_STATES = ['pending', 'done', 'parked'] as const

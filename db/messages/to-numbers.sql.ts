@@ -1,0 +1,35 @@
+/** The query behind what was sent to numbers, over every channel that goes to numbers. */
+import { sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Channel } from '../channels/channel.sql.ts'
+import { CHANNELS } from '../channels/channels.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+
+const sentRow = object({
+  id: string().defined(),
+  recipient: string().defined(),
+  template_id: string().defined().nullable(),
+  status: string().defined(),
+  created_at: string().defined(),
+})
+export type SentToNumber = InferType<typeof sentRow>
+
+/** A channel with what it has sent to numbers. */
+export type SentBy = { channel: Channel; sent: readonly SentToNumber[] }
+
+/** A team's latest messages to numbers in E.164 form, at most `limit` of each channel that goes to numbers. */
+export async function sentToNumbers(
+  tx: Tx,
+  team: string,
+  numbers: readonly string[],
+  limit: number,
+): Promise<SentBy[]> {
+  const found: SentBy[] = []
+  for (const channel of CHANNELS) {
+    if (!channel.to_numbers) continue
+    const query = channel.to_numbers({ team, numbers, limit })
+    const sent = numbers.length === 0 ? [] : await tx.any(sql.type(sentRow)`${query}`)
+    found.push({ channel, sent })
+  }
+  return found
+}
