@@ -1,0 +1,72 @@
+/** What a channel says of itself is so: columns, scope, providers. Whoever adds one learns here what is missing. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { array, object, string } from 'yup'
+import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
+import { QUOTAS } from '../../../db/accounts/plans/quotas.ts'
+import { CHANNEL_QUEUES, CHANNELS } from '../../../db/channels/channels.sql.ts'
+import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
+import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { isShared, JOBS } from '../../../db/queue/jobs.ts'
+import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
+import { testDatabase } from '../../support/database.ts'
+
+const { url } = await testDatabase(t)
+const database = await openDatabase(url)
+t.teardown(() => database.end())
+
+const columnsRow = object({ columns: array(string().defined()).defined() })
+
+const columnsOf = async (table: string): Promise<readonly string[]> => {
+  const { columns } = await database.one(sql.type(columnsRow)`
+    select array_agg(column_name::text) as columns from information_schema.columns where table_name = ${table}`)
+  return columns
+}
+
+const missing = (wanted: readonly string[], there: readonly string[]) =>
+  wanted.filter((column) => !there.includes(column))
+
+t.test(
+  'each limit has its column in plans and subscriptions, and what is used of it in allowances',
+  async (t) => {
+    const limits = QUOTAS.map(({ limit }) => limit)
+    t.ok(limits.length > CHANNELS.length, 'a limit for each channel, and contacts')
+    for (const table of ['plans', 'subscriptions']) t.strictSame(missing(limits, await columnsOf(table)), [])
+    const used = QUOTAS.map(({ used }) => used)
+    const places = CHANNEL_FACTS.flatMap(({ lines }) => lines.map((line) => `${line}_place`))
+    t.strictSame(missing([...used, ...places], await columnsOf('allowances')), [])
+  },
+)
+
+t.test(
+  'each channel has its tables, a scope to send by, and queues that teams stand in line before',
+  async (t) => {
+    t.strictSame(
+      CHANNELS.map(({ name }) => name),
+      CHANNEL_FACTS.map(({ name }) => name),
+    )
+    for (const { scope, rows, events, message, requests } of CHANNELS) {
+      t.ok((SCOPES as readonly string[]).includes(scope), scope)
+      const status = ['team_id', 'id', 'status', 'unfinished', 'created_at']
+      t.strictSame(missing(status, await columnsOf(rows.sql)), [], rows.sql)
+      t.strictSame(
+        missing(['team_id', message.sql, 'kind', 'event_key'], await columnsOf(events.sql)),
+        [],
+        events.sql,
+      )
+      if (!requests) continue
+      t.strictSame(missing([requests.content.sql], await columnsOf(requests.rows.sql)), [], requests.rows.sql)
+      t.strictSame(missing([requests.named_by.sql], await columnsOf(rows.sql)), [], rows.sql)
+    }
+    for (const { job } of CHANNEL_QUEUES) t.ok(job in JOBS && isShared(job), job)
+  },
+)
+
+t.test('whoever reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
+  const providers = [...EMAIL_PROVIDERS, ...Object.values(CHANNEL_PROVIDERS)]
+  t.strictSame(
+    providers.map(({ name }) => name),
+    PROVIDERS,
+  )
+})
