@@ -31,7 +31,7 @@ const list: TeamPage = {
             ]),
         {
           kind: 'table',
-          columns: ['Template', 'State', 'Variables', 'Last change'].map((label) => ({ label })),
+          columns: ['Template', 'State', 'Variables', 'Last sync'].map((label) => ({ label })),
           rows: templates.map((template) => ({
             cells: [
               text(template.name, {
@@ -40,7 +40,7 @@ const list: TeamPage = {
               }),
               status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
               text(template.slots.join(', ')),
-              time(template.updated_at, now),
+              time(template.synced_at, now),
             ],
           })),
           empty: 'No template yet: add the provider’s own template object.',
@@ -92,7 +92,7 @@ const template: TeamPage = {
             { label: 'Variables', cell: text(found.slots.join(', ')) },
             { label: 'Can be sent', cell: text(found.unsupported ?? 'yes') },
             { label: 'Last complaint', cell: text(found.fault) },
-            { label: 'Last change', cell: time(found.updated_at, now) },
+            { label: 'Last sync', cell: time(found.synced_at, now) },
             { label: 'ID', cell: text(found.id, { code: true, copy: true }) },
           ],
         },

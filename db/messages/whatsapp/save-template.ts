@@ -35,6 +35,8 @@ export type WhatsappTemplateView = {
   fault: string | null
   created_at: string
   updated_at: string
+  /** When the provider last listed it; null: never. */
+  synced_at: string | null
 }
 
 /** A template as the CLI prints it. Pure. */
@@ -50,6 +52,7 @@ export const templateView = (row: WhatsappTemplateRow): WhatsappTemplateView => 
   fault: row.fault,
   created_at: row.created_at,
   updated_at: row.updated_at,
+  synced_at: row.synced_at,
 })
 
 function field(definition: Readonly<Record<string, unknown>>, name: string): string {

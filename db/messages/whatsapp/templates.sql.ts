@@ -22,12 +22,13 @@ const templateRow = object({
   fault: string().defined().nullable(),
   created_at: string().defined(),
   updated_at: string().defined(),
+  synced_at: string().defined().nullable(),
 })
 export type WhatsappTemplateRow = InferType<typeof templateRow>
 
 const templateColumns = sql.fragment`
   team_id, id, name, language, category, status, definition, slots, url_buttons, unsupported, fault, created_at,
-  updated_at`
+  updated_at, synced_at`
 
 /** A template as it is read from the provider's object. */
 export type TemplateContent = TemplateShape & {
@@ -248,10 +249,11 @@ export async function refreshTemplates(
       slots = array(select json_array_elements_text(c.slots)),
       url_buttons = array(select json_array_elements_text(c.url_buttons)::int2),
       unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
+      synced_at = greatest(t.synced_at, ${sql.timestamp(askedAt)}),
       fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
     from ${sql.unnest(tuples, ['text', 'text', 'text', 'text', 'json', 'json', 'json', 'text'])}
       as c (name, language, category, status, definition, slots, url_buttons, unsupported)
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
     returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
-      t.unsupported, t.fault, t.created_at, t.updated_at`)
+      t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at`)
 }

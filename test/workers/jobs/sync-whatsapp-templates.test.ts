@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { applyReportedTemplates } from '../../../db/messages/whatsapp/apply-template-events.ts'
 import { awaitSync, requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { createWhatsappProvider } from '../../../workers/providers/whatsapp/cloud.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { freePort } from '../../support/free-port.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -60,6 +61,32 @@ t.test('what is told while the list is on its way is newer than the list', async
   await awaitSync(database, team.id, await requestSync({ tx: database, queue }, team.id))
   t.match(await templateOf(service, ids[0]?.id ?? ''), { status: 'paused' })
   t.match(await templateOf(service, ids[1]?.id ?? ''), { status: 'disabled' })
+})
+
+t.test('a template shows when it was last found in the list, whether or not that changed it', async (t) => {
+  const service = await startService(t)
+  const { database } = service
+  const team = await makeTeam(service)
+  const listed = aTemplate()
+  await makeTemplate(service, team.id, listed)
+  await makeTemplate(service, team.id, aTemplate())
+  const provider = await startList(t, (response) => response.end(page([listed])))
+  await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
+  const before = new Date()
+  const { queue } = service.deps
+  const sync = async () =>
+    (await awaitSync(database, team.id, await requestSync({ tx: database, queue }, team.id))).templates
+  const [first, other] = await sync()
+  t.equal(other?.synced_at, null, 'the provider does not list it')
+  t.ok(new Date(first?.synced_at ?? 0) >= before)
+  const [again] = await sync()
+  t.ok(new Date(again?.synced_at ?? 0) > new Date(first?.synced_at ?? 0))
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const list = `/teams/${team.id}/whatsapp-templates`
+  const stamp = `${again?.synced_at?.slice(0, 19).replace('T', ' ')} UTC`
+  shows(t, await viewer.get(list), /Last sync .* never/)
+  shows(t, await viewer.get(`${list}/${first?.id}`), `Last sync ${stamp}`)
+  shows(t, await viewer.get(`${list}/${other?.id}`), 'Last sync never')
 })
 
 t.test('a list is read within a time limit, however many pages it has', async (t) => {
