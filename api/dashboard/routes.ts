@@ -12,6 +12,7 @@ import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
 import { emailsBulkPages } from './pages/emails-bulk.ts'
 import { importPages } from './pages/import.ts'
+import { importDraftPages } from './pages/import-draft.ts'
 import { integrationPages } from './pages/integration.ts'
 import { keysPages } from './pages/keys.ts'
 import { locatePages } from './pages/locate.ts'
@@ -56,6 +57,7 @@ export const PAGES: readonly Page[] = [
   ...contactsPages,
   // Before the contacts' own pages: `import` is no address.
   ...importPages,
+  ...importDraftPages,
   ...whatsappPages,
   ...whatsappTemplatePages,
   ...contactPages,

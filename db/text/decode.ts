@@ -19,13 +19,13 @@ function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   return zeros[0] > many && zeros[1] === 0 ? 'utf-16be' : null
 }
 
-/** The text of a file, without the mark before it. */
-export function textOfFile(bytes: Uint8Array): string {
+/** The text of a file, without the mark before it, and how it was encoded. */
+export function textOfFile(bytes: Uint8Array): { text: string; encoding: string } {
   const utf16 = utf16Of(bytes)
-  if (utf16) return decoded(utf16, bytes)
+  if (utf16) return { text: decoded(utf16, bytes), encoding: 'UTF-16' }
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), encoding: 'UTF-8' }
   } catch {
-    return decoded('windows-1252', bytes)
+    return { text: decoded('windows-1252', bytes), encoding: 'Windows-1252' }
   }
 }

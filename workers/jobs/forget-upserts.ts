@@ -1,6 +1,7 @@
 /**
- * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with
- * their jobs. Imports are kept for a week, long work for a month, half-stored attachments for half an hour.
+ * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with their
+ * jobs. Imports are kept for a week, those that nobody has started for a day, long work for a month, half-stored
+ * attachments for half an hour.
  */
 
 import { deleteUpserts } from '../../db/audience/contacts/upserts.sql.ts'
@@ -13,6 +14,7 @@ import type { WorkerDeps } from '../deps.ts'
 
 const KEPT = 3_600_000
 const IMPORT_KEPT = 7 * 24 * KEPT
+const DRAFT_KEPT = 24 * KEPT
 
 export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void> {
   const now = (await serviceTime(database)).getTime()
@@ -21,7 +23,10 @@ export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void
     createdBefore: new Date(now - RETENTION * 1_000),
   })
   await deleteLeftFiles(database, new Date(now - KEPT / 2))
-  await deleteImports(database, new Date(now - IMPORT_KEPT))
+  await deleteImports(database, {
+    before: new Date(now - IMPORT_KEPT),
+    draftsBefore: new Date(now - DRAFT_KEPT),
+  })
   await deleteWorks(database, new Date(now - RETENTION * 1_000))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
 }

@@ -48,6 +48,8 @@ export type Form = {
   tone?: 'danger' | 'quiet'
   /** A form that sends a file. */
   multipart?: boolean
+  /** Whether its fields stand two in a row: a choice and what belongs to it. */
+  pairs?: boolean
 }
 
 export type Tile = {

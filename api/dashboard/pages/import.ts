@@ -1,41 +1,82 @@
-/** Contacts from a CSV file: the form, how far an import has come, and what it refused as a file. */
-import { importOf, refusedRecords, showImport, storeImport } from '../../../db/audience/import/import.ts'
-import { importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
+/**
+ * Contacts, or suppressions, from a CSV file: its upload, how far an import has come, and what it refused as a file.
+ * What lies between the upload and the start is import-draft.ts.
+ */
+import { storeDraft } from '../../../db/audience/import/draft.ts'
+import { refusedRecords, showImport } from '../../../db/audience/import/import.ts'
+import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
+import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
-import { number, plural, text, time } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
-import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { number, plural, status, text, time } from '../drawn/cell.ts'
+import type { Link, Section } from '../drawn/section.ts'
+import { inPerson, noteLook } from '../served/act.ts'
+import { redirect, type Seat, show, type TeamPage, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
+import { draftView } from './import-draft.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50
 
-const form: TeamPage = {
+type Uploading = { title: string; back: Link; note: string; path: readonly string[]; purpose: Purpose }
+
+const UPLOADS: Readonly<Record<Purpose, (team: Seat) => Uploading>> = {
+  contacts: (team) => ({
+    purpose: 'contacts',
+    title: 'Import contacts',
+    back: { href: teamPath(team, 'contacts'), label: 'Contacts' },
+    path: ['contacts', 'import'],
+    note: 'The first line names the columns; what each becomes is asked next, before anything is imported. Our own export can be imported again, and so can refused records once they are corrected.',
+  }),
+  suppressions: (team) => ({
+    purpose: 'suppressions',
+    title: 'Import suppressions',
+    back: { href: teamPath(team, 'suppressions'), label: 'Suppressions' },
+    path: ['suppressions', 'import'],
+    note: 'A list of addresses not to write to, such as another service’s. The first line names the columns; what each becomes is asked next. Addresses that are no contacts yet become some.',
+  }),
+}
+
+const standing = ({ draft, fault, reading, done, records }: ImportRow): string => {
+  if (draft) return 'not started'
+  if (fault !== null) return 'failed'
+  return reading || done < records ? 'running' : 'done'
+}
+
+/** The page that takes a file for this purpose. */
+const form = (purpose: Purpose, path: string): TeamPage => ({
   method: 'GET',
-  path: '/teams/:team/contacts/import',
+  path,
   access: 'editor',
   async handle({ team, now }, { database }) {
+    const { title, back, note, path: rest } = UPLOADS[purpose](team)
     const imports = await importsOfTeam(database, team.id, 20)
     return show({
-      title: 'Import contacts',
-      back: { href: teamPath(team, 'contacts'), label: 'Contacts' },
+      title,
+      back,
       sections: [
         {
           kind: 'form',
-          note: 'The first line names the columns. One is “email”; each other is a property. Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252. Contacts that exist keep their status, and get the properties of the file in place of their own. Our own export can be imported again, and so can refused records once they are corrected.',
-          action: teamPath(team, 'contacts', 'import'),
+          note,
+          action: teamPath(team, ...rest),
           method: 'post',
           multipart: true,
-          fields: [{ name: 'file', label: 'CSV file, up to 8 MB', type: 'file', required: true }],
-          submit: 'Import',
+          fields: [
+            {
+              name: 'file',
+              label: 'CSV file, up to 8 MB',
+              type: 'file',
+              required: true,
+              hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
+            },
+          ],
+          submit: 'Upload',
         },
         {
           kind: 'table',
           title: 'Imports of the last week',
           columns: [
             { label: 'File' },
+            { label: 'Stands' },
             { label: 'Records', number: true },
             { label: 'Done', number: true },
             { label: 'By' },
@@ -44,8 +85,9 @@ const form: TeamPage = {
           rows: imports.map((one) => ({
             cells: [
               text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-              number(one.records),
-              number(one.done),
+              status(standing(one)),
+              one.draft ? text(null) : number(one.records),
+              one.draft ? text(null) : number(one.done),
               text(one.created_by),
               time(one.created_at, now),
             ],
@@ -55,39 +97,38 @@ const form: TeamPage = {
       ],
     })
   },
-}
+})
 
-const start: TeamPage = {
+/** Keeps the file that was sent, and asks what its columns become. */
+const upload = (purpose: Purpose, path: string): TeamPage => ({
   method: 'POST',
-  path: '/teams/:team/contacts/import',
+  path,
   access: 'editor',
-  async handle({ team, form: sent, person }, deps) {
+  async handle(request, deps) {
+    const { team, form: sent } = request
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
     const name = sent.get('file_name') || 'contacts.csv'
-    const file = importOf({ name, source })
-    await beginWork(deps, {
-      kind: 'contact.import',
-      id: file.id,
-      given: { import_id: file.id, file_name: name },
-      team_id: team.id,
-      actor: person.email,
-      store: (tx, now) => storeImport({ tx, now }, team.id, file, person.email),
-    })
-    return redirect(teamPath(team, 'contacts', 'imports', file.id))
+    const file = { name, source, encoding: sent.get('file_encoding') ?? 'UTF-8', purpose }
+    const id = await inPerson(request, deps, (by) => storeDraft(by, team.id, file, by.actor))
+    return redirect(teamPath(team, 'contacts', 'imports', id))
   },
-}
+})
 
 const progress: TeamPage = {
   method: 'GET',
   path: '/teams/:team/contacts/imports/:id',
   access: 'editor',
-  async handle({ team, params }, { database }) {
+  async handle(request, deps) {
+    const { team, params } = request
+    const { database } = deps
     const shown = await showImport(database, team.id, params.id ?? '')
-    const { id, file_name, records, done, refused, reading, fault } = shown
+    if (shown.draft) return show(await draftView(request, deps))
+    const { id, file_name, records, done, refused, reading, fault, mapping } = shown
     const here = teamPath(team, 'contacts', 'imports', id)
+    const uploads = UPLOADS[mapping?.suppress ? 'suppressions' : 'contacts'](team)
     const finished = fault !== null || (!reading && done === records)
-    const stored = plural(records - refused.length, 'contact')
+    const stored = `${plural(records - refused.length, 'contact')} ${mapping?.suppress ? 'suppressed' : 'stored'}`
     // All of it keeps up by itself, the last part too.
     const sections: Section[] = [
       {
@@ -117,7 +158,7 @@ const progress: TeamPage = {
         calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
         alerts: [
           ...(fault === null ? [] : [{ tone: 'bad' as const, title: `Nothing was imported: ${fault}` }]),
-          ...(finished && fault === null ? [{ tone: 'good' as const, title: `${stored} stored.` }] : []),
+          ...(finished && fault === null ? [{ tone: 'good' as const, title: `${stored}.` }] : []),
           ...(refused.length === 0
             ? []
             : [
@@ -144,7 +185,7 @@ const progress: TeamPage = {
     ]
     return show({
       title: file_name,
-      back: { href: teamPath(team, 'contacts', 'import'), label: 'Import contacts' },
+      back: { href: teamPath(team, ...uploads.path), label: uploads.title },
       sections,
     })
   },
@@ -165,4 +206,11 @@ const refused: TeamPage = {
   },
 }
 
-export const importPages = [form, start, progress, refused]
+export const importPages = [
+  form('contacts', '/teams/:team/contacts/import'),
+  upload('contacts', '/teams/:team/contacts/import'),
+  form('suppressions', '/teams/:team/suppressions/import'),
+  upload('suppressions', '/teams/:team/suppressions/import'),
+  progress,
+  refused,
+]

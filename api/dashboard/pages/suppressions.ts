@@ -2,6 +2,7 @@
  * A team's suppressed contacts: who, why, since when; one added by hand; and the same as CSV. One is lifted on the
  * contact's own page.
  */
+import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
 import { suppressedContacts } from '../../../db/audience/suppressions/suppressions.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
@@ -60,7 +61,12 @@ const list: TeamPage = {
       lead: 'Contacts that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.',
       actions: {
         kind: 'actions',
-        links: [{ href: `${teamPath(team, 'suppressions.csv')}${csv}`, label: 'CSV' }],
+        links: [
+          ...(team.role === 'viewer'
+            ? []
+            : [{ href: teamPath(team, 'suppressions', 'import'), label: 'Import' }]),
+          { href: `${teamPath(team, 'suppressions.csv')}${csv}`, label: 'CSV' },
+        ],
       },
       sections: [
         {
@@ -112,8 +118,7 @@ const csv: TeamPage = {
   lags: true,
   async handle(request, deps) {
     onlyKnown(request.query, ['status'])
-    const header = ['email', 'status', 'cause', 'since', 'words']
-    const file = await csvFile('suppressions', header, csvRows(request, deps))
+    const file = await csvFile('suppressions', SUPPRESSION_COLUMNS, csvRows(request, deps))
     await noteLook(request, deps, { action: 'suppression.export', subject: request.query.toString() })
     return file
   },

@@ -15,6 +15,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     verb: 'Imported',
     outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is stored.`,
   },
+  'suppression.import': {
+    title: 'Import suppressions',
+    verb: 'Imported',
+    outcome: ({ refused }) => `${plural(Number(refused ?? 0), 'record')} refused; the rest is suppressed.`,
+  },
   'contact.erase': {
     title: 'Erase a person',
     verb: 'Looked at',

@@ -111,7 +111,10 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
 
 const MULTIPART = /^multipart\/form-data *;/i
 
-/** The fields of a form; a file is its text, with its name in a field of the same name and `_name`. @throws Refusal. */
+/**
+ * The fields of a form; a file is its text, with its name in a field of the same name and `_name`, and how it was
+ * encoded in one with `_encoding`. @throws Refusal.
+ */
 async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
   const type = ctx.get('Content-Type')
   if (!MULTIPART.test(type)) return new URLSearchParams(bytes.toString())
@@ -122,8 +125,14 @@ async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
     })
   const form = new URLSearchParams()
   for (const [name, value] of parts) {
-    form.append(name, typeof value === 'string' ? value : textOfFile(await value.bytes()))
-    if (typeof value !== 'string') form.append(`${name}_name`, value.name)
+    if (typeof value === 'string') {
+      form.append(name, value)
+    } else {
+      const { text, encoding } = textOfFile(await value.bytes())
+      form.append(name, text)
+      form.append(`${name}_name`, value.name)
+      form.append(`${name}_encoding`, encoding)
+    }
   }
   return form
 }

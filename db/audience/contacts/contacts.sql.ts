@@ -95,6 +95,28 @@ export async function statusesOf(
   return new Map(rows.map(({ identity, status }) => [identity, status]))
 }
 
+const propertiesRow = object({
+  identity: string().defined(),
+  properties: mixed<Record<string, string>>().defined(),
+})
+
+/**
+ * The properties of those of these identities that are contacts. @param hold whether nobody may change them until the
+ * transaction ends; they are locked by id, as every lock of many contacts does.
+ */
+export async function propertiesOf(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+  hold: boolean,
+): Promise<Map<string, Record<string, string>>> {
+  const rows = await tx.any(sql.type(propertiesRow)`
+    select identity, properties from contacts
+    where team_id = ${teamId} and identity = any(${sql.array([...identities], 'text')})
+    order by id ${hold ? sql.fragment`for no key update` : sql.fragment``}`)
+  return new Map(rows.map(({ identity, properties }) => [identity, properties]))
+}
+
 /** Whether there is a contact of this identity. */
 export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
   return tx.exists(sql.prepared('contact_exists', object())`

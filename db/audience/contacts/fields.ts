@@ -5,11 +5,11 @@ import { codePoints, memberPath } from '../../text/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
 const MOST_KEYS = 100
-const LONGEST_KEY = 128
+export const LONGEST_KEY = 128
 const LONGEST_VALUE = 2_048
 
 /** The first breach of the limits: where it is under `path`, and what, after a "must". */
-function breach(map: Readonly<Record<string, string>>, path: string): string | null {
+export function breach(map: Readonly<Record<string, string>>, path: string): string | null {
   const entries = Object.entries(map)
   if (entries.length > MOST_KEYS) return `${path} must have at most ${MOST_KEYS} keys`
   for (const [key, value] of entries) {

@@ -57,6 +57,30 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
   return new Set(rows.map((row) => row.id))
 }
 
+/** A topic that a contact is to get. */
+export type Subscribing = { contact_id: string; topic_id: string }
+
+/** Gives contacts topics besides their own, in one statement. Hold the topics before. */
+export async function addTopics(
+  tx: Tx,
+  teamId: string,
+  wanted: readonly Subscribing[],
+  now: Date,
+): Promise<void> {
+  const tuples = wanted.map(({ contact_id, topic_id }) => [contact_id, topic_id])
+  await tx.query(sql.type(object())`
+    with item as (
+      select contact_id, array_agg(distinct topic_id) as topics
+      from ${sql.unnest(tuples, ['uuid', 'uuid'])} as given (contact_id, topic_id) group by contact_id
+    ), held as (
+      select c.id, item.topics from item join contacts c on c.team_id = ${teamId} and c.id = item.contact_id
+      where not c.topic_ids @> item.topics order by c.id for no key update of c
+    )
+    update contacts c set updated_at = ${touchedAt(now)},
+      topic_ids = c.topic_ids || array(select topic from unnest(held.topics) topic where topic <> all(c.topic_ids))
+    from held where c.team_id = ${teamId} and c.id = held.id`)
+}
+
 /** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
 export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<void> {
   await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)

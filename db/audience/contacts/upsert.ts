@@ -9,16 +9,24 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
-import { chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
+import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
+import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { Refusal, settle } from '../../errors.ts'
-import type { At } from '../../postgres/pool.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parsedAddress } from '../../text/address.ts'
 import { address, isObject, parse } from '../../text/fields.ts'
-import { insertContacts, type NewContact, statusesOf, writeContacts } from './contacts.sql.ts'
+import { insertContacts, type NewContact, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
 import { type Beginning, beginnings, FRESH } from './erased.ts'
-import { claimFault, claimsStatus, contactProperties, type StatusClaims, statusClaims } from './fields.ts'
+import {
+  breach,
+  claimFault,
+  claimsStatus,
+  contactProperties,
+  type StatusClaims,
+  statusClaims,
+} from './fields.ts'
 import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
 /** What an item of a bulk call may hold. */
@@ -29,7 +37,12 @@ export const upsertSchema = object({
 })
 
 type Properties = InferType<typeof upsertSchema>['properties']
-type ContactItem = { email: string; identity: string; properties: Properties; claims: StatusClaims | null }
+export type ContactItem = {
+  email: string
+  identity: string
+  properties: Properties
+  claims: StatusClaims | null
+}
 
 function toItem(value: unknown, path: string): ContactItem {
   const { email, properties, ...claims } = parse(upsertSchema, value, path)
@@ -114,14 +127,64 @@ async function withoutLosses(
   })
 }
 
+/**
+ * The items with their properties added to those of contacts that there are, instead of in their place; a refusal for
+ * each that would have too many then. @param hold whether these contacts stay as they are until the transaction ends.
+ */
+async function merged(
+  { tx }: { tx: Tx },
+  teamId: string,
+  items: readonly (ContactItem | Refusal)[],
+  hold: boolean,
+): Promise<readonly (ContactItem | Refusal)[]> {
+  const identities = items.flatMap((item) =>
+    item instanceof Refusal || !item.properties ? [] : [item.identity],
+  )
+  const known = await propertiesOf(tx, teamId, [...new Set(identities)], hold)
+  return items.map((item, at) => {
+    if (item instanceof Refusal || !item.properties) return item
+    const properties = { ...known.get(item.identity), ...item.properties }
+    const fault = breach(properties, `contacts[${at}].properties`)
+    if (fault) return new Refusal('bad_request', fault)
+    known.set(item.identity, properties)
+    return { ...item, properties }
+  })
+}
+
+/** Whether properties are added to those of contacts that there are, or replace them all, as the API's do. */
+export type Writing = { merge: boolean }
+const REPLACE: Writing = { merge: false }
+
+/** What would become of items, by what there is now: nothing is stored or held. */
+export async function tryUpsert(
+  at: Upserting,
+  teamId: string,
+  given: readonly (ContactItem | Refusal)[],
+  { merge }: Writing,
+): Promise<{ fresh: number; known: number; outcomes: readonly (string | Refusal)[] }> {
+  const row = await accountRowOf(at.tx, teamId)
+  if (!row) throw new Refusal('not_found', 'there is no such team')
+  const { limits, used } = accountOf(row)
+  const judged = await withoutLosses(at, teamId, given)
+  const items = merge ? await merged(at, teamId, judged, false) : judged
+  const maps = mapsOf(items)
+  const existing = await statusesOf(at.tx, teamId, [...maps.keys()])
+  const room = { room: left(limits.contacts, used.contacts), full: contactsReached(limits.contacts) }
+  const { outcomes, fresh } = decide(items, existing, maps, room)
+  const refused = outcomes.filter((outcome) => outcome instanceof Refusal).length
+  return { fresh: fresh.length, known: outcomes.length - refused - fresh.length, outcomes }
+}
+
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
   { tx, now, secrets }: Upserting,
   teamId: string,
   given: readonly (ContactItem | Refusal)[],
+  { merge }: Writing = REPLACE,
 ): Promise<UpsertResult> {
   const account = await lockAccount(tx, teamId)
-  const items = await withoutLosses({ tx, now, secrets }, teamId, given)
+  const judged = await withoutLosses({ tx, now, secrets }, teamId, given)
+  const items = merge ? await merged({ tx }, teamId, judged, true) : judged
   const maps = mapsOf(items)
   const existing = await writeContacts(tx, teamId, maps, now)
   const { limits, used } = account

@@ -2,11 +2,11 @@
  * Reads CSV files of contacts, as spreadsheets and other services save them and as we export them.
  * Promises: a file is read slice by slice, each as little as holds whole records, and reading goes on anywhere by what
  * the slice before has returned; nothing in it is dropped without a word; our own files come back as they were, without
- * the columns and quotes that we had added.
+ * the columns and quotes that we had added. What no file of contacts looks like (hundreds of columns, a record of
+ * megabytes, mostly an open quote) is refused before it costs anything.
  */
 import { type Parser, parse } from 'csv-parse'
 import { Refusal } from '../../errors.ts'
-import { isObject } from '../../text/fields.ts'
 
 /** `line`: where a record begins in the file, as editors count. */
 export type CsvRecord = { line: number; cells: string[] }
@@ -14,6 +14,10 @@ export type CsvTable = { header: string[]; records: CsvRecord[] }
 
 /** How many bytes are parsed at once; more where a single record is longer. */
 const SLICE = 128 * 1024
+/** What a record may take, in bytes: more than all properties of a contact. */
+const LONGEST_RECORD = 1024 * 1024
+/** A contact has at most 100 properties; other services export more columns than anybody needs. */
+const MOST_COLUMNS = 200
 const SEPARATORS = [',', ';', '\t'] as const
 
 /** The separator that stands most often in the first line, outside of quotes. */
@@ -76,12 +80,19 @@ export const REFUSED_COLUMNS = ['line', 'reason'] as const
 /** The columns of our export; what is free-form stands in the last one, as JSON. */
 export const EXPORT_COLUMNS = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties'] as const
 
-const isExport = (header: readonly string[]): boolean => EXPORT_COLUMNS.every((name) => header.includes(name))
+/** The columns of our export of suppressions. */
+export const SUPPRESSION_COLUMNS = ['email', 'status', 'cause', 'since', 'words'] as const
+
+const hasAll = (header: readonly string[], names: readonly string[]): boolean =>
+  names.every((name) => header.includes(name))
+
+/** Whether a file is our own export of contacts. */
+export const isExport = (header: readonly string[]): boolean => hasAll(header, EXPORT_COLUMNS)
 
 /** A table without what we had added to it ourselves. */
 function asItWas({ header, records }: CsvTable): CsvTable {
   const refused = REFUSED_COLUMNS.every((name, at) => header.at(at - REFUSED_COLUMNS.length) === name)
-  if (!refused && !isExport(header)) return { header, records }
+  if (!refused && !isExport(header) && !hasAll(header, SUPPRESSION_COLUMNS)) return { header, records }
   const width = refused ? header.length - REFUSED_COLUMNS.length : header.length
   return {
     header: header.slice(0, width).map(untamed),
@@ -110,18 +121,30 @@ const notCsv = (error: unknown, line: number): Refusal => {
 const headerOf = (row: CsvRecord | undefined): string[] => {
   const header = (row?.cells ?? []).map((name) => (name.toLowerCase() === 'email' ? 'email' : name))
   while (header.at(-1) === '') header.pop()
+  if (header.length > MOST_COLUMNS)
+    throw new Refusal(
+      'bad_request',
+      `the first line names ${header.length} columns, more than the ${MOST_COLUMNS} that can be imported: separators are commas, semicolons or tabs`,
+    )
   return header
+}
+
+/** @throws Refusal bad_request for a record that does not end. @param line of the one before it. */
+function checkLength(length: number, line: number): void {
+  if (length < LONGEST_RECORD) return
+  const words = `the record after line ${line} is longer than 1 MB: perhaps a quote is not closed`
+  throw new Refusal('bad_request', line === 0 ? words.replace('record after line 0', 'first line') : words)
 }
 
 /**
  * Reads the next records of a CSV file. @param place null: from the beginning.
- * @returns them under the file's header; `place` null at the end of the file.
+ * @returns them under the file's header, and what separates its cells; `place` null at the end of the file.
  * @throws Refusal bad_request saying where it breaks.
  */
 export async function readSlice(
   readBytes: ReadBytes,
   place: CsvPlace | null,
-): Promise<{ table: CsvTable; place: CsvPlace | null }> {
+): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
   const { at, line } = place ?? { at: 0, line: 0 }
   for (let length = SLICE; ; length *= 2) {
     const bytes = await readBytes(at, length)
@@ -132,40 +155,14 @@ export async function readSlice(
         throw notCsv(error, line)
       },
     )
-    if (rows.length === 0 && !isLast) continue
+    // The first slice has a record too, so that there is something to show.
+    if (rows.length <= (place === null ? 1 : 0) && !isLast) {
+      checkLength(length, line + read.lines)
+      continue
+    }
     const records = rows.map((row) => ({ ...row, line: line + row.line }))
     const header = place?.header ?? headerOf(records.shift())
     const next = { at: at + read.bytes, line: line + read.lines, separator, header }
-    return { table: asItWas({ header, records }), place: isLast ? null : next }
+    return { table: asItWas({ header, records }), place: isLast ? null : next, separator }
   }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-/** An exported record: its properties are one column; its status must be what it is anyway, else it would be lost. */
-function exportedItem(cells: ReadonlyMap<string, string>) {
-  const known = new Set<string>(EXPORT_COLUMNS)
-  const added = [...cells].filter(([name, value]) => !known.has(name) && name !== '' && value !== '')
-  const properties = jsonOf(cells.get('properties') || '{}')
-  const status = cells.get('status') || undefined
-  return {
-    email: cells.get('email') ?? '',
-    properties: isObject(properties) ? { ...properties, ...Object.fromEntries(added) } : properties,
-    ...(status === undefined ? {} : { status }),
-  }
-}
-
-/** A record as an item of a bulk upsert: every other column that is not empty is a property. */
-export function itemOf(header: readonly string[], { cells }: CsvRecord) {
-  const pairs = header.map((name, at) => [name, cells[at] ?? ''] as const)
-  if (isExport(header)) return exportedItem(new Map(pairs))
-  const properties = pairs.filter(([name, value]) => name !== 'email' && name !== '' && value !== '')
-  const email = pairs.find(([name]) => name === 'email')?.[1] ?? ''
-  return header.length > 1 ? { email, properties: Object.fromEntries(properties) } : { email }
 }

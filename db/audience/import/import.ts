@@ -1,17 +1,20 @@
 /**
- * Imports contacts from a CSV file, as long work (db/work): the file is read in slices into parts of a thousand records
- * at most, then each part is a bulk upsert.
+ * Imports contacts, or suppressions, from a CSV file that was uploaded (draft.ts), as long work: the file is read in
+ * slices into parts of a thousand records at most, then each part is a bulk upsert, with what its records are besides:
+ * subscribed to topics, suppressed.
  * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
  * can be had as a file again, with the reason beside each record.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { textFault } from '../../text/strings.ts'
+import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
 import { readItems, upsertContacts } from '../contacts/upsert.ts'
 import { finishUpsert, lockUpsert, type StoredRefusal } from '../contacts/upserts.sql.ts'
-import { type CsvPlace, type CsvTable, itemOf, REFUSED_COLUMNS, readSlice } from './csv.ts'
+import { suppressContacts } from '../suppressions/by-hand.ts'
+import { type CsvPlace, type CsvTable, REFUSED_COLUMNS, readSlice } from './csv.ts'
 import {
   addRecords,
   deleteParts,
@@ -20,21 +23,22 @@ import {
   importBytes,
   importLines,
   importResults,
-  insertImport,
   insertImportParts,
+  mappingOf,
   nextPart,
 } from './imports.sql.ts'
+import { checkMapping, type Extra, type Mapping, mappingFor, recordOf } from './mapping.ts'
 
-const PART = 1_000
+export const PART = 1_000
 const MOST_RECORDS = 100_000
+/** Of imports of the version before, whose columns go by their names. */
+const BY_NAMES: Pick<Mapping, 'merge' | 'topic_ids'> = { merge: false, topic_ids: [] }
+
 /** Where an item stands in a bulk call: of no use to a person with a file. */
-const PLACE = /^contacts\[\d+\]\./
+export const PLACE = /^contacts\[\d+\]\./
 
 /** @throws Refusal bad_request for a file that cannot be imported at all. @param total its records so far. */
-function checkTable({ header, records }: CsvTable, total: number, isLast: boolean): void {
-  if (!header.includes('email')) throw new Refusal('bad_request', 'the first line must name a column email')
-  if (new Set(header).size < header.length)
-    throw new Refusal('bad_request', 'the first line must name each column once')
+export function checkTable({ header, records }: CsvTable, total: number, isLast: boolean): void {
   if (total === 0 && isLast) throw new Refusal('bad_request', 'the file has no records after its first line')
   if (total > MOST_RECORDS)
     throw new Refusal('bad_request', `the file must have at most ${MOST_RECORDS} records`)
@@ -48,27 +52,33 @@ function checkTable({ header, records }: CsvTable, total: number, isLast: boolea
   }
 }
 
-/** The records as bulk upserts. @param first the place of the first record in the file. */
-const partsOf = ({ header, records }: CsvTable, first: number) =>
-  Array.from({ length: Math.ceil(records.length / PART) }, (_, part) => {
-    const contacts = records.slice(part * PART, (part + 1) * PART).map((record) => itemOf(header, record))
-    return { id: uuidv7(), first: first + part * PART, body: JSON.stringify({ contacts }) }
+/** A bulk call, and what each of its items is besides. */
+export function bodyOf(records: CsvTable['records'], mapping: Mapping): string {
+  const read = records.map((record) => recordOf(mapping, record))
+  const extras = read.map(({ extra }) => extra)
+  return JSON.stringify({
+    contacts: read.map(({ item }) => item),
+    ...(extras.some((extra) => extra !== null) ? { extras } : {}),
   })
-
-/** A file as it came. @throws Refusal bad_request when its text cannot be stored. */
-export function importOf({ name, source }: { name: string; source: string }) {
-  const fault = textFault([name, source])
-  if (fault) throw new Refusal('bad_request', `the file ${fault.problem}`)
-  return { id: uuidv7(), file_name: name.slice(0, 200), bytes: Buffer.from(source) }
 }
 
-/** Stores an import that is to be begun. */
-export const storeImport = async (
-  { tx, now }: At,
-  teamId: string,
-  given: ReturnType<typeof importOf>,
-  actor: string,
-): Promise<void> => insertImport(tx, teamId, { ...given, created_by: actor }, now)
+/** The items of a part and what each is besides; those that cannot be taken are refusals. */
+export function partOf(body: string) {
+  const { extras = [] } = JSON.parse(body) as { extras?: (Extra | null)[] }
+  const items = readItems(body).map((item, at) => {
+    const fault = extras[at]?.fault
+    return fault === undefined || item instanceof Refusal ? item : new Refusal('bad_request', fault)
+  })
+  return { items, extras }
+}
+
+/** The records as bulk upserts. @param first the place of the first record in the file. */
+const partsOf = ({ records }: CsvTable, mapping: Mapping, first: number) =>
+  Array.from({ length: Math.ceil(records.length / PART) }, (_, part) => ({
+    id: uuidv7(),
+    first: first + part * PART,
+    body: bodyOf(records.slice(part * PART, (part + 1) * PART), mapping),
+  }))
 
 /** Where an import stands: in the file, or (`place` null) at its parts. */
 export type ImportCursor = { place: CsvPlace | null; records: number }
@@ -87,9 +97,51 @@ async function readPart(
   const records = before + table.records.length
   checkTable(table, records, place === null)
   const lines = table.records.map(({ line }) => line)
-  await insertImportParts(tx, teamId, id, partsOf(table, before), now)
+  const mapping = (await mappingOf(tx, teamId, id)) ?? mappingFor(table.header, 'contacts')
+  if (before === 0) checkMapping(mapping)
+  await insertImportParts(tx, teamId, id, partsOf(table, mapping, before), now)
   await addRecords(tx, teamId, id, lines)
   return { cursor: { place, records }, upserted: 0, refused: 0 }
+}
+
+type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
+
+/** The topics that the records of a part name and the team still has. The account is locked first, as by everybody. */
+async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set()
+  await lockAccount(tx, teamId)
+  return holdTopics(tx, teamId, [...new Set(ids)])
+}
+
+/** Carries out the next part; null when there is none. */
+async function upsertPart({ tx, now, secrets }: Upserting, teamId: string, id: string) {
+  const part = await nextPart(tx, teamId, id)
+  const body = part && (await lockUpsert(tx, teamId, part))
+  if (!part || body === null) return null
+  const { merge, topic_ids } = (await mappingOf(tx, teamId, id)) ?? BY_NAMES
+  const { items, extras } = partOf(body)
+  const wanted = [...topic_ids, ...extras.flatMap((extra) => extra?.topic_ids ?? [])]
+  const topics = await heldTopics(tx, teamId, wanted)
+  const result = await upsertContacts({ tx, now, secrets }, teamId, items, { merge })
+  const outcomes = 'refusal' in result ? [] : result.items
+  const stored = outcomes.flatMap((contact_id, at) => {
+    const item = items[at]
+    return typeof contact_id !== 'string' || !item || item instanceof Refusal
+      ? []
+      : [{ contact_id, identity: item.identity, extra: extras[at] }]
+  })
+  const subscribing = stored.flatMap(({ contact_id, extra }) =>
+    [...topic_ids, ...(extra?.topic_ids ?? [])]
+      .filter((topic) => topics.has(topic))
+      .map((topic_id) => ({ contact_id, topic_id })),
+  )
+  if (subscribing.length > 0) await addTopics(tx, teamId, subscribing, now)
+  const marks = new Map(
+    stored.flatMap(({ identity, extra }) => (extra?.suppress ? [[identity, extra.suppress] as const] : [])),
+  )
+  if (marks.size > 0) await suppressContacts({ tx, now }, teamId, marks)
+  await finishUpsert(tx, teamId, part, result, now)
+  return { upserted: items.length, refused: items.length - stored.length }
 }
 
 /**
@@ -97,7 +149,7 @@ async function readPart(
  * @throws Refusal bad_request when the file's first slice cannot be imported; a later one that cannot is a `fault`.
  */
 export async function importSlice(
-  { secrets, ...at }: At & { secrets: Pick<Secrets, 'signatures'> },
+  { secrets, ...at }: Upserting,
   teamId: string,
   id: string,
   cursor: ImportCursor | null,
@@ -112,15 +164,8 @@ export async function importSlice(
       return { cursor: null, upserted: 0, refused: 0, fault: error.message }
     }
   }
-  const part = await nextPart(at.tx, teamId, id)
-  const body = part && (await lockUpsert(at.tx, teamId, part))
-  if (!part || body === null) return { cursor: null, upserted: 0, refused: 0 }
-  const items = readItems(body)
-  const result = await upsertContacts({ ...at, secrets }, teamId, items)
-  await finishUpsert(at.tx, teamId, part, result, at.now)
-  const refused =
-    'refusal' in result ? items.length : result.items.filter((item) => typeof item !== 'string').length
-  return { cursor, upserted: items.length, refused }
+  const upserted = await upsertPart({ ...at, secrets }, teamId, id)
+  return upserted ? { cursor, ...upserted } : { cursor: null, upserted: 0, refused: 0 }
 }
 
 /** A record that was refused, by its place among the records and by its line in the file. */

@@ -3,17 +3,27 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import type { UpsertResult } from '../contacts/upserts.sql.ts'
+import type { Mapping } from './mapping.ts'
 
-export type NewImport = { id: string; file_name: string; bytes: Buffer; created_by: string }
+export type NewImport = {
+  id: string
+  file_name: string
+  bytes: Buffer
+  encoding: string
+  mapping: Mapping
+  created_by: string
+}
 
 /** How long the chunks are that a file lies in, in bytes. */
 const CHUNK = 128 * 1024
 
-/** Stores an import and its file; nothing of that is read yet. */
+/** Stores an import as a draft, and its file. */
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into contact_imports (team_id, id, file_name, records, lines, created_by, created_at)
-    values (${teamId}, ${row.id}, ${row.file_name}, 0, '{}', ${row.created_by}, ${sql.timestamp(now)})`)
+    insert into contact_imports (
+      team_id, id, file_name, records, lines, created_by, created_at, draft, mapping, encoding)
+    values (${teamId}, ${row.id}, ${row.file_name}, 0, '{}', ${row.created_by}, ${sql.timestamp(now)},
+      true, ${JSON.stringify(row.mapping)}, ${row.encoding})`)
   const chunks = Array.from({ length: Math.ceil(row.bytes.length / CHUNK) }, (_, at) => {
     const bytes = row.bytes.subarray(at * CHUNK, (at + 1) * CHUNK)
     return sql.fragment`(${teamId}, ${row.id}, ${at}, ${sql.binary(bytes)})`
@@ -21,6 +31,47 @@ export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: 
   await tx.query(sql.unsafe`
     insert into contact_import_chunks (team_id, import_id, position, bytes)
     values ${sql.join(chunks, sql.fragment`, `)}`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many drafts a team has. */
+export async function countDrafts(tx: Tx, teamId: string): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*)::int as count from contact_imports where team_id = ${teamId} and draft`)
+  return count
+}
+
+/** How long an import's file is, in bytes. */
+export async function importLength(tx: Tx, teamId: string, id: string): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select coalesce(sum(octet_length(bytes)), 0)::int as count from contact_import_chunks
+    where team_id = ${teamId} and import_id = ${id}`)
+  return count
+}
+
+const idRow = object({ id: string().defined() })
+
+/** Changes what a draft's columns become. @returns whether there is such a draft. */
+export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<boolean> {
+  const row = await tx.maybeOne(sql.type(idRow)`
+    update contact_imports set mapping = ${JSON.stringify(mapping)}
+    where team_id = ${teamId} and id = ${id} and draft returning id`)
+  return row !== null
+}
+
+/** Makes a draft an import that is to be begun. @returns whether there was such a draft. */
+export async function endDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
+  const row = await tx.maybeOne(sql.type(idRow)`
+    update contact_imports set draft = false where team_id = ${teamId} and id = ${id} and draft returning id`)
+  return row !== null
+}
+
+/** Deletes a draft with its file. @returns whether there was one. */
+export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
+  const row = await tx.maybeOne(sql.type(idRow)`
+    delete from contact_imports where team_id = ${teamId} and id = ${id} and draft returning id`)
+  return row !== null
 }
 
 const chunkRow = object({ bytes: mixed<Buffer>().defined() })
@@ -51,11 +102,9 @@ export async function addRecords(
     where team_id = ${teamId} and id = ${id}`)
 }
 
-const partRow = object({ id: string().defined() })
-
 /** The next part of an import that is to be upserted; null when all are. */
 export async function nextPart(tx: Tx, teamId: string, importId: string): Promise<string | null> {
-  const row = await tx.maybeOne(sql.type(partRow)`
+  const row = await tx.maybeOne(sql.type(idRow)`
     select id from contact_upserts
     where team_id = ${teamId} and import_id = ${importId} and finished_at is null
     order by first_record limit 1`)
@@ -100,12 +149,17 @@ const importRow = object({
   reading: boolean().defined(),
   /** Why nothing of it was imported; null when it was, or is to be. */
   fault: string().defined().nullable(),
+  /** Whether nobody has started it yet. */
+  draft: boolean().defined(),
+  /** Null for imports of the version before: theirs goes by the names of their columns. */
+  mapping: mixed<Mapping>().defined().nullable(),
+  encoding: string().defined().nullable(),
 })
 export type ImportRow = InferType<typeof importRow>
 
 // A part holds the records up to the next part's first.
 const importColumns = sql.fragment`
-  i.id, i.file_name, i.records, i.created_by, i.created_at, (
+  i.id, i.file_name, i.records, i.created_by, i.created_at, i.draft, i.mapping, i.encoding, (
     select coalesce(sum(p.next - p.first_record) filter (where p.finished_at is not null), 0)::int
     from (
       select first_record, finished_at, lead(first_record, 1, i.records) over (order by first_record) as next
@@ -129,6 +183,15 @@ export async function importById(tx: Tx, teamId: string, id: string): Promise<Im
 }
 
 const linesRow = object({ lines: array(number().defined()).defined().nullable() })
+
+const mappingRow = object({ mapping: mixed<Mapping>().defined().nullable() })
+
+/** What an import's columns become; null for imports of the version before. */
+export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Mapping | null> {
+  const { mapping } = await tx.one(sql.type(mappingRow)`
+    select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
+  return mapping
+}
 
 /** The line in the file that each record begins in. */
 export async function importLines(tx: Tx, teamId: string, id: string): Promise<readonly number[]> {
@@ -158,7 +221,12 @@ export async function importResults(
     where finished_at is not null order by first_record`)
 }
 
-/** Deletes old imports with their parts. */
-export async function deleteImports(tx: Tx, before: Date): Promise<void> {
-  await tx.query(sql.unsafe`delete from contact_imports where created_at < ${sql.timestamp(before)}`)
+/** Deletes old imports with their files and parts, and drafts that nobody has started by then. */
+export async function deleteImports(
+  tx: Tx,
+  { before, draftsBefore }: { before: Date; draftsBefore: Date },
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    delete from contact_imports where created_at < ${sql.timestamp(before)}
+      or draft and created_at < ${sql.timestamp(draftsBefore)}`)
 }

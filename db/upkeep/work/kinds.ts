@@ -80,7 +80,8 @@ const redriving: Kind<Redriving, { until: string }> = {
   }),
 }
 
-type Importing = { import_id: string; file_name: string }
+/** `words`: what the audit trail says of it besides. */
+type Importing = { import_id: string; file_name: string; words?: string }
 
 const importing: Kind<Importing, ImportCursor> = {
   async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
@@ -98,9 +99,9 @@ const importing: Kind<Importing, ImportCursor> = {
       fault: slice.fault,
     }
   },
-  deed: ({ file_name }, result) => ({
+  deed: ({ file_name, words }, result) => ({
     subject: file_name,
-    detail: `${(result as { refused: number }).refused} refused`,
+    detail: `${words === undefined ? '' : `${words}; `}${(result as { refused: number }).refused} refused`,
   }),
 }
 
@@ -149,6 +150,7 @@ export const erasureOf = (
 
 export const KINDS = {
   'contact.import': importing,
+  'suppression.import': importing,
   'contact.erase': erasing,
   'email.requeue': bulk(requeueLot),
   'email.delete': bulk(deleteLot),

@@ -13,15 +13,23 @@ const team = await makeTeam(service, { plan: 'pro' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const path = `/teams/${team.id}/contacts/import`
 
+/** Uploads a file, and starts its import as its columns' names say. @returns the page's path. */
+async function started(name: string, file: string | Uint8Array<ArrayBuffer>, who = editor): Promise<string> {
+  const sent = await who.upload(path, name, file)
+  if (sent.status !== 303) throw new Error(`not taken: ${sent.html}`)
+  const draft = sent.location ?? ''
+  const answer = await who.post(`${draft}/start`)
+  if (answer.location !== draft) throw new Error(`not started: ${answer.html}`)
+  return draft
+}
+
 t.test(
   'a file with bad records is imported around them, and they come back as a file with the reasons',
   async (t) => {
     const lines = Array.from({ length: 1_010 }, (_, at) =>
       at % 101 === 7 ? `not an address ${at},"Town, ""${at}"""` : `person${at}@example.com,"Town, ""${at}"""`,
     )
-    const sent = await editor.upload(path, 'people.csv', `Email,city\r\n${lines.join('\r\n')}\r\n`)
-    t.equal(sent.status, 303)
-    const progress = sent.location ?? ''
+    const progress = await started('people.csv', `Email,city\r\n${lines.join('\r\n')}\r\n`)
     shows(t, await editor.get(progress), /0 of 1,010/)
     await startWorker(t, service)
     await until('it is done', async () => (await editor.get(progress)).html.includes('1,010 of 1,010'))
@@ -45,8 +53,6 @@ t.test(
 t.test('a file that cannot be imported at all is refused on the page, and nothing is stored', async (t) => {
   for (const [text, words] of [
     ['', /choose a CSV file/i],
-    ['name\nAna', /must name a column email/],
-    ['email,email\na@example.com,b', /each column once/],
     ['email\n', /no records/],
     ['email\n"a', /not CSV/],
     ['email\na\u0000@example.com', /NUL/],
@@ -61,9 +67,7 @@ t.test('a file that cannot be imported at all is refused on the page, and nothin
 /** Imports a file and waits until it is done. @returns the page's path and html. */
 async function imported(t: Test, file: string | Uint8Array<ArrayBuffer>) {
   const { stop } = await startWorker(t, service)
-  const sent = await editor.upload(path, 'file.csv', file)
-  if (sent.status !== 303) throw new Error(`not taken: ${sent.html}`)
-  const progress = sent.location ?? ''
+  const progress = await started('file.csv', file)
   await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
   await stop()
   return { progress, html: (await editor.get(progress)).html }
@@ -137,8 +141,7 @@ const longFile = (last: string): string => {
 }
 
 t.test('a file that is longer than a slice is read by workers, over a kill, record for record', async (t) => {
-  const sent = await editor.upload(path, 'long.csv', longFile('"bad one",x'))
-  const progress = sent.location ?? ''
+  const progress = await started('long.csv', longFile('"bad one",x'))
   shows(t, await editor.get(progress), /Being read [\d,]+ records so far/)
   const id = progress.split('/').at(-1) ?? ''
   const killed = continueWork(service.deps, id, async () => {
@@ -158,10 +161,10 @@ t.test('a file that is longer than a slice is read by workers, over a kill, reco
 
 t.test('of a file that breaks further on nothing is imported, and the page says where', async (t) => {
   const file = longFile('late@example.com,a"b"').replaceAll('long', 'late')
-  const { location } = await editor.upload(path, 'late.csv', file)
+  const progress = await started('late.csv', file)
   const { stop } = await startWorker(t, service)
-  await until('it failed', async () => /Failed/.test((await editor.get(location ?? '')).html))
+  await until('it failed', async () => /Failed/.test((await editor.get(progress)).html))
   await stop()
-  shows(t, await editor.get(location ?? ''), /Nothing was imported: the file is not CSV: .* at line 32402/)
+  shows(t, await editor.get(progress), /Nothing was imported: the file is not CSV: .* at line 32402/)
   t.equal(await contactByIdentity(database, team.id, 'late0@example.com'), null)
 })

@@ -1,0 +1,166 @@
+/** The form that says what the columns of an uploaded file become, each with its first values; and what it sent. */
+import type { TopicRow } from '../../../db/audience/contacts/topics.sql.ts'
+import type { Draft } from '../../../db/audience/import/draft.ts'
+import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
+import { SUPPRESSIONS } from '../../../db/audience/suppressions/by-hand.ts'
+import { reasonOf } from '../../../db/audience/suppressions/lift.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { text } from '../drawn/cell.ts'
+import { topicsOf } from '../drawn/properties.ts'
+import type { Field, Section } from '../drawn/section.ts'
+import { wordGiven } from '../served/list.ts'
+import { topicChoices } from './contacts.ts'
+
+/** How many records are shown. */
+const SAMPLES = 5
+/** How much of a value is shown below its column's field, and how much in the table. */
+const GLIMPSE = 40
+const LOOK = 120
+
+const cut = (value: string, most: number): string =>
+  value.length > most ? `${value.slice(0, most).toWellFormed()}…` : value
+
+const choiceOf = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
+
+/** What a column of this draft can become. */
+function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
+  const email = { value: 'email', label: 'Email address' }
+  const ignore = { value: 'ignore', label: 'Do not import' }
+  if (mapping.suppress)
+    return [
+      email,
+      { value: 'status', label: 'Suppressed as (bounced or complained)' },
+      { value: 'reason', label: 'Reason' },
+      ignore,
+    ]
+  const exported = mapping.columns.some(({ to }) => to === 'properties' || to === 'status')
+  return [
+    email,
+    { value: 'property', label: 'Property' },
+    ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
+    ...(exported
+      ? [
+          { value: 'properties', label: 'Properties, as JSON' },
+          { value: 'status', label: 'Status, as it is already' },
+        ]
+      : []),
+    ignore,
+  ]
+}
+
+/** The first values of a column, as one line. */
+function glimpseOf({ table }: Draft, at: number): string {
+  const values = table.records.map(({ cells }) => cells[at] ?? '').filter((value) => value !== '')
+  const few = [...new Set(values)].slice(0, 3)
+  if (few.length === 0) return 'empty in the first records'
+  return few.map((value) => cut(value, GLIMPSE)).join(' · ')
+}
+
+/** A choice for each column; for contacts the name of its property beside it. */
+export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[] {
+  const options = choices(draft, topics)
+  return draft.table.header.flatMap((name, at) => {
+    const label = name || `Column ${at + 1}`
+    const column = draft.mapping.columns[at] ?? { to: 'ignore' }
+    const select: Field = {
+      name: `column.${at}`,
+      label,
+      type: 'select',
+      hint: glimpseOf(draft, at),
+      options: options.map((option) => ({ ...option, selected: option.value === choiceOf(column) })),
+    }
+    const property: Field = {
+      name: `name.${at}`,
+      label: `Property name for ${label}`,
+      type: 'text',
+      value: column.to === 'property' ? column.name : name,
+    }
+    return draft.mapping.suppress ? [select] : [select, property]
+  })
+}
+
+/** What holds for all records. */
+export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): Field[] =>
+  mapping.suppress
+    ? [
+        {
+          name: 'as',
+          label: 'Suppress as, where no column says so',
+          type: 'radios',
+          options: SUPPRESSIONS.map((value) => ({
+            value,
+            label: value,
+            selected: value === mapping.suppress?.as,
+          })),
+        },
+        {
+          name: 'reason',
+          label: 'Reason',
+          type: 'text',
+          value: mapping.suppress.detail,
+          required: true,
+          hint: 'Such as where the list comes from. Kept in the audit trail.',
+        },
+      ]
+    : [
+        {
+          name: 'merge',
+          label: 'Contacts that exist',
+          type: 'radios',
+          options: [
+            {
+              value: 'no',
+              label: 'get the properties of the file in place of their own',
+              selected: !mapping.merge,
+            },
+            {
+              value: 'yes',
+              label: 'keep their own and get those of the file besides',
+              selected: mapping.merge,
+            },
+          ],
+        },
+        ...topicChoices(topics, mapping.topic_ids).map((field) => ({
+          ...field,
+          label: 'Subscribe all of them to',
+        })),
+      ]
+
+/** The first records, a row for each column: files are wider than pages. */
+export function samples({ table: { header, records } }: Draft): Section {
+  const first = records.slice(0, SAMPLES)
+  return {
+    kind: 'table',
+    title: first.length === 1 ? 'The first record' : `The first ${first.length} records`,
+    fold: true,
+    columns: [{ label: 'Column' }, ...first.map(({ line }) => ({ label: `Line ${line}`, wrap: true }))],
+    rows: header.map((name, at) => ({
+      cells: [
+        text(name || `Column ${at + 1}`),
+        ...first.map(({ cells }) => text(cut(cells[at] ?? '', LOOK))),
+      ],
+    })),
+    empty: 'The file has no records.',
+  }
+}
+
+/** What a form says of one column. @throws Refusal bad_request. */
+function columnOf(form: URLSearchParams, at: number): Becomes {
+  const choice = form.get(`column.${at}`) ?? 'ignore'
+  if (choice.startsWith('topic:')) return { to: 'topic', id: choice.slice('topic:'.length) }
+  if (choice === 'property') return { to: 'property', name: (form.get(`name.${at}`) ?? '').trim() }
+  const simple = (['ignore', 'email', 'properties', 'status', 'reason'] as const).find((to) => to === choice)
+  if (simple === undefined) throw new Refusal('bad_request', `column ${at + 1} cannot become that`)
+  return { to: simple }
+}
+
+/** The mapping that a form sent. @throws Refusal bad_request. */
+export const mappingSent = (form: URLSearchParams, { table, mapping }: Draft): Mapping => ({
+  columns: table.header.map((_, at) => columnOf(form, at)),
+  merge: form.get('merge') === 'yes',
+  topic_ids: mapping.suppress ? [] : topicsOf(form),
+  suppress: mapping.suppress && {
+    as: wordGiven(form, 'as', SUPPRESSIONS) ?? 'bounced',
+    detail: reasonOf(form.get('reason') ?? ''),
+  },
+})

@@ -1,0 +1,255 @@
+/**
+ * An uploaded file before it is imported: what its columns become, what would happen then, and its start. Rules and
+ * figures are db/audience/import's.
+ */
+
+import { type TopicRow, topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import {
+  type Draft,
+  discardDraft,
+  setMapping,
+  showDraft,
+  startDraft,
+  type Trial,
+  tryDraft,
+} from '../../../db/audience/import/draft.ts'
+import { type Becomes, checkMapping, type Mapping } from '../../../db/audience/import/mapping.ts'
+import { beginWork } from '../../../db/upkeep/work/work.ts'
+import { byteWords, number, plural, text, time } from '../drawn/cell.ts'
+import type { Section, View } from '../drawn/section.ts'
+import { noteLook } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
+
+/** How many records that would be refused are shown. */
+const SHOWN = 10
+
+const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
+
+const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'contacts', 'imports', params.id ?? '', ...rest)
+
+/** Where files for this are uploaded. */
+const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
+  suppress
+    ? { href: teamPath(team, 'suppressions', 'import'), label: 'Import suppressions' }
+    : { href: teamPath(team, 'contacts', 'import'), label: 'Import contacts' }
+
+const about = ({ exact, total }: Draft): string => `${exact ? '' : 'about '}${plural(total, 'record')}`
+
+const facts = (draft: Draft, now: Date): Section => ({
+  kind: 'facts',
+  facts: [
+    { label: 'Records', cell: text(about(draft)) },
+    { label: 'Size', cell: text(byteWords(draft.bytes)) },
+    { label: 'Encoding', cell: text(draft.encoding) },
+    { label: 'Separated by', cell: text(SEPARATORS[draft.separator] ?? draft.separator) },
+    { label: 'Uploaded', cell: time(draft.created_at, now) },
+    { label: 'By', cell: text(draft.created_by) },
+  ],
+})
+
+const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<View['actions']> => ({
+  kind: 'actions',
+  forms: [
+    {
+      action: here(request, 'discard'),
+      method: 'post',
+      fields: [],
+      submit: 'Discard',
+      tone: 'danger',
+      confirm: `Discard the upload ${file_name}? Nothing of it was imported.`,
+    },
+  ],
+})
+
+/** A draft's page: its columns, and what each becomes. @throws Refusal not_found. */
+export async function draftView(request: TeamRequest, deps: PageDeps): Promise<View> {
+  const { database } = deps
+  const { team, params, now } = request
+  const draft = await showDraft(database, team.id, params.id ?? '')
+  await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+  const topics = await topicsOfTeam(database, team.id)
+  return {
+    title: draft.file_name,
+    lead: 'Nothing is imported yet. Say what each column becomes; the next page shows what would happen. The upload is kept for a day.',
+    back: uploads(request, draft.mapping),
+    actions: discarding(request, draft),
+    sections: [
+      samples(draft),
+      {
+        kind: 'form',
+        title: 'What each column becomes',
+        action: here(request),
+        method: 'post',
+        pairs: draft.mapping.suppress === null,
+        fields: [...columnFields(draft, topics), ...settingFields(draft, topics)],
+        submit: 'Continue',
+      },
+    ],
+    aside: [facts(draft, now)],
+  }
+}
+
+const save: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/imports/:id',
+  access: 'editor',
+  async handle(request, { database }) {
+    const { team, params, form } = request
+    const draft = await showDraft(database, team.id, params.id ?? '')
+    await database.transaction((tx) => setMapping(tx, team.id, draft.id, mappingSent(form, draft)))
+    return redirect(here(request, 'check'))
+  },
+}
+
+/** What happens to contacts that there are already. */
+function fateOf({ suppress, columns, merge }: Mapping): string {
+  if (suppress) return 'are suppressed'
+  if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'
+  return merge ? 'keep their status, get properties besides' : 'keep their status, get other properties'
+}
+
+function trialSections(draft: Draft, { tried, fresh, known, refused }: Trial): Section[] {
+  const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
+  const of = draft.whole ? `of ${about(draft)}` : first
+  return [
+    {
+      kind: 'tiles',
+      tiles: [
+        { label: 'New contacts', value: fresh.toLocaleString('en-US'), detail: of, tone: 'good' },
+        { label: 'Exist already', value: known.toLocaleString('en-US'), detail: fateOf(draft.mapping) },
+        {
+          label: 'Refused',
+          value: refused.length.toLocaleString('en-US'),
+          detail: of,
+          tone: refused.length > 0 ? 'bad' : 'plain',
+        },
+      ],
+    },
+    ...(refused.length === 0
+      ? []
+      : [
+          {
+            kind: 'table' as const,
+            title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+            note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
+            columns: [{ label: 'Line', number: true }, { label: 'Why' }],
+            rows: refused
+              .slice(0, SHOWN)
+              .map(({ line, message }) => ({ cells: [number(line), text(message)] })),
+            empty: '',
+          },
+        ]),
+  ]
+}
+
+/** What the columns become, in words. */
+function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
+  const named = (wanted: (column: Becomes) => boolean): string =>
+    header.filter((_, at) => wanted(mapping.columns[at] ?? { to: 'ignore' })).join(', ')
+  const nameOf = (id: string): string => topics.find((topic) => topic.id === id)?.name ?? id
+  const { suppress } = mapping
+  const properties = mapping.columns.flatMap((column, at) => {
+    if (column.to !== 'property') return []
+    return [column.name === header[at] ? column.name : `${header[at]} as ${column.name}`]
+  })
+  const wished = mapping.columns.flatMap((column, at) =>
+    column.to === 'topic' ? [`${nameOf(column.id)} where ${header[at]} says yes`] : [],
+  )
+  return {
+    kind: 'facts',
+    facts: [
+      { label: 'Email address', cell: text(named(({ to }) => to === 'email')) },
+      ...(suppress
+        ? [
+            { label: 'Suppressed as', cell: text(suppress.as) },
+            { label: 'Reason', cell: text(suppress.detail) },
+          ]
+        : [
+            { label: 'Properties', cell: text(properties.join(', ')) },
+            { label: 'Subscribed to', cell: text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')) },
+          ]),
+      { label: 'Not imported', cell: text(named(({ to }) => to === 'ignore')) },
+    ],
+  }
+}
+
+const check: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/contacts/imports/:id/check',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, now } = request
+    const { database, secrets } = deps
+    const draft = await showDraft(database, team.id, params.id ?? '')
+    await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+    const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
+    const topics = await topicsOfTeam(database, team.id)
+    const none = draft.whole && trial.refused.length === trial.tried
+    return show({
+      title: `Import ${draft.file_name}?`,
+      lead: none
+        ? 'Every record would be refused.'
+        : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
+      back: { href: here(request), label: 'Columns' },
+      actions: discarding(request, draft),
+      sections: [
+        ...trialSections(draft, trial),
+        ...(none
+          ? []
+          : [
+              {
+                kind: 'form' as const,
+                action: here(request, 'start'),
+                method: 'post' as const,
+                fields: [],
+                submit: `Import ${about(draft)}`,
+                reset: { href: here(request), label: 'Change the columns' },
+              },
+            ]),
+      ],
+      aside: [choiceFacts(draft, topics)],
+    })
+  },
+}
+
+const start: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/imports/:id/start',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, person } = request
+    const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id ?? '')
+    checkMapping(mapping)
+    const { suppress } = mapping
+    await beginWork(deps, {
+      kind: suppress ? 'suppression.import' : 'contact.import',
+      id,
+      given: {
+        import_id: id,
+        file_name,
+        ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}),
+      },
+      team_id: team.id,
+      actor: person.email,
+      store: (tx) => startDraft(tx, team.id, id),
+    })
+    return redirect(here(request))
+  },
+}
+
+const discard: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/contacts/imports/:id/discard',
+  access: 'editor',
+  async handle(request, { database }) {
+    const { team, params } = request
+    const { id, mapping } = await showDraft(database, team.id, params.id ?? '')
+    await discardDraft(database, team.id, id)
+    return redirect(uploads(request, mapping).href, 'The upload is discarded.')
+  },
+}
+
+export const importDraftPages = [save, check, start, discard]

@@ -1,0 +1,132 @@
+/**
+ * An uploaded file before it is imported: kept as a draft, shown by its first records, tried, then started or
+ * discarded.
+ * Promises: a file that cannot be imported at all is refused at its upload, and nothing of it is kept; a team has a
+ * handful of drafts at once (as many more as come at the same moment), each for a day; what is shown and tried is the
+ * beginning of the file alone, so that no page reads all of it, and trying changes nothing.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { Refusal } from '../../errors.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import { isUuid, textFault } from '../../text/strings.ts'
+import { holdTopics } from '../contacts/topics.sql.ts'
+import { tryUpsert } from '../contacts/upsert.ts'
+import { type CsvTable, type ReadBytes, readSlice } from './csv.ts'
+import { bodyOf, checkTable, PART, PLACE, partOf } from './import.ts'
+import {
+  countDrafts,
+  deleteDraft,
+  endDraft,
+  type ImportRow,
+  importById,
+  importBytes,
+  importLength,
+  insertImport,
+  mapDraft,
+} from './imports.sql.ts'
+import { checkMapping, type Mapping, mappingFor, type Purpose } from './mapping.ts'
+
+/** How many files of a team wait for a person at once; with the form's bound, 40 MB. */
+const MOST_DRAFTS = 5
+
+/** @param source the file's text. @param encoding how it was encoded. */
+export type Upload = { name: string; source: string; encoding: string; purpose: Purpose }
+
+/**
+ * The first records of a file. `whole`: these are all. `total`: how many it has; about so many, unless `exact`, where
+ * it was not read to its end.
+ */
+type Beginning = { table: CsvTable; separator: string; whole: boolean; total: number; exact: boolean }
+
+async function beginningOf(read: ReadBytes, length: () => Promise<number>): Promise<Beginning> {
+  const { table, separator, place } = await readSlice(read, null)
+  const count = table.records.length
+  checkTable(table, count, place === null)
+  const total = place === null ? count : Math.round(((await length()) * count) / place.at)
+  const records = table.records.slice(0, PART)
+  const exact = place === null
+  return { table: { ...table, records }, separator, whole: exact && count <= PART, total, exact }
+}
+
+const noDraft = () =>
+  new Refusal('not_found', 'there is no such upload: it was started, discarded, or forgotten after a day')
+
+/** Keeps an uploaded file. @returns its id. @throws Refusal bad_request when it cannot be imported at all. */
+export async function storeDraft(
+  { tx, now }: At,
+  teamId: string,
+  { name, source, encoding, purpose }: Upload,
+  actor: string,
+): Promise<string> {
+  const fault = textFault([name, source])
+  if (fault) throw new Refusal('bad_request', `the file ${fault.problem}`)
+  const bytes = Buffer.from(source)
+  const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
+  const { table } = await beginningOf(read, async () => bytes.length)
+  if ((await countDrafts(tx, teamId)) >= MOST_DRAFTS)
+    throw new Refusal('bad_request', `${MOST_DRAFTS} uploads wait to be started: start or discard one first`)
+  const id = uuidv7()
+  const mapping = mappingFor(table.header, purpose)
+  const row = { id, file_name: name.slice(0, 200), bytes, encoding, mapping, created_by: actor }
+  await insertImport(tx, teamId, row, now)
+  return id
+}
+
+export type Draft = ImportRow & Beginning & { mapping: Mapping; bytes: number }
+
+/** A draft with its first records. @throws Refusal not_found. */
+export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Draft> {
+  const row = await importById(tx, teamId, id)
+  if (!row?.draft || row.mapping === null) throw noDraft()
+  const bytes = await importLength(tx, teamId, id)
+  const beginning = await beginningOf(importBytes(tx, teamId, id), async () => bytes)
+  return { ...row, mapping: row.mapping, ...beginning, bytes }
+}
+
+/** Says what a draft's columns become. @throws Refusal bad_request for what cannot be, not_found. */
+export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<void> {
+  checkMapping(mapping)
+  const topics = [
+    ...mapping.topic_ids,
+    ...mapping.columns.flatMap((one) => (one.to === 'topic' ? [one.id] : [])),
+  ]
+  const known = await holdTopics(tx, teamId, topics.filter(isUuid))
+  if (topics.some((topic) => !known.has(topic)))
+    throw new Refusal('bad_request', 'a topic that was chosen is gone: choose again')
+  if (!(await mapDraft(tx, teamId, id, mapping))) throw noDraft()
+}
+
+/** What would become of the first records. `refused`: those that would not be taken, by their lines. */
+export type Trial = {
+  tried: number
+  fresh: number
+  known: number
+  refused: { line: number; message: string }[]
+}
+
+/** Tries a draft on its first records. @throws Refusal bad_request for a mapping that cannot be. */
+export async function tryDraft(
+  at: At & { secrets: Pick<Secrets, 'signatures'> },
+  teamId: string,
+  { table: { records }, mapping }: Draft,
+): Promise<Trial> {
+  checkMapping(mapping)
+  const { items } = partOf(bodyOf(records, mapping))
+  const { fresh, known, outcomes } = await tryUpsert(at, teamId, items, mapping)
+  const refused = outcomes.flatMap((outcome, index) => {
+    const line = records[index]?.line ?? 0
+    return outcome instanceof Refusal ? [{ line, message: outcome.message.replace(PLACE, '') }] : []
+  })
+  return { tried: records.length, fresh, known, refused }
+}
+
+/** Makes a draft an import: to be called where its work is begun. @throws Refusal not_found. */
+export async function startDraft(tx: Tx, teamId: string, id: string): Promise<void> {
+  if (!(await endDraft(tx, teamId, id))) throw noDraft()
+}
+
+/** Forgets a draft. @throws Refusal not_found. */
+export async function discardDraft(tx: Tx, teamId: string, id: string): Promise<void> {
+  if (!(await deleteDraft(tx, teamId, id))) throw noDraft()
+}

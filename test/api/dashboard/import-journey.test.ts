@@ -1,0 +1,150 @@
+/** A marketer with a list of another service: upload, columns, what would happen, start, what was refused, corrected. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Browser, Locator, Page } from 'playwright-core'
+import t from 'tap'
+import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const FOLDER = process.env.DASHBOARD_LOOKS
+
+const browser = await launchBrowser(t, 'the import of a list')
+if (browser) await journey(browser)
+
+/** A list as another service exports it: columns of its own, one address that is none. */
+const LIST = [
+  'E-Mail Address;First Name;Stadt;Newsletter;Source of the subscription',
+  'ana@example.org;Ana;Köln;yes;the form at the foot of the page that asks for a discount',
+  'ben@example.org;Ben;Graz;no;shop',
+  'chen.example.org;Chen;Linz;yes;shop',
+  'ana.lindqvist-featherstonehaugh@customer-relations.example.org;Ana;"Wien; 1010";yes;shop',
+].join('\r\n')
+
+async function journey(browser: Browser): Promise<void> {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const here = `${service.base}/dashboard/teams/${team.id}`
+  const said = (page: Page): Promise<string> => page.locator('main').innerText()
+  /** Clicks, and waits for the page that it leads to. */
+  const follow = async (page: Page, locator: Locator): Promise<void> => {
+    await Promise.all([page.waitForEvent('load'), locator.click()])
+  }
+  const press = (page: Page, name: string): Promise<void> =>
+    follow(page, page.getByRole('button', { name, exact: true }))
+  /** Fails unless the page is accessible and fits, wide and narrow; leaves pictures where looks.test.ts does. */
+  const isFine = async (page: Page, about: string): Promise<void> => {
+    await isAccessible(t, page, about)
+    for (const width of [1_280, 390, 320]) {
+      await page.setViewportSize({ width, height: 800 })
+      await fits(t, page, `${about} at ${width} px`)
+      for (const colorScheme of FOLDER ? (['dark', 'light'] as const) : []) {
+        await page.emulateMedia({ colorScheme })
+        const name = `import-${about.replaceAll(' ', '-')}-${width}-${colorScheme}.png`
+        await page.screenshot({ path: join(FOLDER ?? '', name), fullPage: true })
+      }
+    }
+    await page.setViewportSize({ width: 1_280, height: 800 })
+  }
+  const upload = async (page: Page, buffer: Buffer): Promise<void> => {
+    await page.getByLabel('CSV file').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer })
+    await press(page, 'Upload')
+  }
+  const done = async (page: Page): Promise<void> => {
+    await until('it is over', async () => {
+      await page.reload()
+      return /^Done/im.test(await said(page))
+    })
+  }
+
+  t.test(
+    'a list is imported on the pages alone; what was refused is corrected and imported too',
+    async (t) => {
+      await startWorker(t, service)
+      const { page, context } = await signInWith(browser, service, { t, team: team.id })
+      await page.goto(`${here}/topics`)
+      await page.locator('[name="name"]').first().fill('News')
+      await press(page, 'Add a topic')
+      await page.goto(`${here}/contacts`)
+      await follow(page, page.locator('main a[href$="/contacts/import"]').first())
+      await isFine(page, 'the upload')
+      await upload(page, Buffer.from('email\n"open quote'))
+      t.match(await said(page), /not CSV/)
+      await upload(page, Buffer.from(LIST, 'latin1'))
+      t.match(await said(page), /Windows-1252[\s\S]*semicolons/)
+      t.equal(await page.getByLabel('E-Mail Address', { exact: true }).inputValue(), 'email')
+      await page.locator('summary', { hasText: 'The first 4 records' }).click()
+      await isFine(page, 'the columns')
+      await page.getByLabel('First Name', { exact: true }).selectOption('Property')
+      await page.getByLabel('Property name for First Name').fill('Stadt')
+      await page.getByLabel('Newsletter', { exact: true }).selectOption({ label: 'Topic News (yes or no)' })
+      await page.getByLabel('Source of the subscription', { exact: true }).selectOption('Do not import')
+      await press(page, 'Continue')
+      t.match(await said(page), /Two properties are called "Stadt"/)
+      t.match(
+        await page.evaluate<string>('document.activeElement.outerHTML'),
+        /value="Stadt"[^>]* aria-invalid="true"/,
+        'the focus is in the field with the fault, and what was chosen is kept',
+      )
+      t.match(await page.getByLabel('Newsletter', { exact: true }).inputValue(), /^topic:/)
+      for (const [column, name] of [
+        ['First Name', 'name'],
+        ['Stadt', 'city'],
+      ])
+        await page.getByLabel(`Property name for ${column}`).fill(name ?? '')
+      await press(page, 'Continue')
+      t.match(await said(page), /New contacts\s+3[\s\S]*Refused\s+1[\s\S]*email must be an email address/i)
+      await isFine(page, 'what would happen')
+      await press(page, 'Import 4 records')
+      await done(page)
+      t.match(await said(page), /3 contacts stored[\s\S]*1 record refused/)
+      await isFine(page, 'the result')
+      const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
+      t.match(body, { properties: { name: 'Ana', city: 'Köln' }, subscribed_topic_ids: [String] })
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Refused records as CSV' }).click(),
+      ])
+      const refused = await readFile(await download.path(), 'utf8')
+      await page.goto(`${here}/contacts/import`)
+      await upload(page, Buffer.from(refused.replace('chen.', 'chen@')))
+      await press(page, 'Continue')
+      t.match(await said(page), /New contacts\s+1[\s\S]*Refused\s+0/i)
+      await press(page, 'Import 1 record')
+      await done(page)
+      const corrected = await service.call('GET', '/v1/contacts/chen@example.org', { key: team.key })
+      t.match(corrected.body, { properties: { 'First Name': 'Chen', Stadt: 'Linz' } })
+      await context.close()
+    },
+  )
+
+  t.test('a list of suppressions is imported and one added by hand; one is lifted', async (t) => {
+    await startWorker(t, service)
+    const { page, context } = await signInWith(browser, service, { t, team: team.id })
+    await page.goto(`${here}/suppressions`)
+    await follow(page, page.getByRole('link', { name: 'Import', exact: true }))
+    await isFine(page, 'the upload of suppressions')
+    await upload(page, Buffer.from('email,status\ngone@example.org,bounced\nana@example.org,complained\n'))
+    await page.getByLabel('Reason', { exact: true }).fill('from the service that we leave')
+    await isFine(page, 'the columns of suppressions')
+    await press(page, 'Continue')
+    await press(page, 'Import 2 records')
+    await done(page)
+    t.match(await said(page), /2 contacts suppressed/)
+    await page.goto(`${here}/suppressions`)
+    await page.locator('summary', { hasText: 'Add a suppression' }).click()
+    await isFine(page, 'suppressions')
+    await page.getByLabel('Email address').fill('never@example.org')
+    await page.getByLabel('Reason').fill('asked by post')
+    await press(page, 'Add a suppression')
+    t.match(await said(page), /never@example\.org is suppressed/)
+    await follow(page, page.locator('td a', { hasText: 'ana@' }))
+    t.match(await said(page), /Suppressed: added by hand/)
+    await page.locator('summary', { hasText: 'Lift the suppression' }).click()
+    await page.getByLabel('Reason').fill('she asked for it')
+    await press(page, 'Lift the suppression')
+    await press(page, 'Lift the suppression')
+    t.match(await said(page), /The suppression is lifted/)
+    await context.close()
+  })
+}

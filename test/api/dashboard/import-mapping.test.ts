@@ -1,0 +1,268 @@
+/** An uploaded file before it is imported: its columns, what would happen, its start; and lists of suppressions. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
+import { showContact } from '../../../db/audience/suppressions/lift.ts'
+import type { WorkerDeps } from '../../../workers/deps.ts'
+import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
+import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+const { database, call } = service
+const team = await makeTeam(service, { plan: 'pro' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
+const IMPORT = at('contacts', 'import')
+const news = await database.transaction((tx) =>
+  createTopic({ tx, now: new Date() }, team.id, { name: 'News' }),
+)
+
+const forget = () => forgetUpserts(service.deps as unknown as WorkerDeps)
+const known = (email: string) => contactByIdentity(database, team.id, email)
+const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
+
+/** Uploads a file. @returns the draft's path. */
+async function uploaded(file: string | Uint8Array<ArrayBuffer>, path = IMPORT): Promise<string> {
+  const sent = await editor.upload(path, 'people.csv', file)
+  if (sent.status !== 303) throw new Error(`not taken: ${textOf(sent.html)}`)
+  return sent.location ?? ''
+}
+
+/** Starts a draft and waits for the end. @returns its page. */
+async function imported(draft: string): Promise<Seen> {
+  const { location, html } = await editor.post(`${draft}/start`)
+  if (location !== draft) throw new Error(`not started: ${textOf(html)}`)
+  const { stop } = await startWorker(t, service)
+  await until('it is over', async () => /Done|Failed/.test((await editor.get(draft)).html))
+  await stop()
+  return editor.get(draft)
+}
+
+const mapping = (columns: Record<string, string>, more: Record<string, string | string[]> = {}) => ({
+  ...Object.fromEntries(
+    Object.values(columns).flatMap((choice, index) => {
+      const [to = '', name = Object.keys(columns)[index] ?? ''] = choice.split('=')
+      return [
+        [`column.${index}`, to],
+        [`name.${index}`, name],
+      ]
+    }),
+  ),
+  merge: 'no',
+  ...more,
+})
+
+t.test(
+  'columns become properties, topics or nothing; what would happen is shown, then it does',
+  async (t) => {
+    await call('POST', '/v1/contacts', {
+      key: team.key,
+      body: { email: 'old@example.com', properties: { plan: 'gold', city: 'Linz' } },
+    })
+    const lines = [
+      'new@example.com;Köln;yes;7',
+      'old@example.com;Graz;;8',
+      'odd@example.com;Wien;maybe;9',
+      'nobody;;;',
+    ]
+    const text = `E-Mail Address;Ort;Newsletter;Customer No.\n${lines.join('\n')}\n`
+    const draft = await uploaded(new Uint8Array(Buffer.from(text, 'latin1')))
+    const page = await editor.get(draft)
+    shows(t, page, /Records 4 records .* Encoding Windows-1252 Separated by semicolons/)
+    shows(t, page, /Köln · Graz · Wien/)
+    t.match(page.html, /name="column\.0"[^>]*>\s*<option value="email" selected>/)
+    t.match(page.html, /name="name\.1"[^>]* value="Ort"/)
+    const columns = { Mail: 'email', Ort: 'property=city', Newsletter: `topic:${news.id}`, No: 'ignore' }
+    const sent = await editor.post(draft, mapping(columns, { merge: 'yes' }))
+    t.equal(sent.location, `${draft}/check`)
+    const check = await editor.get(`${draft}/check`)
+    shows(t, check, /New contacts 1 of 4 records Exist already 1 .*besides Refused 2/)
+    shows(t, check, /4 a topic must be yes or no, not "maybe" 5 email must be an email address/)
+    shows(
+      t,
+      check,
+      /Properties Ort as city Subscribed to News where Newsletter says yes Not imported Customer No\./,
+    )
+    t.equal(await known('new@example.com'), null, 'trying has changed nothing')
+    shows(t, await editor.get(IMPORT), /people\.csv not started/)
+    const done = await imported(draft)
+    shows(t, done, /2 contacts stored\. 2 records refused/)
+    t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
+    t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: [] })
+    t.match(
+      (await editor.get(`${draft}/refused.csv`)).html,
+      /\r\nodd@example\.com,Wien,maybe,9,4,"a topic must be/,
+    )
+    t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
+    shows(t, await editor.post(`${draft}/start`), /There is no such upload: it was started/)
+  },
+)
+
+t.test(
+  'properties are put in place of a contact’s own, or added up to as many as one may have',
+  async (t) => {
+    const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`p${index}`, 'x']))
+    const store = (email: string) =>
+      call('POST', '/v1/contacts', { key: team.key, body: { email, properties: many } })
+    await store('full@example.com')
+    const file = 'email,a,b\nfull@example.com,1,2\nfull@example.com,,3\n'
+    const columns = { email: 'email', a: 'property', b: 'property' }
+    const added = await uploaded(file)
+    await editor.post(added, mapping(columns, { merge: 'yes' }))
+    shows(t, await editor.get(`${added}/check`), /Refused 1 .* 2 properties must have at most 100 keys/)
+    shows(t, await imported(added), /1 contact stored\. 1 record refused/)
+    t.strictSame((await known('full@example.com'))?.properties, { ...many, b: '3' })
+    const replaced = await uploaded(file)
+    await editor.post(replaced, mapping(columns, { topic_ids: news.id }))
+    await imported(replaced)
+    t.match(await known('full@example.com'), { topic_ids: [news.id] })
+    t.strictSame((await known('full@example.com'))?.properties, { b: '3' })
+  },
+)
+
+t.test('a mapping that cannot be is refused on its page, as it was chosen', async (t) => {
+  const draft = await uploaded('email,city,town\na@example.com,Graz,Graz\n')
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ email: 'ignore', city: 'property', town: 'property' }, /Choose the column that is the email address/],
+    [{ email: 'email', city: 'email', town: 'ignore' }, /Two columns become the email address/],
+    [{ email: 'email', city: 'property', town: 'property=city' }, /Two properties are called "city"/],
+    [{ email: 'email', city: 'property= ', town: 'ignore' }, /A property must have a name/],
+    [{ email: 'email', city: `property=${'n'.repeat(129)}`, town: 'ignore' }, /is too long/],
+    [{ email: 'email', city: `topic:${team.id}`, town: 'ignore' }, /A topic that was chosen is gone/],
+    [{ email: 'email', city: 'topic:x', town: 'ignore' }, /A topic that was chosen is gone/],
+    [{ email: 'email', city: 'status=', town: 'everything' }, /Column 3 cannot become that/],
+  ]
+  for (const [columns, words] of cases) {
+    const answer = await editor.post(draft, mapping(columns, { merge: 'yes' }))
+    t.equal(answer.status, 400, JSON.stringify(columns))
+    shows(t, answer, words)
+    t.match(answer.html, /value="yes" checked/, 'what was chosen is kept')
+  }
+  shows(t, await editor.get(`${draft}/check`), /Properties city, town/)
+  const odd = await uploaded('name,city\nAna,Graz\n')
+  t.equal((await editor.get(`${odd}/check`)).status, 400)
+  t.equal((await editor.post(`${odd}/start`)).status, 400)
+  for (const path of [draft, odd]) await editor.post(`${path}/discard`)
+})
+
+t.test('a team has a handful of uploads that wait, each for a day; they are nobody else’s', async (t) => {
+  const drafts: string[] = []
+  for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
+  const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
+  t.equal(sixth.status, 400)
+  shows(t, sixth, /5 uploads wait to be started: start or discard one first/)
+  const [one = '', other = '', third = ''] = drafts
+  const asked = await editor.post(`${one}/discard`, { question: 'Discard?' })
+  shows(t, asked, /Discard\?/)
+  t.equal((await editor.post(`${one}/discard`)).location, IMPORT)
+  t.equal((await editor.get(one)).status, 404)
+  const rival = await makeTeam(service, { domain: 'rival.test' })
+  const stranger = await signedIn(service, { team: rival.id, role: 'owner' })
+  const theirs = other.replace(team.id, rival.id)
+  for (const path of ['', '/check', '/refused.csv']) t.equal((await stranger.get(theirs + path)).status, 404)
+  for (const path of ['', '/start', '/discard'])
+    t.equal((await stranger.post(theirs + path, mapping({ email: 'email' }))).status, 404)
+  const operator = await signedIn(service, { operator: true })
+  await operator.get(other)
+  t.match(await lastDeed(), { actor: operator.email, action: 'import.open', subject: 'people.csv' })
+  await imported(third)
+  const age = (hours: number) =>
+    database.query(sql.unsafe`
+      update contact_imports set created_at = now() - make_interval(hours => ${hours}) where team_id = ${team.id}`)
+  await age(23)
+  await forget()
+  t.equal((await editor.get(other)).status, 200)
+  await age(25)
+  await forget()
+  t.equal((await editor.get(other)).status, 404)
+  t.equal((await editor.get(third)).status, 200, 'what was started stays')
+})
+
+async function refusedUpload(t: Test, file: string, words: RegExp): Promise<void> {
+  const answer = await editor.upload(IMPORT, 'hostile.csv', file)
+  t.equal(answer.status, 400)
+  shows(t, answer, words)
+}
+
+t.test(
+  'files that nobody means are refused where they are uploaded, and nothing of them is kept',
+  async (t) => {
+    const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
+    await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, more than the 200/)
+    await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line is longer than 1 MB/)
+    await refusedUpload(t, 'x'.repeat(3_000_000), /The first line is longer than 1 MB/)
+    await refusedUpload(
+      t,
+      `email\n"${'a@example.com\n'.repeat(200_000)}`,
+      /The record after line 1 is longer than 1 MB: perhaps a quote/,
+    )
+    await refusedUpload(t, 'email\n"a@example.com\n', /not CSV/)
+    t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
+  },
+)
+
+t.test('a record of megabytes further on ends the import, which says where it lies', async (t) => {
+  const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
+  const draft = await uploaded(`email\n${fine}\n"${'x\n'.repeat(700_000)}`)
+  shows(t, await editor.get(draft), /about [\d,]+ records/)
+  shows(t, await imported(draft), /Nothing was imported: the record after line 9,?001 is longer than 1 MB/)
+  t.equal(await known('far0@example.com'), null)
+})
+
+t.test(
+  'a list of suppressions is imported: as each record says, else as was chosen, with a reason',
+  async (t) => {
+    await call('POST', '/v1/contacts', {
+      key: team.key,
+      body: { email: 'loud@example.net', properties: { city: 'Graz' } },
+    })
+    const file =
+      'Address,Status,Detail\na@example.net,HardBounce,550 gone\nloud@example.net,SpamComplaint,\nb@example.net,,\nc@example.net,asleep,\n'
+    const draft = await uploaded(file, at('suppressions', 'import'))
+    const columns = { a: 'email', b: 'status', c: 'reason' }
+    shows(t, await editor.post(`${draft}/start`), /Say why they are suppressed/)
+    shows(
+      t,
+      await editor.post(draft, mapping(columns, { as: 'complained', reason: '' })),
+      /The reason must have/,
+    )
+    await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
+    const check = await editor.get(`${draft}/check`)
+    shows(t, check, /New contacts 2 .* Exist already 1 are suppressed Refused 1/)
+    shows(t, check, /5 status must be bounced or complained, not "asleep"/)
+    shows(t, await imported(draft), /3 contacts suppressed\. 1 record refused/)
+    const cause = async (email: string) => {
+      const { status, suppression_cause, properties } = await showContact(database, team.id, email)
+      return { status, detail: suppression_cause?.detail, what: suppression_cause?.what, properties }
+    }
+    const what = 'added by hand'
+    const detail = 'from the old service'
+    t.match(await cause('a@example.net'), { status: 'bounced', what, detail: '550 gone' })
+    t.match(await cause('loud@example.net'), {
+      status: 'complained',
+      what,
+      detail,
+      properties: { city: 'Graz' },
+    })
+    t.match(await cause('b@example.net'), { status: 'complained', what, detail })
+    t.equal(await known('c@example.net'), null)
+    t.match(await lastDeed(), {
+      actor: editor.email,
+      action: 'suppression.import',
+      detail: 'complained: from the old service; 1 refused',
+    })
+    const { html: own } = await editor.get(at('suppressions.csv'))
+    for (const email of ['a', 'loud', 'b'])
+      await editor.post(at('contacts', `${email}@example.net`, 'delete'))
+    const again = await uploaded(own, at('suppressions', 'import'))
+    const ours = { email: 'email', status: 'status', cause: 'ignore', since: 'ignore', words: 'reason' }
+    await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))
+    shows(t, await imported(again), /3 contacts suppressed\. Refused Nothing was refused/)
+    t.match(await cause('a@example.net'), { status: 'bounced', detail: '550 gone' })
+    t.match(await cause('loud@example.net'), { status: 'complained', properties: {} })
+  },
+)
