@@ -3,8 +3,10 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { object, string } from 'yup'
+import { PAGES } from '../../../api/dashboard/routes.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { ageEmailRows } from '../../support/email-rows.ts'
 import { pauseSender } from '../../support/senders.ts'
@@ -106,15 +108,25 @@ t.test(
     t.notMatch((await operator.get(`${home}/whatsapp/${message}`)).html, 'private word')
     t.equal((await traces()).length, before)
     shows(t, await operator.get(`${home}/whatsapp/${message}/content`), 'private word')
-    for (const file of ['contacts.csv', 'emails.csv'])
-      t.equal((await operator.get(`${home}/${file}`)).status, 200)
-    t.strictSame((await traces()).slice(0, (await traces()).length - before).sort(), [
-      'contact.export',
-      'email.export',
-      'whatsapp.open',
-    ])
+    t.strictSame((await traces()).slice(0, (await traces()).length - before), ['whatsapp.open'])
+    const uploaded = await owner.upload(`${home}/contacts/import`, 'people.csv', 'email\na@example.org\n')
+    const ids: Record<string, string | undefined> = {
+      broadcasts: (await aBroadcast(service, team)).id,
+      imports: uploaded.location?.split('/').at(-1),
+    }
+    const files = PAGES.filter(({ path }) => path.endsWith('.csv')).map(({ path }) =>
+      path.replace('/teams/:team', home).replace(/(\w+)\/:id/, (_, list) => `${list}/${ids[list]}`),
+    )
+    for (const file of files) {
+      const known = (await traces()).length
+      t.equal((await operator.get(file)).status, 200, file)
+      const [trace, ...others] = (await traces()).slice(0, (await traces()).length - known)
+      t.match(trace, /^(contact|email|suppression|broadcast)\.export$/, file)
+      t.strictSame(others, [], file)
+    }
+    const all = (await traces()).length
     shows(t, await owner.get(`${home}/whatsapp/${message}`), 'private word')
-    await owner.get(`${home}/contacts.csv`)
-    t.equal((await traces()).length, before + 3, 'a member leaves none')
+    for (const file of files) t.equal((await owner.get(file)).status, 200, file)
+    t.equal((await traces()).length, all, 'a member leaves none')
   },
 )
