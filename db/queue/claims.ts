@@ -31,7 +31,10 @@ export type Claims<J extends JobName> = {
   settle(tx: Tx, ends: Ends<J>): Promise<void>
   /** Call it after that transaction: these jobs need no heartbeats any more. */
   release(jobs: Iterable<FetchedJob<J>>): void
-  /** Resolves when there may be work: after a wake-up, when the next poll is due, or at once when closed. */
+  /**
+   * Resolves when there may be work: after a wake-up, at once if that came while nobody was idle, when the next poll is
+   * due, or at once when closed.
+   */
   idle(): Promise<void>
   /** Ends the wait of everyone who is idle. */
   wake(): void
@@ -83,7 +86,7 @@ export function openClaims<J extends JobName>(
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()
   const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
-  const idlers = new Set<() => void>()
+  const idlers = createIdlers()
   let closed = false
   let beating = 0
   let foundNone = false
@@ -106,9 +109,6 @@ export function openClaims<J extends JobName>(
     }
   }
   const timer = setInterval(beat, HEARTBEAT)
-  const wake = (): void => {
-    for (const end of [...idlers]) end()
-  }
 
   return {
     async fetch(limit, { except = [], ofEach } = {}) {
@@ -134,8 +134,31 @@ export function openClaims<J extends JobName>(
     release(jobs) {
       for (const each of jobs) confirmed.delete(each)
     },
+    idle: async () => (closed ? undefined : idlers.idle()),
+    wake: idlers.wake,
+    close() {
+      closed = true
+      idlers.wake()
+    },
+    isClosed: () => closed,
+    end: () => clearInterval(timer),
+  }
+}
+
+/** Those who wait until there may be work. */
+function createIdlers(): Pick<Claims<JobName>, 'idle' | 'wake'> {
+  const idlers = new Set<() => void>()
+  /** Whether a wake-up has met nobody idle: somebody may be looking for work just then, and miss what it was for. */
+  let woken = false
+  return {
+    wake() {
+      woken = idlers.size === 0
+      for (const end of [...idlers]) end()
+    },
     async idle() {
-      if (closed) return
+      const isOver = woken
+      woken = false
+      if (isOver) return
       await new Promise<void>((resolve) => {
         const end = (): void => {
           clearTimeout(poll)
@@ -146,13 +169,6 @@ export function openClaims<J extends JobName>(
         idlers.add(end)
       })
     },
-    wake,
-    close() {
-      closed = true
-      wake()
-    },
-    isClosed: () => closed,
-    end: () => clearInterval(timer),
   }
 }
 

@@ -107,6 +107,9 @@ const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
   return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
 }
 
+/** How far the last lot of a sender that answers well may take it beyond its bound: all of that is soon sent. */
+const BEYOND = 2
+
 /**
  * Counts the messages in hand of each sender that has a bound of its own. One that hangs must not fill the hands of a
  * worker, and one that answers at once must not wait for claims.
@@ -119,7 +122,10 @@ function createInHandBySender(breakers: Breakers) {
     const breaker = breakers.of(sender)
     return breaker.ahead() * (breaker.isProven() ? (sender.at_once ?? 1) : 1)
   }
-  const isFull = ({ sender, count }: { sender: Sender; count: number }): boolean => count >= mostOf(sender)
+  type Known = { sender: Sender; count: number }
+  const isFull = ({ sender, count }: Known): boolean => count >= mostOf(sender)
+  const isOver = ({ sender, count }: Known): boolean =>
+    count >= mostOf(sender) * (breakers.of(sender).isProven() ? BEYOND : 1)
   return {
     full(): string[] {
       const keys = [...counts.values()].filter(isFull).map(({ sender }) => sender.key)
@@ -135,7 +141,7 @@ function createInHandBySender(breakers: Breakers) {
           continue
         }
         const known = counts.get(sender.key) ?? { sender, count: 0 }
-        if (isFull(known)) {
+        if (isOver(known)) {
           missed.add(sender.key)
           over.push(each)
           continue

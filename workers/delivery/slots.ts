@@ -91,7 +91,14 @@ function createTurns(limit: number): Turns {
   let busy = 0
 
   const firstOf = ({ waiting }: Queue): Waiting | undefined => {
-    for (const each of waiting) if (held.mayTake(each.applicant)) return each
+    // What one message of a sender may not take, no other of it may.
+    const refused = new Set<string>()
+    for (const each of waiting) {
+      const { key } = each.applicant.sender
+      if (refused.has(key)) continue
+      if (held.mayTake(each.applicant)) return each
+      refused.add(key)
+    }
     return undefined
   }
   const begin = (queue: Queue, next: Waiting): void => {

@@ -94,6 +94,27 @@ t.test('ends are part of their transaction', async (t) => {
   await end(job, { end: 'completed' })
 })
 
+t.test('a wake-up that finds nobody idle ends the next wait at once, and that one alone', async (t) => {
+  const waits: Promise<void>[] = []
+  let over = 0
+  const wait = async () => {
+    waits.push(
+      claims.idle().then(() => {
+        over += 1
+      }),
+    )
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  claims.wake()
+  claims.wake()
+  await wait()
+  t.equal(over, 1, 'whoever was looking for work just then looks once more')
+  await wait()
+  t.equal(over, 1)
+  claims.wake()
+  await Promise.all(waits)
+})
+
 t.test('a claim that somebody else has is not ours any more, as soon as a heartbeat tells', async (t) => {
   const job = await claimed()
   t.ok(claims.isHeld(job))
