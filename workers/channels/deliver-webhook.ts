@@ -4,6 +4,7 @@
  * Promises: the same bytes at each try; one endpoint's trouble is no other's; no try counts while an endpoint asks to
  * wait; an endpoint that is disabled gets nothing more. Must not know what a message says.
  */
+import type { KeyObject } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
@@ -18,7 +19,7 @@ import {
   type Attempt as StoredAttempt,
   webhooksToDeliver,
 } from '../../db/messages/webhooks/messages.sql.ts'
-import { openSecret, signedHeaders } from '../../db/messages/webhooks/secret.ts'
+import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
@@ -67,10 +68,11 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
       const rows = new Map((await webhooksToDeliver(database, refs)).map((row) => [row.id, row]))
       const missing = refs.filter(({ id }) => !rows.has(id))
       if (missing.length > 0) await failSilenced(database, missing)
+      const keysOf = openedOnce(deps.secrets)
       return new Map(
         jobs.flatMap((job) => {
           const row = rows.get(job.data.message_id)
-          return row ? [[job, outgoingOf(row, { ...deps, connections })]] : []
+          return row ? [[job, outgoingOf(row, { ...deps, keysOf, connections })]] : []
         }),
       )
     },
@@ -84,7 +86,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
 
 function outgoingOf(
   row: OutgoingWebhook,
-  { secrets, clock, webhooks, connections }: WebhookDeps & { connections: Connections },
+  { keysOf, clock, webhooks, connections }: WebhookDeps & { keysOf: KeysOf; connections: Connections },
 ): Outgoing<Attempt> {
   const { team_id, id, endpoint_id, since, tries } = row
   return {
@@ -97,7 +99,7 @@ function outgoingOf(
     cost: 1,
     resting_seconds: 0,
     async send(cut) {
-      const keys = keysOf(row, secrets)
+      const keys = keysOf(row)
       if (keys === null) return { row, answer: UNSEALED }
       const headers = signedHeaders(keys, row, clock())
       const answer = await postWebhook(
@@ -118,11 +120,25 @@ const UNSEALED: WebhookAnswer = {
 }
 
 /** What it is signed with: the secret, and the one before while that counts. null: it cannot be opened. */
-function keysOf(row: OutgoingWebhook, secrets: Secrets): Buffer[] | null {
+type KeysOf = (row: OutgoingWebhook) => KeyObject[] | null
+
+/** The keys of the endpoints of rows that were read together, each opened when it is asked for first. */
+function openedOnce(secrets: Secrets): KeysOf {
+  const opened = new Map<string, KeyObject[] | null>()
+  return (row) => {
+    const known = opened.get(row.endpoint_id)
+    if (known !== undefined) return known
+    const keys = openedKeys(row, secrets)
+    opened.set(row.endpoint_id, keys)
+    return keys
+  }
+}
+
+function openedKeys(row: OutgoingWebhook, secrets: Secrets): KeyObject[] | null {
   const owner = { team_id: row.team_id, id: row.endpoint_id }
   try {
     return [row.secret, row.previous_secret].flatMap((sealed) =>
-      sealed === null ? [] : [openSecret(secrets, owner, sealed)],
+      sealed === null ? [] : [signingKey(secrets, owner, sealed)],
     )
   } catch {
     return null

@@ -3,7 +3,7 @@
  * Promises: stored sealed, each for its own endpoint alone; printed when it is made and never again. The decoded bytes
  * sign, over "id.timestamp.body".
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Secrets } from '../../process/secrets.ts'
 
 const PREFIX = 'whsec_'
@@ -26,9 +26,13 @@ export const sealSecret = (secrets: Pick<Secrets, 'encrypt'>, owner: Owner, key:
 export const openSecret = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, sealed: Buffer): Buffer =>
   secrets.decrypt('webhook', sealed, about(owner))
 
+/** A secret to sign with, ready for many signatures. @throws Error as `openSecret` does. */
+export const signingKey = (secrets: Pick<Secrets, 'decrypt'>, owner: Owner, sealed: Buffer): KeyObject =>
+  createSecretKey(openSecret(secrets, owner, sealed))
+
 /** The headers of one try: `at` is the try's time, the signatures those of every key that counts now. */
 export function signedHeaders(
-  keys: readonly Buffer[],
+  keys: readonly KeyObject[],
   { event_id, body }: { event_id: string; body: string },
   at: Date,
 ): Record<string, string> {

@@ -4,11 +4,11 @@
  * connection that stands to that very address or a new one; never elsewhere: no
  * redirect, no proxy. Bounded in time and in what is read. Never throws. Must not know what the body says.
  */
-import { type Agent, request as httpRequest } from 'node:http'
+import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { AnswerTooLarge, faultWords, readWithin } from '../../../db/process/bounded-answer.ts'
+import { faultWords } from '../../../db/process/bounded-answer.ts'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
@@ -62,11 +62,13 @@ export async function postWebhook(
     ...{ status, response, wait_seconds },
     ms: Math.round(performance.now() - started),
   })
-  const whole = AbortSignal.timeout(WHOLE)
-  const joined = joinSignals(whole, cut)
+  // AbortSignal.timeout would be kept until its time is over, with all that waits for it.
+  const whole = new AbortController()
+  const timer = setTimeout(() => whole.abort(), WHOLE)
+  const joined = joinSignals(whole.signal, cut)
   try {
     const target = new URL(url)
-    const addresses = await within(vettedAddresses(target, { resolve, allowed }), whole)
+    const addresses = await within(vettedAddresses(target, { resolve, allowed }), joined.signal)
     const given = { headers, body, signal: joined.signal }
     const agent = connections.of(target, addresses)
     const { status, retry_after, text } = await exchange(target, addresses, { ...given, agent }).catch(
@@ -80,9 +82,10 @@ export async function postWebhook(
     return end(status, text, asks ? waitOf(retry_after) : null)
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
-    if (whole.aborted) return end(null, `no answer within ${WHOLE / 1_000} s`)
+    if (whole.signal.aborted) return end(null, `no answer within ${WHOLE / 1_000} s`)
     return end(null, cut.aborted ? 'cut off: the worker had to end' : faultWords(error))
   } finally {
+    clearTimeout(timer)
     joined.release()
   }
 }
@@ -117,18 +120,16 @@ function exchange(
     agent,
   }: { headers: Given['headers']; body: string; signal: AbortSignal; agent: Agent | false },
 ): Promise<Exchanged> {
-  const bytes = Buffer.from(body)
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
     const asked = send(url, {
       method: 'POST',
       agent,
       lookup: only(addresses),
-      signal,
       headers: {
         ...headers,
         'content-type': 'application/json',
-        'content-length': bytes.length,
+        'content-length': Buffer.byteLength(body),
         'user-agent': 'Heliograph-Webhooks/1.0',
         'accept-encoding': 'identity',
         accept: '*/*',
@@ -138,6 +139,9 @@ function exchange(
       () => asked.destroy(new Error(`no connection within ${CONNECT / 1_000} s`)),
       CONNECT,
     )
+    const stop = (): void => void asked.destroy(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
     asked.on('socket', (socket) => {
       if (asked.reusedSocket) clearTimeout(late)
       else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(late))
@@ -151,7 +155,7 @@ function exchange(
       const retry_after = response.headers['retry-after']
       beginningOf(response).then((text) => resolve({ status, retry_after, text }), reject)
     })
-    asked.end(bytes)
+    asked.end(body)
   })
 }
 
@@ -166,18 +170,19 @@ const only =
   }
 
 /** The first KiB of an answer; more than 64 KiB of it are not read, and its end is not waited for then. */
-async function beginningOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
-  const kept: Uint8Array[] = []
-  let size = 0
-  async function* noting() {
-    for await (const chunk of chunks) {
+const beginningOf = (response: IncomingMessage): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const kept: Uint8Array[] = []
+    let size = 0
+    const end = (): void => resolve(Buffer.concat(kept).subarray(0, KEPT).toString('utf8'))
+    response.on('data', (chunk: Uint8Array) => {
       if (size < KEPT) kept.push(chunk)
       size += chunk.length
-      yield chunk
-    }
-  }
-  await readWithin(noting(), READ).catch((error: unknown) => {
-    if (!(error instanceof AnswerTooLarge)) throw error
+      if (size <= READ) return
+      end()
+      response.destroy()
+    })
+    response.on('end', end)
+    response.on('error', reject)
+    response.on('close', () => reject(new Error('the answer broke off')))
   })
-  return Buffer.concat(kept).subarray(0, KEPT).toString('utf8')
-}
