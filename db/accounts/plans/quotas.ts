@@ -22,7 +22,6 @@ export const QUOTAS = [EMAILS.quota, CONTACTS, ...OTHERS.map(({ quota }) => quot
 export type AnyQuota = (typeof QUOTAS)[number]
 export type QuotaName = AnyQuota['name']
 export type LimitColumn = AnyQuota['limit']
-type UsedColumn = AnyQuota['used']
 
 /** Whether it is counted afresh in each period. */
 export const isPeriodic = ({ name }: AnyQuota): boolean => name !== CONTACTS.name
@@ -34,17 +33,23 @@ export const USED: readonly AnyQuota[] = [...QUOTAS.filter(isPeriodic), CONTACTS
 export const limitWords = (quota: AnyQuota): string =>
   isPeriodic(quota) ? `${quota.noun} per period` : `stored ${quota.noun}`
 
-/** A value for each quota, by its name. */
-export const byQuota = <V>(
+// A loop, since each charge makes a few of these: Object.fromEntries takes longer.
+function table<K extends 'name' | 'limit' | 'used', V>(
+  quotas: readonly AnyQuota[],
+  key: K,
   value: (quota: AnyQuota) => V,
-  quotas: readonly AnyQuota[] = QUOTAS,
-): Record<QuotaName, V> =>
-  Object.fromEntries(quotas.map((quota) => [quota.name, value(quota)])) as Record<QuotaName, V>
+): Record<AnyQuota[K], V> {
+  const values: Partial<Record<AnyQuota[K], V>> = {}
+  for (const quota of quotas) values[quota[key]] = value(quota)
+  return values as Record<AnyQuota[K], V>
+}
+
+/** A value for each quota, by its name. */
+export const byQuota = <V>(value: (quota: AnyQuota) => V, quotas: readonly AnyQuota[] = QUOTAS) =>
+  table(quotas, 'name', value)
 
 /** A value for each limit, by its column. */
-export const byLimit = <V>(value: (quota: AnyQuota) => V): Record<LimitColumn, V> =>
-  Object.fromEntries(QUOTAS.map((quota) => [quota.limit, value(quota)])) as Record<LimitColumn, V>
+export const byLimit = <V>(value: (quota: AnyQuota) => V) => table(QUOTAS, 'limit', value)
 
 /** A value for what is used of each quota, by its column. */
-export const byUse = <V>(value: (quota: AnyQuota) => V): Record<UsedColumn, V> =>
-  Object.fromEntries(USED.map((quota) => [quota.used, value(quota)])) as Record<UsedColumn, V>
+export const byUse = <V>(value: (quota: AnyQuota) => V) => table(USED, 'used', value)

@@ -8,13 +8,21 @@ type PlaceColumn = `${LineName}_place`
 
 const LINES: readonly LineName[] = CHANNEL_FACTS.flatMap(({ lines }) => [...lines])
 
-/** A value for each line. */
-export const byLine = <V>(value: (line: LineName) => V): Record<LineName, V> =>
-  Object.fromEntries(LINES.map((line) => [line, value(line)])) as Record<LineName, V>
-
 /** The column that keeps a team's place in a line. */
 export const placeColumn = (line: LineName): PlaceColumn => `${line}_place`
 
+// Loops, since each charge makes both (plans/quotas.ts).
+
+/** A value for each line. */
+export function byLine<V>(value: (line: LineName) => V): Record<LineName, V> {
+  const values: Partial<Record<LineName, V>> = {}
+  for (const line of LINES) values[line] = value(line)
+  return values as Record<LineName, V>
+}
+
 /** A value for each line, by its column. */
-export const byPlace = <V>(value: (line: LineName) => V): Record<PlaceColumn, V> =>
-  Object.fromEntries(LINES.map((line) => [placeColumn(line), value(line)])) as Record<PlaceColumn, V>
+export function byPlace<V>(value: (line: LineName) => V): Record<PlaceColumn, V> {
+  const values: Partial<Record<PlaceColumn, V>> = {}
+  for (const line of LINES) values[placeColumn(line)] = value(line)
+  return values as Record<PlaceColumn, V>
+}
