@@ -1,7 +1,11 @@
 /**
  * The channels that messages go out by. Code that does something for every channel walks over these lists and names
- * none of them. To add a channel: its facts (facts.ts), a value here, its job in db/queue/jobs.ts, and how a worker
- * sends it in workers/registry.ts. Must not know what a message says, nor a provider.
+ * none of them. Must not know what a message says, nor a provider.
+ *
+ * To add a channel, beside files of its own (facts and tables here, messages, sends, page, hook, delivery, provider):
+ * a line in each of list.ts and this file, db/queue/jobs.ts, happenings/webhooks.ts, db/messages/apply-reports.ts,
+ * db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts, api/dashboard/routes.ts;
+ * workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts says what is missing.
  */
 import type { Channel, Deliverable } from './channel.sql.ts'
 import { BROADCAST, EMAIL } from './email.sql.ts'

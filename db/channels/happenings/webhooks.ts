@@ -144,12 +144,15 @@ async function broadcastsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
+/** What webhooks say of things that happened to subjects of one kind. */
+type Teller = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
+
 const TELLERS = {
   email: emailsOf,
   whatsapp: whatsappOf,
   contact: contactsOf,
   broadcast: broadcastsOf,
-} as const
+} as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Teller>
 
 /** Makes messages of what happened (consumers.sql.ts, Consumer). */
 export async function tellEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {
