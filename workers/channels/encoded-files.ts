@@ -2,9 +2,12 @@
  * The files of emails that are being sent, encoded for the wire.
  * Promises: a file is read and encoded once for all emails that carry it at about the same time; the memory of all of
  * them stays within a budget, but for a single email that is larger than it; room is given in order of
- * arrival. What nobody holds stays only as long as its room is not needed; its memory is used again, since collecting
- * it as garbage lags behind by as much again as the budget.
+ * arrival. One chunk is read at a time, of the file that has least left: large ones take neither the database's
+ * connections nor its processors from mail without files, and wait for small ones. What nobody holds stays only as long
+ * as its room is not needed; its memory is used again, since collecting it as garbage lags behind by as much again as
+ * the budget.
  */
+import { setImmediate } from 'node:timers'
 import { encodedChunkOf, type FileRef, touchFiles } from '../../db/content/files/files.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { CHUNK, encodedSize } from '../../db/text/files.ts'
@@ -37,15 +40,21 @@ type Entry = {
 
 /** What a whole chunk is encoded to. */
 const BLOCK = encodedSize(CHUNK)
+/** A line of base64, as the database ends it and as mail does. */
+const CHARACTERS = 76
+const STORED = CHARACTERS + 1
+const WIRED = CHARACTERS + 2
+const CR = 0x0d
+const LF = 0x0a
 
 /** Memory for whole chunks, used again. */
 function createBlocks() {
   const free: Buffer[] = []
   return {
     write(text: string): Buffer {
-      if (text.length !== BLOCK) return Buffer.from(text, 'latin1')
-      const block = free.pop() ?? Buffer.allocUnsafeSlow(BLOCK)
-      block.write(text, 'latin1')
+      const size = text.length + Math.floor(text.length / STORED)
+      const block = (size === BLOCK ? free.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
+      writeLines(block, text)
       return block
     },
     giveBack(content: readonly Buffer[]): void {
@@ -56,22 +65,60 @@ function createBlocks() {
 
 type Blocks = ReturnType<typeof createBlocks>
 
+/**
+ * Writes lines with the line breaks of mail: to the end of the block as they come, then each forward to its place.
+ * Measured for a chunk: 0.1 ms, 7 in the database.
+ */
+function writeLines(block: Buffer, text: string): void {
+  let from = block.length - text.length
+  block.write(text, from, 'latin1')
+  for (let to = 0; to + WIRED <= block.length; to += WIRED, from += STORED) {
+    block.copyWithin(to, from, from + CHARACTERS)
+    block[to + CHARACTERS] = CR
+    block[to + CHARACTERS + 1] = LF
+  }
+}
+
+/** Does one piece of work at a time. Whoever has least left goes first: one file is whole before the next is begun. */
+function createTurns() {
+  const waiting: { left: number; begin: () => void }[] = []
+  let isBusy = false
+  const serve = (): void => {
+    waiting.sort((one, other) => one.left - other.left)
+    const next = waiting.shift()
+    isBusy = next !== undefined
+    next?.begin()
+  }
+  return async <T>(left: number, work: () => Promise<T>): Promise<T> => {
+    await new Promise<void>((begin) => {
+      waiting.push({ left, begin })
+      if (!isBusy) serve()
+    })
+    try {
+      return await work()
+    } finally {
+      // Whose turn it was may ask for the next one before.
+      setImmediate(serve)
+    }
+  }
+}
+
+type Source = { tx: Tx; blocks: Blocks; inTurn: ReturnType<typeof createTurns> }
+
 /** Reads and encodes a content, a chunk at a time. @throws Error when its bytes are gone */
 async function encode(
-  { tx, blocks }: { tx: Tx; blocks: Blocks },
+  { tx, blocks, inTurn }: Source,
   ref: FileRef,
   { size, filename }: Wanted,
 ): Promise<readonly Buffer[]> {
   await touchFiles(tx, [ref])
   const encoded: Buffer[] = []
-  const missing = encodedSize(size) - (size % 57 === 0 ? 0 : 2)
-  let read = 0
-  for (let part = 0; read < missing; part++) {
-    const text = await encodedChunkOf(tx, ref, part)
+  const parts = Math.ceil(size / CHUNK)
+  for (let part = 0; part < parts; part++) {
+    const text = await inTurn(parts - part, () => encodedChunkOf(tx, ref, part))
     if (text === null) throw new Error(`the bytes of ${filename} are gone`)
-    read += text.length
     // The boundary after it begins with a line break.
-    encoded.push(blocks.write(read >= missing ? text.trimEnd() : text))
+    encoded.push(blocks.write(part === parts - 1 ? text.trimEnd() : text))
   }
   return encoded
 }
@@ -169,6 +216,7 @@ const distinctOf = (teamId: string, files: readonly Wanted[]): Map<string, Wante
 /** Makes a process's store. @param budget in bytes. */
 export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
   const blocks = createBlocks()
+  const source = { tx, blocks, inTurn: createTurns() }
   const stock = createStock(budget, blocks)
   const line = createLine(stock)
   return {
@@ -194,7 +242,7 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       stock.reserve(extra - reserved)
       const taken = [...distinct].map(([key, file]) => {
         const { sha256, size } = file
-        const load = () => encode({ tx, blocks }, { team_id, sha256 }, file)
+        const load = () => encode(source, { team_id, sha256 }, file)
         return { key, entry: stock.take(key, encodedSize(size), load), sha256 }
       })
       // What waits for the same content needs no more room now.

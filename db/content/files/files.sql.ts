@@ -170,14 +170,14 @@ export async function insertUpload(
 
 const encodedRow = object({ text: string().defined() })
 
-/** A chunk of a content as lines of base64; null when its bytes are gone. All but the last end with a line break. */
+/** A chunk of a content as lines of base64, a line feed after each whole one; null when its bytes are gone. */
 export async function encodedChunkOf(
   tx: Tx,
   { team_id, sha256 }: FileRef,
   part: number,
 ): Promise<string | null> {
   const row = await tx.maybeOne(sql.prepared('encoded_chunk_of_file', encodedRow)`
-    select replace(encode(c.bytes, 'base64'), E'\\n', E'\\r\\n') as text
+    select encode(c.bytes, 'base64') as text
     from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
     where f.team_id = ${team_id} and f.sha256 = decode(${sha256}, 'hex') and f.state = 'ready'
       and c.part = ${part}`)

@@ -1,8 +1,13 @@
-/** Files in a worker's memory: within a budget, in order of arrival, and never written over while they may be sent. */
+/**
+ * Files in a worker's memory: read a chunk at a time, within a budget, in order of arrival, and never written over while
+ * they may be sent.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import { until } from '../../support/worker.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
@@ -11,16 +16,16 @@ const SIZE = 262_200 * 2 + 100
 /** What one of them takes, encoded, with a little room. */
 const ONE = 720_000
 
-async function stored() {
-  const raw = randomBytes(SIZE)
+async function stored(size = SIZE) {
+  const raw = randomBytes(size)
   const { status } = await service.call('POST', '/v1/attachments?filename=a', { key: team.key, raw })
   if (status !== 201) throw new Error(`${status}`)
   const sha256 = createHash('sha256').update(raw).digest('hex')
   const base64 = raw.toString('base64').replace(/.{76}(?=.)/g, '$&\r\n')
-  return { wanted: { sha256, size: SIZE, filename: 'a' }, base64 }
+  return { wanted: { sha256, size, filename: 'a' }, base64 }
 }
 
-const [one, two, three] = await Promise.all([stored(), stored(), stored()])
+const [one, two, three, small] = await Promise.all([stored(), stored(), stored(), stored(100)])
 const of = { team_id: team.id, copies: 0 }
 type Files = ReturnType<typeof createEncodedFiles>
 const hold = (files: Files, { wanted }: typeof one) => files.hold(of, [wanted], never)
@@ -39,6 +44,50 @@ t.test('memory of what was sent is used again for what comes after it', async (t
   const [block] = second.encoded.get(two.wanted.sha256) ?? []
   t.ok(first.encoded.get(one.wanted.sha256)?.includes(block as Buffer))
 })
+
+t.test(
+  'one chunk is read at a time: small files do not wait for large ones, nor one large one for another',
+  async (t) => {
+    const { database } = service
+    const begun = Promise.withResolvers<void>()
+    let [touched, reading, most, read] = [0, 0, 0, 0]
+    const watched: Tx = {
+      ...database,
+      async query(...call) {
+        const result = await database.query(...call)
+        touched += 1
+        return result
+      },
+      async maybeOne(...call) {
+        most = Math.max(most, ++reading)
+        await begun.promise
+        const row = await database.maybeOne(...call)
+        reading -= 1
+        read += 1
+        return row
+      },
+    }
+    const files = createEncodedFiles(watched, 10 * ONE)
+    const order: [size: number, read: number][] = []
+    const take = async (each: typeof one): Promise<void> => {
+      t.equal(textOf(await hold(files, each), each), each.base64)
+      order.push([each.wanted.size, read])
+    }
+    const large = [take(one), take(two)]
+    await until('the first chunk is being read', () => reading > 0)
+    const little = take(small)
+    await until('all want to be read', () => touched === 3)
+    begun.resolve()
+    await Promise.all([...large, little])
+    // The small one comes after the chunk that is being read; each large one has three.
+    t.strictSame(order, [
+      [100, 2],
+      [SIZE, 4],
+      [SIZE, 7],
+    ])
+    t.equal(most, 1)
+  },
+)
 
 t.test('what may still be on its way to a provider is never written over', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
