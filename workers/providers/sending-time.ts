@@ -3,8 +3,5 @@
 /** What the slowest way is taken to carry, in bytes a second. */
 const SLOWEST = 64 * 1024
 
-export const sizeOf = (message: readonly Buffer[]): number =>
-  message.reduce((sum, { length }) => sum + length, 0)
-
 /** The time that a message of this size gets on top of any message's, in milliseconds. */
 export const sendingTime = (size: number): number => Math.floor(size / SLOWEST) * 1_000

@@ -7,6 +7,7 @@ import { createHash, sign as signIn } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { DkimKey } from '../provider.ts'
+import type { Pieces } from './pieces.ts'
 
 const sign = promisify(signIn)
 
@@ -63,7 +64,7 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
 }
 
 /** How much of a body is hashed before others have their turn, in bytes. */
-const TURN = 1024 * 1024
+const TURN = 256 * 1024
 
 /** The digest of a body: text, and files that are lines of base64 with no line break at their end. */
 async function bodyDigest(body: Pieces): Promise<string> {
@@ -80,9 +81,6 @@ async function bodyDigest(body: Pieces): Promise<string> {
   }
   return hash.digest('base64')
 }
-
-/** A message in order: 7-bit text, which begins and ends it, and lines of base64. */
-export type Pieces = readonly (string | Buffer)[]
 
 /** The signature of a message. @throws Error when the key cannot sign. */
 export async function signatureOf([text, ...rest]: [string, ...Pieces], key: DkimKey): Promise<string> {

@@ -12,7 +12,8 @@ import * as quotedPrintable from 'nodemailer/lib/qp'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../../db/text/address.ts'
 import { headersFault } from '../../../db/text/headers.ts'
 import type { OutgoingEmail, OutgoingFile } from '../provider.ts'
-import { type Pieces, signatureOf } from './dkim.ts'
+import { signatureOf } from './dkim.ts'
+import type { Pieces } from './pieces.ts'
 
 /** The part of an email that its message is made of. */
 type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
@@ -28,7 +29,7 @@ const ENCODED_WORD = 52
  * The message as it goes on the wire, before dot-stuffing, in pieces: its files are not copied.
  * @throws Error when it cannot be composed or signed: a fault of ours, never of the recipient.
  */
-export async function composeMessage(email: MessageParts): Promise<readonly Buffer[]> {
+export async function composeMessage(email: MessageParts): Promise<Pieces> {
   const own = [fromLine(email.from), ...customLines(email), ...unsubscribeLines(email)].join('\r\n')
   // What the composer is given in a file's place.
   const places = new Map(email.files.map((file) => [Buffer.of(0), file]))
@@ -37,8 +38,7 @@ export async function composeMessage(email: MessageParts): Promise<readonly Buff
   const last = pieces.at(-1)
   if (typeof last !== 'string' || !last.endsWith('\n')) pieces.push('\r\n')
   const message = joined(pieces) as [string, ...Pieces]
-  const signed = email.dkim ? [await signatureOf(message, email.dkim), ...message] : message
-  return joined(signed).map((piece) => (typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece))
+  return email.dkim ? joined([await signatureOf(message, email.dkim), ...message]) : message
 }
 
 type Places = ReadonlyMap<unknown, OutgoingFile>

@@ -15,9 +15,10 @@ import { parseMailbox } from '../../../db/text/address.ts'
 import { storableId } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
+import { bytesOf, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
-import { sendingTime, sizeOf } from '../sending-time.ts'
+import { sendingTime } from '../sending-time.ts'
 import { judgeFault, type SesFault } from './faults.ts'
 import { createRate } from './rate.ts'
 
@@ -180,7 +181,7 @@ async function commandOf(
   const command = new SendEmailCommand({
     FromEmailAddress: from,
     Destination: { ToAddresses: to },
-    Content: { Raw: { Data: Buffer.concat(message) } },
+    Content: { Raw: { Data: Buffer.concat(message.map(bytesOf)) } },
     EmailTags: [
       { Name: 'team_id', Value: email.team_id },
       { Name: 'email_id', Value: email.email_id },

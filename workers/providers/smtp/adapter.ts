@@ -4,17 +4,18 @@
  * server does; the envelope is exactly the return path and the recipients given, one address each.
  * Must not judge what a server says (replies.ts) nor compose the message (mail/message.ts).
  */
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
+import { type Pieces, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
-import { sendingTime, sizeOf } from '../sending-time.ts'
+import { sendingTime } from '../sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
+import { inSlices } from './slices.ts'
 import { openSocket } from './socket.ts'
 import { readSmtpUrl, withWayOut } from './url.ts'
 
@@ -43,14 +44,13 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
 /** How long a connection is kept without work. */
 const IDLE = 15_000
 
-const SLICE = 16 * 1024
 /** Sends per second that a relay which asked to slow down begins from, and recovers to. */
 const NOMINAL_RATE = 200
 
 type Transport = ReturnType<typeof createPool>
 /** What travels with a message through nodemailer: the message, and how far it came. */
 type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
-type TrackedAttempt = Attempt & { message: readonly Buffer[]; onHandedOver: () => void }
+type TrackedAttempt = Attempt & { message: Pieces; onHandedOver: () => void }
 /** How a send is judged and bounded. */
 type Sending = { timeouts: SmtpTimeouts; describe: Describe; cut: AbortSignal | undefined }
 
@@ -137,23 +137,6 @@ function watchAttempt(mail: MailMessage, next: (error?: Error) => void): void {
       attempt.onHandedOver()
     })
   next(isSameList(envelope.to, attempt.to) ? undefined : new Error('the envelope is not the one given'))
-}
-
-/** A message in slices: as one piece it would count as handed over while most of it still waits here. */
-function inSlices(message: readonly Buffer[]): Readable {
-  const slices = slicesOf(message)
-  return new Readable({
-    highWaterMark: SLICE,
-    read() {
-      this.push(slices.next().value ?? null)
-    },
-  })
-}
-
-function* slicesOf(message: readonly Buffer[]): Generator<Buffer, undefined> {
-  for (const piece of message) {
-    for (let at = 0; at < piece.length; at += SLICE) yield piece.subarray(at, at + SLICE)
-  }
 }
 
 async function deliver(transport: Transport, email: OutgoingEmail, sending: Sending): Promise<EmailDelivery> {

@@ -126,6 +126,12 @@ const shapes: [string, Partial<OutgoingEmail>, Given[], RegExp][] = [
     /^multipart\/mixed/,
   ],
   ['twenty attachments', {}, Array.from({ length: 20 }, (_, n) => file(`${n}.bin`)), /^multipart\/mixed/],
+  [
+    'lines that begin with dots around a large file',
+    { html: `<p>Hi</p>\n.\n..two\n${'.three\n'.repeat(20_000)}<p>end</p>` },
+    [file('large.bin', {}, randomBytes(300_000))],
+    /^multipart\/mixed/,
+  ],
   ['a file of one byte', {}, [file('one', {}, Buffer.of(0))], /^multipart\/mixed/],
 ]
 
