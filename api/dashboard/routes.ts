@@ -29,6 +29,7 @@ import { peoplePages } from './pages/people.ts'
 import { specimenPages } from './pages/specimens.ts'
 import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
+import { templateDraftPages } from './pages/template-draft.ts'
 import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
 import { webhookActs } from './pages/webhooks/acts.ts'
@@ -66,6 +67,7 @@ export const PAGES: readonly Page[] = [
   ...workPages,
   ...templatesPages,
   ...templatePages,
+  ...templateDraftPages,
   ...domainsPages,
   ...keysPages,
   ...peoplePages,

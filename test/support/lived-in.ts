@@ -6,6 +6,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { record } from '../../db/accounts/audit/record.ts'
+import { saveDraft } from '../../db/content/templates/draft.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
@@ -106,6 +107,18 @@ export async function livedIn(service: Service): Promise<LivedIn> {
       html: HTML,
       text: 'Hi {{name}}, {{amount}} is due.',
     }),
+  )
+  await database.transaction((tx) =>
+    saveDraft(
+      { tx, now: deps.clock(), actor: 'bartholomew.featherstonehaugh@example.com' },
+      team.id,
+      template.id,
+      {
+        html: HTML.replace('is due on Friday', 'of {{number}} is due on Friday'),
+        text: 'Hi {{name}}, {{amount}} is due.',
+        seen: template.version_id,
+      },
+    ),
   )
   const bounced = made(
     await call('POST', '/v1/emails', {

@@ -1,10 +1,10 @@
-/** One template: its preview with sample values, a test send, a new version, and the versions that there were. */
+/** One template: its editor, a preview with sample values, a test send, and the versions that there were. */
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import {
   type ListedVersion,
   type ShownTemplate,
-  templateById,
   versionsByIds,
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
@@ -17,27 +17,36 @@ import type { Field, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
-import { idGiven } from '../served/list.ts'
+import { addressWith, idGiven } from '../served/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
-import { partFields, partOf, slotWords } from './templates.ts'
+import { draftSections } from './template-draft.ts'
+import { slotWords, templateOf, templatePath } from './template-parts.ts'
 
 const MOST_VERSIONS = 50
 /** Fields for sample values at most. */
 const MOST_FIELDS = 50
 
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'templates', params.id ?? '', ...rest)
+/** What is previewed and sent as a test: the draft, else the version in use. */
+type Previewed = Pick<ShownTemplate, 'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe'> & {
+  isDraft: boolean
+}
 
-/** @throws Refusal not_found. */
-async function templateOf({ team, params }: TeamRequest, { database }: PageDeps): Promise<ShownTemplate> {
-  const template = await templateById(database, team.id, params.id ?? '')
-  if (!template) throw new Refusal('not_found', 'there is no such template')
-  return template
+/** The published version where it is asked for by `of`. @throws Refusal not_found. */
+async function previewedOf(
+  request: TeamRequest,
+  { database }: PageDeps,
+  given: URLSearchParams,
+): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: Previewed }> {
+  const template = await templateOf(request, { database })
+  const draft = await draftOf(database, request.team.id, template.id)
+  const isDraft = draft !== null && given.get('of') !== 'published'
+  const { html, text, slots } = isDraft ? draft : template
+  return { template, draft, previewed: { ...template, html, text, slots, isDraft } }
 }
 
 /** The value of each slot: what was given, else its name, so that its place can be seen. */
-const valuesOf = ({ slots }: ShownTemplate, given: URLSearchParams): Record<string, string> =>
+const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<string, string> =>
   Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? `[${slot}]`]))
 
 /** Fields for the first slots; the others keep their names. */
@@ -47,8 +56,8 @@ const valueFields = (values: Record<string, string>): Field[] =>
     .map(([slot, value]) => ({ name: `v.${slot}`, label: slot, type: 'text', value }))
 
 /** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
-function filledOf(template: ShownTemplate, values: Record<string, string>) {
-  const filled = previewOf(compileVersion({ ...template, body_text: template.text }), values)
+function filledOf(previewed: Previewed, values: Record<string, string>) {
+  const filled = previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values)
   if (!('too_large' in filled)) return filled
   throw new Refusal(
     'bad_request',
@@ -57,55 +66,64 @@ function filledOf(template: ShownTemplate, values: Record<string, string>) {
 }
 
 /** The two parts as they would be sent, or why they would not. */
-function parts(template: ShownTemplate, values: Record<string, string>, src: string): Section[] {
+function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
   try {
-    const { text: plain } = filledOf(template, values)
-    return [
-      { kind: 'frame', title: 'HTML', src },
-      ...(plain === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: plain }]),
-    ]
+    const { text: plain } = filledOf(previewed, values)
+    return [frame, ...(plain === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: plain }])]
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
   }
 }
 
-function preview(template: ShownTemplate, request: TeamRequest): Section[] {
-  const values = valuesOf(template, request.query)
-  const fields = valueFields(values)
+/** Which of the two is previewed, as a field keeps it. */
+const choice = ({ isDraft }: Previewed): Field[] =>
+  isDraft ? [] : [{ name: 'of', label: '', type: 'hidden', value: 'published' }]
+
+function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
+  const values = valuesOf(previewed, request.query)
+  const fields = [...valueFields(values), ...(draft ? choice(previewed) : [])]
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const samples: Section = {
     kind: 'filter',
     title: 'Preview',
-    action: here(request),
+    action: templatePath(request),
     method: 'get',
     fields,
     submit: 'Show with these values',
     reset: null,
   }
-  return [
-    ...(fields.length > 0 ? [samples] : []),
-    ...parts(template, values, `${here(request, 'preview')}?${search}`),
+  const links = [
+    { label: 'Draft', href: addressWith(request, { of: undefined }), current: previewed.isDraft },
+    { label: 'Published', href: addressWith(request, { of: 'published' }), current: !previewed.isDraft },
   ]
+  const frame: Section = {
+    kind: 'frame',
+    title: 'HTML',
+    src: `${templatePath(request, 'preview')}?${search}`,
+    ...(draft ? { links } : {}),
+  }
+  return [...(previewed.slots.length > 0 ? [samples] : []), ...parts(previewed, values, frame)]
 }
 
 async function testForm(
-  template: ShownTemplate,
+  previewed: Previewed,
   request: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
   const domains = await domainsOfTeam(database, request.team.id)
   const verified = domains.find(({ status }) => status === 'verified')
-  const hidden = valueFields(valuesOf(template, request.query)).map((field) => ({
+  const hidden = valueFields(valuesOf(previewed, request.query)).map((field) => ({
     ...field,
     type: 'hidden' as const,
   }))
+  const what = previewed.isDraft ? 'The draft' : 'The published version'
   return {
     kind: 'form',
     title: 'Test send',
-    note: `Goes to ${request.person.email} with the values above, and counts as any email.`,
-    action: here(request, 'test'),
+    note: `${what} goes to ${request.person.email} with the values above, and counts as any email.`,
+    action: templatePath(request, 'test'),
     method: 'post',
     submit: 'Send it to me',
     fields: [
@@ -118,40 +136,18 @@ async function testForm(
         hint: 'An address of a verified domain of yours.',
       },
       ...hidden,
+      ...choice(previewed),
     ],
   }
 }
 
-const editForm = (template: ShownTemplate, request: TeamRequest): Section => ({
-  kind: 'form',
-  title: 'Editor',
-  action: here(request, 'versions'),
-  method: 'post',
-  submit: 'Save a new version',
-  fields: [
-    ...partFields(template),
-    { name: 'base', label: '', type: 'hidden', value: template.version_id, own: true },
-    {
-      name: 'break',
-      label: 'Variables',
-      type: 'checks',
-      options: [
-        {
-          value: 'yes',
-          label: 'Save even with new variables: sends that lack them are refused from then on',
-        },
-      ],
-    },
-  ],
-})
-
 const restoring = (request: TeamRequest, version: string): Cell => ({
   text: '',
   button: {
-    action: here(request, 'restore'),
+    action: templatePath(request, 'restore'),
     label: 'Restore',
     tone: 'quiet',
-    confirm: 'Restore this version? It becomes a new version, and calls use it at once.',
+    confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
     sends: { name: 'version', value: version },
   },
 })
@@ -161,17 +157,21 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
   return {
     kind: 'table',
     title: 'Versions',
-    columns: ['Created', 'ID', 'Difference', ...(edits ? ['Restore'] : [])].map((label) => ({
+    columns: ['Version', 'Published', 'Difference', ...(edits ? ['Restore'] : [])].map((label) => ({
       label,
     })),
-    rows: versions.map(({ id, created_at }, index) => {
+    rows: versions.map(({ id, number, created_at, created_by }, index) => {
       const older = versions[index + 1]
+      const standing = [
+        ...(id === template.version_id ? ['in use'] : []),
+        ...(created_by === null ? [] : [`by ${created_by}`]),
+      ]
       return {
         cells: [
+          text(`v${number}`, { detail: standing.join(', ') }),
           time(created_at, request.now),
-          text(id, { code: true, detail: id === template.version_id ? 'the current one' : '' }),
           older
-            ? text('What changed', { href: here(request, 'versions', older.id, id) })
+            ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
             : text('The first one'),
           ...(edits ? [id === template.version_id ? text('') : restoring(request, id)] : []),
         ],
@@ -186,28 +186,32 @@ const page: TeamPage = {
   path: '/teams/:team/templates/:id',
   access: 'viewer',
   async handle(request, deps) {
-    const { team, params } = request
-    const template = await templateOf(request, deps)
-    const versions = await versionsOfTemplate(deps.database, team.id, params.id ?? '', MOST_VERSIONS)
+    const { team } = request
+    const { template, draft, previewed } = await previewedOf(request, deps, request.query)
+    const versions = await versionsOfTemplate(deps.database, team.id, template.id, MOST_VERSIONS)
     const edits = team.role !== 'viewer'
-    const emails = `${teamPath(team, 'emails')}?template=${params.id}`
+    const emails = `${teamPath(team, 'emails')}?template=${template.id}`
     return show({
       title: template.name,
+      state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
       back: { href: teamPath(team, 'templates'), label: 'Templates' },
       even: true,
       sections: [
-        ...(edits ? [editForm(template, request)] : []),
+        ...draftSections(template, draft, request),
         {
           kind: 'facts',
           facts: [
-            { label: 'ID', cell: text(params.id ?? '', { code: true, copy: true }) },
+            { label: 'ID', cell: text(template.id, { code: true, copy: true }) },
             { label: 'Variables', cell: text(slotWords(template.slots)) },
             { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
           ],
         },
         history(versions, template, request),
       ],
-      aside: [...preview(template, request), ...(edits ? [await testForm(template, request, deps)] : [])],
+      aside: [
+        ...preview(previewed, draft, request),
+        ...(edits ? [await testForm(previewed, request, deps)] : []),
+      ],
     })
   },
 }
@@ -217,42 +221,9 @@ const frame: TeamPage = {
   path: '/teams/:team/templates/:id/preview',
   access: 'viewer',
   async handle(request, deps) {
-    const template = await templateOf(request, deps)
-    const { html } = filledOf(template, valuesOf(template, request.query))
+    const { previewed } = await previewedOf(request, deps, request.query)
+    const { html } = filledOf(previewed, valuesOf(previewed, request.query))
     return raw(frameHeaders(false), framed(html))
-  },
-}
-
-const save: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/versions',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const id = params.id ?? ''
-    const before = await templateOf(request, deps)
-    const parts = {
-      html: partOf(form, 'html'),
-      text: partOf(form, 'text'),
-      base: form.get('base') ?? undefined,
-    }
-    const saved = await inPerson(request, deps, async (by) => {
-      const made = await updateTemplate(by, team.id, id, parts)
-      const fresh = made.slots.filter((slot) => !before.slots.includes(slot))
-      if (fresh.length === 0 || form.get('break') === 'yes') return made
-      const words = `this version needs ${fresh.join(', ')}, which the one before did not`
-      throw new Refusal(
-        'bad_request',
-        `${words}: calls without would be refused. Tick the box to save it all the same`,
-      )
-    })
-    if (saved.version_id === before.version_id) {
-      return redirect(here(request), 'Nothing differs from the current version: no new one was saved.')
-    }
-    return redirect(
-      here(request),
-      `The new version is in use: its variables are ${slotWords(saved.slots) || 'none'}.`,
-    )
   },
 }
 
@@ -269,7 +240,7 @@ const restore: TeamPage = {
     if (!row || row.template_id !== id) throw new Refusal('not_found', 'there is no such version')
     const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
     await inPerson(request, deps, (by) => updateTemplate(by, team.id, id, parts))
-    return redirect(here(request), 'The version is restored: calls use it from now on.')
+    return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
   },
 }
 
@@ -278,27 +249,29 @@ const test: TeamPage = {
   path: '/teams/:team/templates/:id/test',
   access: 'editor',
   async handle(request, deps) {
-    const { team, params, form, person } = request
-    const template = await templateOf(request, deps)
+    const { team, form, person } = request
+    const { template, previewed } = await previewedOf(request, deps, form)
     const from = parseMailbox(form.get('from') ?? '')
     if (!from) throw new Refusal('bad_request', 'from must be an email address')
+    const variables = valuesOf(previewed, form)
+    // A draft is no version that an email could keep: the test holds what it makes of the values.
+    const content = previewed.isDraft
+      ? { ...filledOf(previewed, variables), template_id: null, variables: {} }
+      : { html: null, text: null, template_id: template.id, variables }
     const item = {
       path: '',
       from,
       to: [person.email],
       subject: `Test: ${template.name}`,
-      html: null,
-      template_id: params.id ?? '',
-      variables: valuesOf(template, form),
-      text: null,
+      ...content,
       headers: null,
       reply_to: '',
       tags: ['test'],
       idempotency_key: null,
     }
     await sendOwn(deps, team.id, item)
-    return redirect(here(request), `A test is on its way to ${person.email}.`)
+    return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
   },
 }
 
-export const templatePages = [page, frame, save, restore, test]
+export const templatePages = [page, frame, restore, test]

@@ -5,38 +5,9 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import type { Field } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
-
-const MOST_NAMED = 20
-
-/** The first of a template's slots, and how many more there are. */
-export const slotWords = (slots: readonly string[]): string =>
-  slots.slice(0, MOST_NAMED).join(', ') +
-  (slots.length > MOST_NAMED ? ` and ${slots.length - MOST_NAMED} more` : '')
-
-/** The fields of a template's two parts. */
-export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
-  {
-    name: 'html',
-    label: 'HTML',
-    type: 'textarea',
-    code: true,
-    rows: 14,
-    required: true,
-    value: html,
-    hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
-  },
-  {
-    name: 'text',
-    label: 'Plain text (may be empty)',
-    type: 'textarea',
-    code: true,
-    rows: 6,
-    value: plain,
-  },
-]
+import { partFields, partOf, slotWords } from './template-parts.ts'
 
 const list: TeamPage = {
   method: 'GET',
@@ -46,7 +17,7 @@ const list: TeamPage = {
     const templates = await templatesOfTeam(database, team.id)
     return show({
       title: 'Templates',
-      lead: 'A change makes a new version: emails accepted before keep theirs.',
+      lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
       sections: [
         {
           kind: 'table',
@@ -80,10 +51,6 @@ const list: TeamPage = {
     })
   },
 }
-
-/** A part of a template as a form sends it: browsers end lines with CR LF. */
-export const partOf = (form: URLSearchParams, name: string): string =>
-  (form.get(name) ?? '').replaceAll('\r\n', '\n')
 
 const create: TeamPage = {
   method: 'POST',

@@ -1,16 +1,23 @@
 /**
  * Saves email templates: a change makes a new version, so that an email keeps what it was accepted with.
- * Promises: a name once per team; of two who change a template at once nobody overwrites what he has not seen; what is
- * stored compiles, fits the limits and names its slots in order of first appearance.
+ * Promises: a name once per team; what is stored compiles, fits the limits and names its slots in order of first
+ * appearance. Drafts are draft.ts's.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
+import type { At } from '../../postgres/pool.ts'
 import { nameProblem } from '../../text/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import { LARGEST_PART, MOST_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
-import { insertTemplate, insertVersion, lockCurrentVersion, setCurrentVersion } from './templates.sql.ts'
+import {
+  type CurrentVersion,
+  insertTemplate,
+  insertVersion,
+  lockCurrentVersion,
+  setCurrentVersion,
+} from './templates.sql.ts'
 
 export type SavedTemplate = {
   id: string
@@ -36,8 +43,11 @@ function slotsOf(part: 'html' | 'text', source: string): readonly string[] {
   }
 }
 
-/** Headers that unsubscribe need the link as much as a slot in the text does. */
-function checkParts({ html, text, list_unsubscribe }: Parts): string[] {
+/**
+ * The slots of a template's parts. Headers that unsubscribe need the link as much as a slot in the text does.
+ * @throws Refusal bad_request for parts that cannot be.
+ */
+export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] {
   if (html === '') throw new Refusal('bad_request', 'html must not be empty')
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
   const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
@@ -62,7 +72,7 @@ export async function saveTemplate(
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const { html, text: body_text } = parts
-  const slots = checkParts({ html, text: body_text, list_unsubscribe })
+  const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
   await teamOrRefusal(tx, teamId)
   const id = uuidv7()
   const versionId = uuidv7()
@@ -77,63 +87,60 @@ export async function saveTemplate(
     body_text,
     slots,
     list_unsubscribe,
+    created_by: by.actor,
   }
   await insertVersion(tx, version, now)
   await record(by, { team_id: teamId, action: 'template.create', subject: name, detail: id })
   return { id, name, version_id: versionId, slots, list_unsubscribe }
 }
 
-/** `base`: the version that the change was made to; undefined: whichever is there. Absent parts stay as they are. */
-export type TemplateChange = {
-  html: string
-  text: string | undefined
-  list_unsubscribe?: boolean
-  base?: string | undefined
+/** The version in use, its template locked for a change. @throws Refusal not_found. */
+export async function currentOrRefusal({ tx }: At, teamId: string, id: string): Promise<CurrentVersion> {
+  await teamOrRefusal(tx, teamId)
+  const current = await lockCurrentVersion(tx, teamId, id)
+  if (current) return current
+  throw new Refusal('not_found', `there is no template ${id} in this team`)
 }
 
+/** A version with these parts, in the place of the one in use. @throws Refusal bad_request for parts that cannot be. */
+export async function storeVersion(
+  { tx, now, actor }: By,
+  teamId: string,
+  { name, template_id, html, body_text, list_unsubscribe }: Omit<CurrentVersion, 'id' | 'slots' | 'team_id'>,
+): Promise<SavedTemplate> {
+  const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
+  const id = uuidv7()
+  const version = { team_id: teamId, id, template_id, html, body_text, slots, list_unsubscribe }
+  await insertVersion(tx, { ...version, created_by: actor }, now)
+  await setCurrentVersion(tx, teamId, { id: template_id, version_id: id }, now)
+  return { id: template_id, name, version_id: id, slots, list_unsubscribe }
+}
+
+/** Absent parts stay as they are. */
+export type TemplateChange = { html: string; text: string | undefined; list_unsubscribe?: boolean }
+
 /**
- * A new version; none when nothing differs.
- * @throws Refusal not_found; bad_request for parts that cannot be, or when another version than `base` is current.
+ * A new version, in use at once; none when nothing differs. A draft that there is stays.
+ * @throws Refusal not_found; bad_request for parts that cannot be.
  */
 export async function updateTemplate(
   by: By,
   teamId: string,
   id: string,
-  { html, text, list_unsubscribe: asked, base }: TemplateChange,
+  { html, text, list_unsubscribe: asked }: TemplateChange,
 ): Promise<SavedTemplate> {
-  const { tx, now } = by
-  await teamOrRefusal(tx, teamId)
-  const before = await lockCurrentVersion(tx, teamId, id)
-  if (!before) throw new Refusal('not_found', `there is no template ${id} in this team`)
+  const before = await currentOrRefusal(by, teamId, id)
+  const { name, slots } = before
   const body_text = text ?? before.body_text
   const list_unsubscribe = asked ?? before.list_unsubscribe
-  const slots = checkParts({ html, text: body_text, list_unsubscribe })
-  const { name } = before
   if (
     html === before.html &&
     body_text === before.body_text &&
     list_unsubscribe === before.list_unsubscribe
   ) {
-    return { id, name, version_id: before.id, slots: before.slots, list_unsubscribe }
+    return { id, name, version_id: before.id, slots, list_unsubscribe }
   }
-  if (base !== undefined && base !== before.id) {
-    throw new Refusal(
-      'bad_request',
-      'somebody saved another version meanwhile; your text is kept below: compare the two, then save again',
-    )
-  }
-  const versionId = uuidv7()
-  const version = {
-    team_id: teamId,
-    id: versionId,
-    template_id: id,
-    html,
-    body_text,
-    slots,
-    list_unsubscribe,
-  }
-  await insertVersion(tx, version, now)
-  await setCurrentVersion(tx, teamId, { id, version_id: versionId }, now)
+  const saved = await storeVersion(by, teamId, { ...before, html, body_text, list_unsubscribe })
   await record(by, { team_id: teamId, action: 'template.update', subject: id })
-  return { id, name, version_id: versionId, slots, list_unsubscribe }
+  return saved
 }

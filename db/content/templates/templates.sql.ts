@@ -1,6 +1,6 @@
 /** Rows of templates and template_versions, and the queries over them. Versions are immutable. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, object, string } from 'yup'
+import { array, boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 
 const versionRow = object({
@@ -31,11 +31,17 @@ export async function insertTemplate(
 }
 
 /** Stores a version, which nothing changes afterwards. */
-export async function insertVersion(tx: Tx, version: VersionRow, now: Date): Promise<void> {
+export async function insertVersion(
+  tx: Tx,
+  version: VersionRow & { created_by: string },
+  now: Date,
+): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into template_versions (team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_at)
+    insert into template_versions (
+      team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at)
     values (${version.team_id}, ${version.id}, ${version.template_id}, ${version.html}, ${version.body_text},
-      ${sql.array(version.slots, 'text')}, ${version.list_unsubscribe}, ${sql.timestamp(now)})`)
+      ${sql.array(version.slots, 'text')}, ${version.list_unsubscribe}, ${version.created_by},
+      ${sql.timestamp(now)})`)
 }
 
 const templateRow = object({ id: string().defined(), name: string().defined() })
@@ -67,9 +73,10 @@ export async function versionsByIds(
 }
 
 const currentRow = versionRow.shape({ name: string().defined() })
+export type CurrentVersion = InferType<typeof currentRow>
 
 /** The version that the template's next email gets, its template locked for a change; null when the team has none. */
-export async function lockCurrentVersion(tx: Tx, teamId: string, id: string) {
+export async function lockCurrentVersion(tx: Tx, teamId: string, id: string): Promise<CurrentVersion | null> {
   return tx.maybeOne(sql.type(currentRow)`
     select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
@@ -110,8 +117,12 @@ export async function templateById(tx: Tx, teamId: string, id: string): Promise<
 
 const historyRow = object({
   id: string().defined(),
+  /** Its place among the template's versions: the first is 1. */
+  number: number().defined(),
   slots: array(string().defined()).defined(),
   created_at: string().defined(),
+  /** Null when it is not known. */
+  created_by: string().defined().nullable(),
 })
 export type ListedVersion = InferType<typeof historyRow>
 
@@ -123,7 +134,7 @@ export async function versionsOfTemplate(
   limit: number,
 ): Promise<readonly ListedVersion[]> {
   return tx.any(sql.type(historyRow)`
-    select id, slots, created_at from template_versions
+    select id, row_number() over (order by id) as number, slots, created_at, created_by from template_versions
     where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
 }
 

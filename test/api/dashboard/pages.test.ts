@@ -1,9 +1,8 @@
-/** What a team keeps on the dashboard: contacts, topics, templates, domains, keys, people. */
-import { sql } from 'slonik'
+/** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
 import t from 'tap'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
-import { framedIn, type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { until } from '../../support/worker.ts'
 
@@ -163,100 +162,6 @@ t.test('a topic is renamed and deleted', async (t) => {
 })
 
 t.test(
-  'a template is made, shown with values, tested, changed; a new slot is asked about first',
-  async (t) => {
-    const made = await editor.post(at('templates'), {
-      name: 'Welcome',
-      html: '<p>Hi {{name}}</p>',
-      text: 'Hi {{name}}',
-    })
-    const path = made.location ?? ''
-    const frame = await viewer.get(`${path}/preview?v.name=%3Cscript%3E`)
-    t.equal(framedIn(frame), '<p>Hi &lt;script&gt;</p>')
-    shows(t, await viewer.get(`${path}?v.name=Ana`), 'Hi Ana')
-    await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': 'Ana' })
-    const list = await editor.get(`${at('emails')}?recipient=${editor.email}`)
-    shows(t, list, /Test: Welcome Welcome/)
-    t.match(list.html, new RegExp(`${path}">\\s*Welcome`), 'the list leads to the template')
-    const wider = { html: '<p>Hi {{name}} of {{city}}</p>', text: '' }
-    const asked = await editor.post(`${path}/versions`, wider)
-    t.equal(asked.status, 400)
-    shows(t, asked, /needs city, which the one before did not/)
-    t.match(asked.html, /of \{\{city\}\}/)
-    const saved = await after(editor, await editor.post(`${path}/versions`, { ...wider, break: 'yes' }))
-    shows(t, saved, 'The new version is in use: its variables are name, city.')
-    const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(saved.html)?.[0] ?? ''
-    const { html } = await viewer.get(`/teams/${team.id}${compare}`)
-    t.match(html, /class="del">- &lt;p&gt;Hi \{\{name\}\}&lt;\/p&gt;/)
-    t.match(html, /class="add">\+ &lt;p&gt;Hi \{\{name\}\} of/)
-    t.equal((await editor.post(at('templates'), { name: 'Bad', html: '{{#each}}', text: '' })).status, 400)
-  },
-)
-
-t.test('a preview is bounded as a send is, and what cannot be sent cannot be previewed', async (t) => {
-  const parts = { html: '{{a}}'.repeat(50_000), text: '{{a}}'.repeat(50_000) }
-  const path = (await editor.post(at('templates'), { name: 'Wide', ...parts })).location ?? ''
-  t.equal(framedIn(await viewer.get(`${path}/preview?v.a=x`)), 'x'.repeat(50_000))
-  const value = '<'.repeat(100)
-  const refused = await viewer.get(`${path}/preview?v.a=${value}`)
-  t.equal(refused.status, 400)
-  shows(t, refused, /With these values the html is larger than 1 MiB/)
-  const page = await viewer.get(`${path}?v.a=${value}`)
-  shows(t, page, 'No preview: with these values the html is larger')
-  t.notMatch(page.html, /<iframe/)
-  t.ok(page.html.length < 300_000)
-  const form = { from: 'hello@example.com', 'v.a': value }
-  t.equal((await editor.post(`${path}/test`, form)).status, 400)
-  const slots = Array.from({ length: 10_001 }, (_, at) => `{{s${at}}}`).join('')
-  const many = await editor.post(at('templates'), { name: 'Many', html: slots, text: '' })
-  shows(t, many, 'at most 10000 slots')
-  const most = await editor.post(at('templates'), {
-    name: 'Most',
-    html: slots.replace('{{s0}}', ''),
-    text: '',
-  })
-  const shown = await editor.get(most.location ?? '')
-  t.equal(shown.html.match(/id="f\d+-v\.s/g)?.length, 50)
-  shows(t, shown, 's19, s20 and 9980 more')
-})
-
-t.test('of two who change a template at once, the second is told, and keeps what was typed', async (t) => {
-  const form = { name: 'Shared', html: '<p>one</p>', text: '' }
-  const path = (await editor.post(at('templates'), form)).location ?? ''
-  const baseOf = ({ html }: Seen) => /name="base" value="([^"]+)"/.exec(html)?.[1] ?? ''
-  const base = baseOf(await editor.get(path))
-  await after(owner, await owner.post(`${path}/versions`, { html: '<p>two</p>', text: '', base }))
-  const mine = { html: '<p>three</p>', text: '' }
-  const stale = await editor.post(`${path}/versions`, { ...mine, base })
-  t.equal(stale.status, 400)
-  shows(t, stale, 'Somebody saved another version meanwhile')
-  t.match(stale.html, /&lt;p&gt;three&lt;\/p&gt;<\/textarea>/)
-  const seen = baseOf(stale)
-  t.not(seen, base, 'saving again is a choice that can be made')
-  await after(editor, await editor.post(`${path}/versions`, { ...mine, base: seen }))
-  const last = await lastDeed()
-  t.match(last, { action: 'template.update', actor: editor.email, subject: path.split('/').at(-1) })
-  const now = baseOf(await editor.get(path))
-  const same = await after(editor, await editor.post(`${path}/versions`, { ...mine, base: now }))
-  shows(t, same, 'no new one was saved')
-  t.equal(baseOf(same), now)
-  t.strictSame(await lastDeed(), last)
-  const twin = await editor.post(at('templates'), form)
-  t.equal(twin.status, 400)
-  shows(t, twin, 'The team has a template "Shared" already')
-})
-
-t.test('reading a template waits for nobody who is changing it', async (t) => {
-  const form = { name: 'Held', html: '<p>held</p>', text: '' }
-  const path = (await editor.post(at('templates'), form)).location ?? ''
-  await database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select 1 from templates where team_id = ${team.id} for update`)
-    t.equal((await viewer.get(path)).status, 200)
-    t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>held</p>')
-  })
-})
-
-t.test(
   'a domain is added, its records are compared with DNS, and it is verified once they are there',
   async (t) => {
     const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
@@ -332,6 +237,7 @@ t.test('a team keeps its last owner', async (t) => {
 })
 
 t.test('the page of calls names the team’s own domain and template', async (t) => {
+  await editor.post(at('templates'), { name: 'Welcome', html: '<p>Hi</p>', text: '' })
   shows(t, await viewer.get(at('integration')), /hello@example\.com.*template_id/)
 })
 
@@ -365,18 +271,6 @@ t.test('what cannot be taken back is asked about on a page of its own where no s
   t.match(asked.html, `href="/dashboard${at('domains/asked.test')}"`)
   t.equal((await owner.post(action, { question: 'Remove asked.test?', confirmed: 'yes' })).status, 303)
   t.equal((await owner.get(at('domains/asked.test'))).status, 404)
-})
-
-t.test('an earlier version of a template is restored as a new one', async (t) => {
-  const made = await editor.post(at('templates'), { name: 'Back', html: '<p>first</p>', text: '' })
-  const path = made.location ?? ''
-  await editor.post(`${path}/versions`, { html: '<p>second</p>', text: '' })
-  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')
-  const version = /name="version" value="([^"]+)"/.exec((await editor.get(path)).html)?.[1] ?? ''
-  shows(t, await editor.post(`${path}/restore`, { version, question: 'Restore this version?' }), 'Restore')
-  shows(t, await after(editor, await editor.post(`${path}/restore`, { version })), 'The version is restored')
-  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
-  t.notMatch((await viewer.get(path)).html, /\/restore"/)
 })
 
 t.test('suppressed contacts are one list with their causes, and a file', async (t) => {

@@ -1,0 +1,159 @@
+/** The draft of a template: its editor, what publishing it would change, and publishing or discarding it. */
+import { discardDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
+import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
+import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { ageOf } from '../drawn/cell.ts'
+import { difference } from '../drawn/difference.ts'
+import type { Field, Form, Section } from '../drawn/section.ts'
+import { inPerson } from '../served/act.ts'
+import { idGiven } from '../served/list.ts'
+import { redirect, show, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
+
+const hidden = (name: string, value: string): Field => ({ name, label: '', type: 'hidden', value, own: true })
+
+/** The variables of the draft that sends do not give yet. */
+const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
+  draft.slots.filter((slot) => !slots.includes(slot))
+
+function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
+  const fresh = newVariables(draft, template)
+  return {
+    action: templatePath(request, 'publish'),
+    method: 'post',
+    submit: 'Publish',
+    fields: [hidden('draft', draft.id), hidden('version', template.version_id)],
+    confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
+    ...(fresh.length > 0
+      ? { warning: `It has new variables: sends without ${slotWords(fresh)} are refused from then on.` }
+      : {}),
+  }
+}
+
+const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequest): Form => ({
+  action: templatePath(request, 'discard'),
+  method: 'post',
+  submit: 'Discard the draft',
+  tone: 'danger',
+  fields: [hidden('draft', draft.id)],
+  confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
+})
+
+/** The editor: what it saves is a draft. */
+const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section => ({
+  kind: 'form',
+  title: 'Editor',
+  note: draft
+    ? 'This is the draft. Sends use the published version until you publish it.'
+    : 'What you save is a draft: sends use the published version until you publish it.',
+  action: templatePath(request, 'draft'),
+  method: 'post',
+  submit: 'Save the draft',
+  fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id)],
+})
+
+/** Who saved the draft and what can be done with it. */
+function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
+  const stale: Section = {
+    kind: 'alerts',
+    calm: '',
+    alerts: [
+      {
+        tone: 'warn',
+        title: 'Another version was published after this draft was begun',
+        text: 'Publishing the draft replaces it: look at what would change.',
+      },
+    ],
+  }
+  return [
+    ...(draft.version_id === template.version_id ? [] : [stale]),
+    {
+      kind: 'actions',
+      title: 'Draft',
+      note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
+      links: [{ href: templatePath(request, 'changes'), label: 'What publishing changes' }],
+      ...(request.team.role === 'viewer'
+        ? {}
+        : { forms: [publishForm(template, draft, request), discardForm(template, draft, request)] }),
+    },
+  ]
+}
+
+/** What a template's page has about its draft. */
+export const draftSections = (
+  template: ShownTemplate,
+  draft: DraftRow | null,
+  request: TeamRequest,
+): Section[] => [
+  ...(draft ? standing(template, draft, request) : []),
+  ...(request.team.role === 'viewer' ? [] : [editor(template, draft, request)]),
+]
+
+const changes: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/templates/:id/changes',
+  access: 'viewer',
+  async handle(request, deps) {
+    const template = await templateOf(request, deps)
+    const draft = await draftOf(deps.database, request.team.id, template.id)
+    if (!draft) throw new Refusal('not_found', 'this template has no draft')
+    const edits = request.team.role !== 'viewer'
+    const forms = edits ? [publishForm(template, draft, request)] : []
+    return show({
+      title: 'What publishing changes',
+      back: { href: templatePath(request), label: 'The template' },
+      actions: { kind: 'actions', forms },
+      sections: [
+        { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
+        { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
+      ],
+    })
+  },
+}
+
+const save: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/templates/:id/draft',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const written = {
+      html: partOf(form, 'html'),
+      text: partOf(form, 'text'),
+      seen: idGiven(form, 'seen') ?? '',
+    }
+    const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, params.id ?? '', written))
+    return redirect(
+      templatePath(request),
+      draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',
+    )
+  },
+}
+
+const publish: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/templates/:id/publish',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
+    const { slots } = await inPerson(request, deps, (by) => publishDraft(by, team.id, params.id ?? '', seen))
+    const variables = slotWords(slots) || 'none'
+    return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
+  },
+}
+
+const discard: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/templates/:id/discard',
+  access: 'editor',
+  async handle(request, deps) {
+    const { team, params, form } = request
+    const seen = idGiven(form, 'draft') ?? ''
+    await inPerson(request, deps, (by) => discardDraft(by, team.id, params.id ?? '', seen))
+    return redirect(templatePath(request), 'The draft is discarded.')
+  },
+}
+
+export const templateDraftPages = [changes, save, publish, discard]

@@ -1,0 +1,53 @@
+/** What the pages of email templates share: a template by its address, the fields of its parts, words for variables. */
+import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import type { Field } from '../drawn/section.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { type TeamRequest, teamPath } from '../served/page.ts'
+
+const MOST_NAMED = 20
+
+/** The path of the template that a request is about, or of what is below it. */
+export const templatePath = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'templates', params.id ?? '', ...rest)
+
+/** The template that a request is about. @throws Refusal not_found. */
+export async function templateOf(
+  { team, params }: TeamRequest,
+  { database }: Pick<PageDeps, 'database'>,
+): Promise<ShownTemplate> {
+  const template = await templateById(database, team.id, params.id ?? '')
+  if (!template) throw new Refusal('not_found', 'there is no such template')
+  return template
+}
+
+/** The first of a template's slots, and how many more there are. */
+export const slotWords = (slots: readonly string[]): string =>
+  slots.slice(0, MOST_NAMED).join(', ') +
+  (slots.length > MOST_NAMED ? ` and ${slots.length - MOST_NAMED} more` : '')
+
+/** The fields of a template's two parts. */
+export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
+  {
+    name: 'html',
+    label: 'HTML',
+    type: 'textarea',
+    code: true,
+    rows: 14,
+    required: true,
+    value: html,
+    hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
+  },
+  {
+    name: 'text',
+    label: 'Plain text (may be empty)',
+    type: 'textarea',
+    code: true,
+    rows: 6,
+    value: plain,
+  },
+]
+
+/** A part of a template as a form sends it: browsers end lines with CR LF. */
+export const partOf = (form: URLSearchParams, name: string): string =>
+  (form.get(name) ?? '').replaceAll('\r\n', '\n')

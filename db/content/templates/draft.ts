@@ -1,0 +1,98 @@
+/**
+ * Drafts of templates: saved, published as a version, or discarded; one a template, which all of the team's people see.
+ * Promises: a draft changes no send until it is published; what is published is what was seen by whoever publishes, in
+ * the place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
+ */
+import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../../accounts/audit/record.ts'
+import { Refusal } from '../../errors.ts'
+import { type DraftRow, deleteDraft, draftOf, putDraft } from './drafts.sql.ts'
+import { currentOrRefusal, type SavedTemplate, slotsOfParts, storeVersion } from './save.ts'
+
+/** `seen`: the draft that the text was written over, else the version in use. */
+export type DraftChange = { html: string; text: string; seen: string }
+
+/** What there is to be published, and what in the place of. */
+export type Seen = { draft: string; version: string }
+
+/**
+ * Saves what was written; a text that is the published one leaves no draft.
+ * @returns the draft that there is now; null without one.
+ * @throws Refusal not_found; bad_request for parts that cannot be, or when another one than `seen` is there.
+ */
+export async function saveDraft(
+  by: By,
+  teamId: string,
+  templateId: string,
+  { html, text, seen }: DraftChange,
+): Promise<{ id: string } | null> {
+  const current = await currentOrRefusal(by, teamId, templateId)
+  const before = await draftOf(by.tx, teamId, templateId)
+  const { list_unsubscribe } = current
+  const slots = slotsOfParts({ html, text, list_unsubscribe })
+  const there = before ?? { html: current.html, text: current.body_text }
+  if (html === there.html && text === there.text) return before
+  if (seen !== (before?.id ?? current.id))
+    throw new Refusal(
+      'bad_request',
+      'somebody saved another text meanwhile; yours is kept below: compare the two, then save again',
+    )
+  if (html === current.html && text === current.body_text) {
+    await discard(by, teamId, templateId)
+    return null
+  }
+  const version_id = before?.version_id ?? current.id
+  const draft = { id: uuidv7(), html, text, slots, version_id, saved_by: by.actor }
+  await putDraft(by.tx, teamId, templateId, draft, by.now)
+  await record(by, { team_id: teamId, action: 'template.draft', subject: templateId })
+  return draft
+}
+
+async function discard(by: By, teamId: string, templateId: string): Promise<void> {
+  await deleteDraft(by.tx, teamId, templateId)
+  await record(by, { team_id: teamId, action: 'template.discard', subject: templateId })
+}
+
+const noDraft = () =>
+  new Refusal('bad_request', 'there is no draft any more: somebody published or discarded it')
+
+/** The draft, its template locked. @throws Refusal bad_request when it is not the one that was seen. */
+async function seenOrRefusal(by: By, teamId: string, templateId: string, seen: string): Promise<DraftRow> {
+  const draft = await draftOf(by.tx, teamId, templateId)
+  if (!draft) throw noDraft()
+  if (draft.id === seen) return draft
+  throw new Refusal(
+    'bad_request',
+    `${draft.saved_by} changed the draft meanwhile: look at it, then decide again`,
+  )
+}
+
+/**
+ * Makes the draft the version in use.
+ * @throws Refusal not_found; bad_request when the draft, or the version in use, is not the one that was seen.
+ */
+export async function publishDraft(
+  by: By,
+  teamId: string,
+  templateId: string,
+  seen: Seen,
+): Promise<SavedTemplate> {
+  const current = await currentOrRefusal(by, teamId, templateId)
+  const { html, text } = await seenOrRefusal(by, teamId, templateId, seen.draft)
+  if (current.id !== seen.version)
+    throw new Refusal(
+      'bad_request',
+      'another version was published meanwhile: look at what the draft changes, then decide again',
+    )
+  const saved = await storeVersion(by, teamId, { ...current, html, body_text: text })
+  await deleteDraft(by.tx, teamId, templateId)
+  await record(by, { team_id: teamId, action: 'template.publish', subject: templateId })
+  return saved
+}
+
+/** Throws the draft away. @throws Refusal not_found; bad_request when it is not the one that was seen. */
+export async function discardDraft(by: By, teamId: string, templateId: string, seen: string): Promise<void> {
+  await currentOrRefusal(by, teamId, templateId)
+  await seenOrRefusal(by, teamId, templateId, seen)
+  await discard(by, teamId, templateId)
+}

@@ -1,0 +1,47 @@
+/** Rows of template_drafts, one a template at most, and the queries over them. */
+import { sql } from 'slonik'
+import { array, type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const draftRow = object({
+  /** Another one at each saving. */
+  id: string().defined(),
+  html: string().defined(),
+  text: string().defined(),
+  slots: array(string().defined()).defined(),
+  /** The version that was in use when the draft was begun. */
+  version_id: string().defined(),
+  saved_by: string().defined(),
+  saved_at: string().defined(),
+})
+export type DraftRow = InferType<typeof draftRow>
+
+/** The draft of a template; null when there is none. */
+export async function draftOf(tx: Tx, teamId: string, templateId: string): Promise<DraftRow | null> {
+  return tx.maybeOne(sql.type(draftRow)`
+    select id, html, body_text as text, slots, version_id, saved_by, saved_at from template_drafts
+    where team_id = ${teamId} and template_id = ${templateId}`)
+}
+
+/** Stores the draft of a template in the place of the one that there was. */
+export async function putDraft(
+  tx: Tx,
+  teamId: string,
+  templateId: string,
+  draft: Omit<DraftRow, 'saved_at'>,
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.unsafe`
+    insert into template_drafts (team_id, template_id, id, html, body_text, slots, version_id, saved_by, saved_at)
+    values (${teamId}, ${templateId}, ${draft.id}, ${draft.html}, ${draft.text}, ${sql.array(draft.slots, 'text')},
+      ${draft.version_id}, ${draft.saved_by}, ${sql.timestamp(now)})
+    on conflict (team_id, template_id) do update set
+      id = excluded.id, html = excluded.html, body_text = excluded.body_text, slots = excluded.slots,
+      version_id = excluded.version_id, saved_by = excluded.saved_by, saved_at = excluded.saved_at`)
+}
+
+/** Deletes the draft of a template. */
+export async function deleteDraft(tx: Tx, teamId: string, templateId: string): Promise<void> {
+  await tx.query(sql.unsafe`
+    delete from template_drafts where team_id = ${teamId} and template_id = ${templateId}`)
+}

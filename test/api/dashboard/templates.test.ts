@@ -1,0 +1,246 @@
+/** Email templates on the dashboard: written as a draft, looked at, tested, published, restored; who did it, and when. */
+import { sql } from 'slonik'
+import t from 'tap'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { updateTemplate } from '../../../db/content/templates/save.ts'
+import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const service = await startService(t)
+const { call, database } = service
+const team = await makeTeam(service)
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+const deeds = async (subject: string) =>
+  (await auditEntries(database, { team: team.id, limit: 50 }))
+    .filter((entry) => entry.subject === subject)
+    .map(({ action, actor }) => `${action} ${actor}`)
+
+/** The page that a form goes on to. */
+const after = async (person: typeof owner, sent: Seen): Promise<Seen> => {
+  if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
+  return person.get(sent.location ?? '')
+}
+
+/** The value of a hidden field of a page. */
+const hiddenIn = ({ html }: Pick<Seen, 'html'>, name: string): string =>
+  new RegExp(`name="${name}" value="([^"]+)"`).exec(html)?.[1] ?? ''
+
+/** A template that is in use. @returns the path of its page. */
+async function makeTemplate(name: string, html: string, text = ''): Promise<string> {
+  const { location } = await editor.post(at('templates'), { name, html, text })
+  return location ?? ''
+}
+
+/** Saves a draft as the editor's form does. */
+async function draft(person: typeof owner, path: string, html: string, text = '') {
+  const seen = hiddenIn(await person.get(path), 'seen')
+  return after(person, await person.post(`${path}/draft`, { html, text, seen }))
+}
+
+/** What the forms of a template's page name: the draft and the version that they show. */
+const tokens = (page: Pick<Seen, 'html'>) => ({
+  draft: hiddenIn(page, 'draft'),
+  version: hiddenIn(page, 'version'),
+})
+
+const idOf = (path: string): string => path.split('/').at(-1) ?? ''
+
+/** The html of an email sent with the template. */
+async function sentWith(path: string, variables: Record<string, string> = {}): Promise<string> {
+  const body = anEmail({ html: undefined, template_id: idOf(path), variables })
+  return (await call('POST', '/v1/emails', { key: team.key, body })).body.html
+}
+
+t.test('a template is made, shown with values and tested', async (t) => {
+  const path = await makeTemplate('Welcome', '<p>Hi {{name}}</p>', 'Hi {{name}}')
+  const frame = await viewer.get(`${path}/preview?v.name=%3Cscript%3E`)
+  t.equal(framedIn(frame), '<p>Hi &lt;script&gt;</p>')
+  shows(t, await viewer.get(`${path}?v.name=Ana`), /Welcome published .*Hi Ana/)
+  await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': 'Ana' })
+  const list = await editor.get(`${at('emails')}?recipient=${editor.email}`)
+  shows(t, list, /Test: Welcome Welcome/)
+  t.match(list.html, new RegExp(`${path}">\\s*Welcome`), 'the list leads to the template')
+  t.equal((await editor.post(at('templates'), { name: 'Bad', html: '{{#each}}', text: '' })).status, 400)
+  const twin = await editor.post(at('templates'), { name: 'Welcome', html: '<p>x</p>', text: '' })
+  t.equal(twin.status, 400)
+  shows(t, twin, 'The team has a template "Welcome" already')
+})
+
+t.test('a draft changes no send; it is previewed and tested; published, sends use it', async (t) => {
+  const path = await makeTemplate('Offer', '<p>Hi {{name}}</p>')
+  const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
+  shows(t, saved, /The draft is saved\..*Offer unpublished draft/)
+  shows(t, await viewer.get(path), new RegExp(`Saved by ${editor.email}, just now`))
+  t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
+  t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
+  t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
+  shows(t, await editor.get(path), `The draft goes to ${editor.email}`)
+  shows(t, await editor.get(`${path}?of=published`), `The published version goes to ${editor.email}`)
+  await editor.post(`${path}/test`, { from: 'hello@example.com', 'v.name': '<Ana>' })
+  const list = await editor.get(`${at('emails')}?recipient=${editor.email}&subject=Offer`)
+  const test = new RegExp(`${at('emails')}/[0-9a-f-]{36}`).exec(list.html)?.[0] ?? ''
+  t.match(framedIn(await editor.get(`${test}/preview`)), /<p>Dear &lt;Ana&gt;<\/p>/, 'the test is the draft')
+  const { html } = await viewer.get(`${path}/changes`)
+  t.match(html, /class="del">- &lt;p&gt;Hi/)
+  t.match(html, /class="add">\+ &lt;p&gt;Dear/)
+  const asked = { question: 'Publish the draft of Offer? Sends use it from then on.' }
+  shows(t, await editor.post(`${path}/publish`, { ...tokens(saved), ...asked }), asked.question)
+  const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
+  shows(t, published, /The draft is published\. Variables: name\..*Offer published/)
+  shows(t, published, new RegExp(`v2 in use, by ${editor.email} .*v1 by ${editor.email} `))
+  t.equal(await sentWith(path, { name: 'Ana' }), '<p>Dear Ana</p>')
+  t.equal((await viewer.get(`${path}/changes`)).status, 404)
+  const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
+  t.match((await viewer.get(`/teams/${team.id}${compare}`)).html, /class="add">\+ &lt;p&gt;Dear/)
+  t.strictSame(await deeds(idOf(path)), [
+    `template.publish ${editor.email}`,
+    `template.draft ${editor.email}`,
+  ])
+})
+
+t.test(
+  'a new variable is named before it is published, since sends without it are refused then',
+  async (t) => {
+    const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
+    const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
+    t.match(saved.html, /name="warning" value="It has new variables: sends without city are refused/)
+    t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
+    const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
+    shows(t, published, 'Variables: name, city.')
+    const body = anEmail({ html: undefined, template_id: idOf(path), variables: { name: 'Ana' } })
+    t.match((await call('POST', '/v1/emails', { key: team.key, body })).body, { error: { message: /city/ } })
+  },
+)
+
+t.test('of two who save a draft at once, the second is told, and keeps what was typed', async (t) => {
+  const path = await makeTemplate('Shared', '<p>one</p>')
+  const seen = hiddenIn(await editor.get(path), 'seen')
+  await draft(owner, path, '<p>two</p>')
+  const mine = { html: '<p>three</p>', text: '' }
+  const stale = await editor.post(`${path}/draft`, { ...mine, seen })
+  t.equal(stale.status, 400)
+  shows(t, stale, 'Somebody saved another text meanwhile')
+  t.match(stale.html, /&lt;p&gt;three&lt;\/p&gt;<\/textarea>/)
+  const now = hiddenIn(stale, 'seen')
+  t.not(now, seen, 'saving again is a choice that can be made')
+  await after(editor, await editor.post(`${path}/draft`, { ...mine, seen: now }))
+  const before = await deeds(idOf(path))
+  t.strictSame(before, [`template.draft ${editor.email}`, `template.draft ${owner.email}`])
+  await draft(editor, path, mine.html)
+  t.strictSame(await deeds(idOf(path)), before, 'the same text again is no change')
+  const same = await draft(editor, path, '<p>one</p>')
+  shows(t, same, /there is no draft\. .*Shared published/)
+})
+
+t.test('what was not seen is neither published nor discarded', async (t) => {
+  const path = await makeTemplate('Seen', '<p>one</p>')
+  const first = tokens(await draft(editor, path, '<p>two</p>'))
+  await draft(owner, path, '<p>three</p>')
+  for (const verb of ['publish', 'discard']) {
+    const refused = await editor.post(`${path}/${verb}`, first)
+    t.equal(refused.status, 400, verb)
+    shows(t, refused, `${owner.email.replace('owner', 'Owner')} changed the draft meanwhile`)
+  }
+  const second = tokens(await editor.get(path))
+  await database.transaction((tx) =>
+    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, idOf(path), {
+      html: '<p>4</p>',
+      text: '',
+    }),
+  )
+  t.equal(await sentWith(path), '<p>4</p>', 'the command line publishes at once')
+  const refused = await editor.post(`${path}/publish`, second)
+  t.equal(refused.status, 400)
+  shows(t, refused, /Another version was published meanwhile.*Another version was published after this draft/)
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>three</p>', 'the draft is kept')
+  shows(
+    t,
+    await after(editor, await editor.post(`${path}/publish`, tokens(refused))),
+    'The draft is published',
+  )
+  t.equal(await sentWith(path), '<p>three</p>')
+  const again = await editor.post(`${path}/publish`, second)
+  shows(t, again, 'There is no draft any more')
+})
+
+t.test('a draft is discarded, and goes with its template', async (t) => {
+  const path = await makeTemplate('Thrown', '<p>one</p>')
+  const saved = await draft(editor, path, '<p>two</p>')
+  shows(
+    t,
+    await after(editor, await editor.post(`${path}/discard`, tokens(saved))),
+    'The draft is discarded.',
+  )
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>one</p>')
+  t.match(await deeds(idOf(path)), [`template.discard ${editor.email}`])
+  await draft(editor, path, '<p>three</p>')
+  await database.query(sql.unsafe`delete from templates where team_id = ${team.id} and id = ${idOf(path)}`)
+  const left = sql.unsafe`select from template_drafts where team_id = ${team.id} and template_id = ${idOf(path)}`
+  t.equal((await database.query(left)).rowCount, 0)
+})
+
+t.test('a viewer sees a draft, and changes nothing', async (t) => {
+  const path = await makeTemplate('Looked at', '<p>one</p>')
+  const seen = tokens(await draft(editor, path, '<p>two</p>'))
+  const page = await viewer.get(path)
+  shows(t, page, /unpublished draft.*What publishing changes/)
+  t.notMatch(page.html, /\/(publish|discard|draft|restore|test)"/)
+  for (const verb of ['publish', 'discard', 'draft'])
+    t.equal((await viewer.post(`${path}/${verb}`, { ...seen, html: 'x', text: '' })).status, 403, verb)
+})
+
+t.test('an earlier version is restored as a new one', async (t) => {
+  const path = await makeTemplate('Back', '<p>first</p>')
+  await editor.post(`${path}/publish`, tokens(await draft(editor, path, '<p>second</p>')))
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>second</p>')
+  const version = hiddenIn(await editor.get(path), 'version')
+  shows(t, await editor.post(`${path}/restore`, { version, question: 'Restore this version?' }), 'Restore')
+  shows(t, await after(owner, await owner.post(`${path}/restore`, { version })), 'The version is restored')
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
+  shows(
+    t,
+    await viewer.get(path),
+    new RegExp(`v3 in use, by ${owner.email} .*v2 by ${editor.email} .*v1 by ${editor.email} `),
+  )
+  t.notMatch((await viewer.get(path)).html, /\/restore"/)
+})
+
+t.test('a preview is bounded as a send is, and what cannot be sent cannot be previewed', async (t) => {
+  const parts = { html: '{{a}}'.repeat(50_000), text: '{{a}}'.repeat(50_000) }
+  const path = (await editor.post(at('templates'), { name: 'Wide', ...parts })).location ?? ''
+  t.equal(framedIn(await viewer.get(`${path}/preview?v.a=x`)), 'x'.repeat(50_000))
+  const value = '<'.repeat(100)
+  const refused = await viewer.get(`${path}/preview?v.a=${value}`)
+  t.equal(refused.status, 400)
+  shows(t, refused, /With these values the html is larger than 1 MiB/)
+  const page = await viewer.get(`${path}?v.a=${value}`)
+  shows(t, page, 'No preview: with these values the html is larger')
+  t.notMatch(page.html, /<iframe/)
+  t.ok(page.html.length < 300_000)
+  const form = { from: 'hello@example.com', 'v.a': value }
+  t.equal((await editor.post(`${path}/test`, form)).status, 400)
+  const slots = Array.from({ length: 10_001 }, (_, at) => `{{s${at}}}`).join('')
+  const many = await editor.post(at('templates'), { name: 'Many', html: slots, text: '' })
+  shows(t, many, 'at most 10000 slots')
+  const most = await editor.post(at('templates'), {
+    name: 'Most',
+    html: slots.replace('{{s0}}', ''),
+    text: '',
+  })
+  const shown = await editor.get(most.location ?? '')
+  t.equal(shown.html.match(/id="f\d+-v\.s/g)?.length, 50)
+  shows(t, shown, 's19, s20 and 9980 more')
+})
+
+t.test('reading a template waits for nobody who is changing it', async (t) => {
+  const form = { name: 'Held', html: '<p>held</p>', text: '' }
+  const path = (await editor.post(at('templates'), form)).location ?? ''
+  await database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`select 1 from templates where team_id = ${team.id} for update`)
+    t.equal((await viewer.get(path)).status, 200)
+    t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>held</p>')
+  })
+})
