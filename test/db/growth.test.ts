@@ -14,6 +14,7 @@ import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
+import { emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
@@ -254,4 +255,18 @@ t.test('a part of the sweep reads its own rows and their jobs alone, however muc
   })
   t.ok(buffers < 8_000, `${buffers} buffers for two parts of 500`)
   t.strictSame(found, [uuid('0003', 700)])
+})
+
+t.test('emails of all teams are looked through by their time, whatever the number of teams', async (t) => {
+  await database.query(sql.unsafe`
+    insert into teams (id, name, created_at)
+    select ('0190a1b2-0006-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Silent ' || n, now()
+    from generate_series(1, 5_000) n`)
+  await database.query(sql.unsafe`analyze teams`)
+  const [from, to] = [29.5, 29].map((days) => new Date(Date.now() - days * 86_400_000))
+  const { buffers } = await touched(database, async (tx) => {
+    const found = await emailsFound(tx, { words: ['invoice'], from, to }, { limit: 1_000 })
+    t.ok(found.length > 300, `${found.length} emails in half a day`)
+  })
+  t.ok(buffers < 3_000, `${buffers} buffers among 5,200 teams`)
 })
