@@ -183,8 +183,8 @@ function verdictOf(
 const refOf = ({ answer: { row } }: Delivered<Attempt>): DeliveryRef => ({ team_id: row.team_id, id: row.id })
 
 /**
- * Stores tries, what became of their messages, and how their endpoints stand: one that is disabled is told to its
- * owners. Endpoints are locked first.
+ * Stores tries, what became of their messages, and how their endpoints stand: the owners of one that is disabled get
+ * mail. Endpoints are locked first.
  */
 async function record(
   tx: Tx,

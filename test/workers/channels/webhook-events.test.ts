@@ -61,7 +61,7 @@ t.test('what the WhatsApp provider takes, delivers, shows as read and fails is s
   t.equal(receiver.received.length, 5, 'each once')
 })
 
-t.test('a broadcast is told with its figures, to endpoints of its domain and of none', async (t) => {
+t.test('a broadcast is reported with its figures, to endpoints of its domain and of none', async (t) => {
   const { team, receiver, endpoint } = await begin(t, 'broadcast.started,broadcast.sent')
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })

@@ -24,7 +24,7 @@ const mails = () =>
   service.database.any(sql.type(storedRow)`
     select team_id, to_emails, subject, html, body_text from emails order by to_emails::text`)
 
-t.test('a webhook that is disabled by itself is told to the team’s owners, once, by mail', async (t) => {
+t.test('the team’s owners get one mail about a webhook that was disabled by itself', async (t) => {
   const operators = await makeTeam(service)
   const sink = await startSmtpSink(t)
   const notices = { from: 'Heliograph <login@example.com>', site: SITE }

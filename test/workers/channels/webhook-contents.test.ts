@@ -1,0 +1,213 @@
+/**
+ * What webhooks say of emails, WhatsApp messages and contacts, and to whom: real workers, a receiver with the reference
+ * library.
+ */
+import t, { type Test } from 'tap'
+import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
+import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
+import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
+import { adminCli } from '../../support/admin.ts'
+import { verifiedDomain } from '../../support/domain.ts'
+import { isVerified } from '../../support/receiver.ts'
+import { eventsOf, storeContact, storeEmails } from '../../support/reports.ts'
+import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
+import { anEmail, startService } from '../../support/service.ts'
+import { startSmtpScript } from '../../support/smtp-script.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+/** Rows are stored past the service's own connections: the API prepares its statement of that name otherwise. */
+const rows = { database: await openDatabase(service.url, { size: 2 }) }
+t.teardown(() => rows.database.end())
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+const begin = (t: Test, options = {}) => beginWebhooks(t, { service, cli }, options)
+
+t.test(
+  'an email that is sent is reported to each endpoint, signed as Standard Webhooks has it',
+  async (t) => {
+    const { team, receiver, endpoint, show } = await begin(t)
+    t.match(endpoint, {
+      url: receiver.url,
+      types: ['*'],
+      state: 'enabled',
+      secret: /^whsec_[A-Za-z0-9+/]{43}=$/,
+    })
+    const sink = await startSmtpSink(t)
+    await startWorker(t, service, { smtp_url: sink.url })
+    const body = anEmail({ tags: ['welcome'], idempotency_key: 'k-1' })
+    const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body })
+    await until('it came', () => receiver.received.length > 0)
+    const [one] = receiver.received
+    if (!one) throw new Error('nothing came')
+    t.ok(isVerified(one, endpoint.secret))
+    t.notOk(isVerified(one, `whsec_${Buffer.alloc(32).toString('base64')}`))
+    t.match(one.headers, { 'content-type': 'application/json' })
+    t.strictSame(Object.keys(one.body), ['type', 'timestamp', 'data'])
+    t.match(one.body, {
+      type: 'email.sent',
+      timestamp: /^\d{4}-.*Z$/,
+      data: {
+        email_id: sent.id,
+        from: 'Acme <hello@example.com>',
+        to: ['someone@example.org'],
+        recipient: 'someone@example.org',
+        subject: 'Hello',
+        tags: ['welcome'],
+        template_id: null,
+        idempotency_key: 'k-1',
+        rank: 1,
+        detail: String,
+      },
+    })
+    await until('it is recorded', async () => (await show()).last_success_at !== null)
+    const shown = await show()
+    t.match(shown, { backlog: 0, failing_since: null, state: 'enabled' })
+    t.match(shown.attempts, [{ event_id: one.id, type: 'email.sent', status: 204, ms: Number, response: '' }])
+    t.notMatch(JSON.stringify(await cli.json(['webhook', 'list', team.id])), /whsec_/)
+  },
+)
+
+t.test('changes of a contact and an email’s first delay are reported, once each', async (t) => {
+  const { team, receiver } = await begin(t)
+  await startWorker(t, service)
+  await storeContact(service, team.id, 'Ana@example.org')
+  for (const verb of ['unsubscribe', 'unsubscribe', 'resubscribe'])
+    await service.call('POST', `/v1/contacts/ana@example.org/${verb}`, { key: team.key, body: {} })
+  const [id = ''] = await storeEmails(rows, team.id, [['ana@example.org']])
+  for (const [kind, key] of [
+    ['deferred', '1'],
+    ['delayed', '2'],
+    ['deferred', '3'],
+  ] as const)
+    await happen(service, { team_id: team.id, email_id: id, kind, key })
+  await service.database.transaction((tx) =>
+    applyEmailEvents(
+      tx,
+      [
+        {
+          ...{
+            team_id: team.id,
+            email_id: id,
+            kind: 'bounced' as const,
+            event_key: '4',
+            detail: 'no such user',
+          },
+          ...{ recipient: null, occurred_at: new Date(), effect: 'hard' as const },
+        },
+      ],
+      new Date(),
+    ),
+  )
+  await cli.json(['contact', 'lift', team.id, 'ana@example.org', '--reason', 'they wrote to us'])
+  await until('all came', () => receiver.received.length >= 6)
+  const bodies = receiver.received.map(({ body }) => body)
+  t.strictSame(bodies.map(({ type }) => type).sort(), [
+    'contact.released',
+    'contact.resubscribed',
+    'contact.suppressed',
+    'contact.unsubscribed',
+    'email.bounced',
+    'email.delivery_delayed',
+  ])
+  t.match(
+    bodies.find(({ type }) => type === 'contact.suppressed'),
+    {
+      data: { contact_id: String, email: 'Ana@example.org', suppression: 'bounced', detail: 'no such user' },
+    },
+  )
+})
+
+t.test('an email that is given up is reported as failed', async (t) => {
+  const { team, receiver } = await begin(t, { types: 'email.failed' })
+  const script = await startSmtpScript(t, (step) => (step === 'rcpt' ? '451 4.2.1 not now' : undefined))
+  const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await startWorker(t, service, { smtp_url: script.url })
+  await until('it is put off', async () => (await eventsOf(service, sent.id)).length > 0)
+  await until('its job waits', async () => (await jobStates(service, sent.id))[0] === 'retry')
+  await ageByADay(service, sent.id)
+  await setJobsDue(service, sent.id)
+  await until('it came', () => receiver.received.length > 0)
+  t.match(receiver.received[0]?.body, {
+    type: 'email.failed',
+    data: { email_id: sent.id, recipient: null, rank: 0, detail: /451 4\.2\.1 not now/ },
+  })
+})
+
+t.test('an endpoint of one domain gets events of its emails, and of nothing else', async (t) => {
+  const { team, receiver, endpoint } = await begin(t)
+  const { secrets } = service.deps
+  const other = await service.database.transaction((tx) =>
+    verifiedDomain({ tx, secrets, now: new Date() }, team.id, `${team.id}.test`),
+  )
+  await cli.json(['webhook', 'set', team.id, endpoint.id, '--domain', other.name])
+  await storeContact(service, team.id, 'ana@example.org')
+  await service.call('POST', '/v1/contacts/ana@example.org/unsubscribe', { key: team.key, body: {} })
+  const [foreign = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  const [own = ''] = await storeEmails(rows, team.id, [['a@example.org']], { domain_id: other.id })
+  for (const email_id of [foreign, own])
+    await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+  await startWorker(t, service)
+  await until(
+    'nothing waits',
+    async () => (await cli.json(['webhook', 'show', team.id, endpoint.id])).backlog === 0,
+  )
+  t.strictSame(
+    receiver.received.map(({ body }) => [body.type, body.data.email_id]),
+    [['email.delivered', own]],
+  )
+})
+
+t.test('a WhatsApp message is reported from sent to read, and as failed', async (t) => {
+  const { team, receiver } = await begin(t)
+  await startWorker(t, service)
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const body = aMessage(template_id, { idempotency_key: 'w-1' })
+  const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const [{ id: message_id, to }] = sent.data
+  const event = { team_id: team.id, message_id, occurred_at: new Date(), detail: 'a word', code: null }
+  for (const kind of ['sent', 'failed', 'delivered', 'read'] as const)
+    await service.database.transaction((tx) => applyWhatsappEvents(tx, [{ ...event, kind, event_key: kind }]))
+  await until('all came', () => receiver.received.length >= 4)
+  t.strictSame(receiver.received.map(({ body: { type, data } }) => [type, data.rank]).sort(), [
+    ['whatsapp.delivered', 3],
+    ['whatsapp.failed', 2],
+    ['whatsapp.read', 4],
+    ['whatsapp.sent', 1],
+  ])
+  for (const { body } of receiver.received)
+    t.match(body.data, { message_id, to, recipient: to, template_id, idempotency_key: 'w-1' })
+})
+
+/** A transaction that counts its statements. */
+function counting(tx: Tx): { tx: Tx; count(): number } {
+  let count = 0
+  const proxy = new Proxy(tx, {
+    get(target, name, self) {
+      if (['any', 'one', 'maybeOne', 'query', 'exists'].includes(String(name))) count += 1
+      return Reflect.get(target, name, self)
+    },
+  })
+  return { tx: proxy, count: () => count }
+}
+
+t.test('teams without endpoints cost no statement more, and get nothing', async (t) => {
+  const { team, endpoint } = await begin(t, { types: 'email.sent' })
+  const statements = async () => {
+    const [id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+    return service.database.transaction(async (given) => {
+      const { tx, count } = counting(given)
+      const event = { team_id: team.id, email_id: id, kind: 'sent' as const, recipient: null, event_key: '1' }
+      await applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail: '' }], new Date())
+      return count()
+    })
+  }
+  const heard = await statements()
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  const silent = await statements()
+  t.equal(silent, 3, 'locks, stores, changes')
+  t.ok(heard > silent)
+  t.match(await cli.json(['webhook', 'show', team.id, endpoint.id]), { backlog: 0, attempts: [] })
+})

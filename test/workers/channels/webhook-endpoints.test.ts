@@ -1,0 +1,149 @@
+/** How people make, change and remove endpoints, and what goes with them: the CLI, the dashboard, the sandbox. */
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { number, object, string } from 'yup'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
+import { startInbox } from '../../sandbox/inbox.ts'
+import { adminCli } from '../../support/admin.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { isVerified, startReceiver } from '../../support/receiver.ts'
+import { storeContact, storeEmails } from '../../support/reports.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const service = await startService(t)
+/** Rows are stored past the service's own connections: the API prepares its statement of that name otherwise. */
+const rows = { database: await openDatabase(service.url, { size: 2 }) }
+t.teardown(() => rows.database.end())
+const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+const begin = (t: Test, options = {}) => beginWebhooks(t, { service, cli }, options)
+
+t.test(
+  'an endpoint is changed and removed; a team has ten at most; each act is in the audit trail',
+  async (t) => {
+    const { team, endpoint, receiver } = await begin(t)
+    const set = ['webhook', 'set', team.id, endpoint.id]
+    t.match(
+      await cli.json([
+        ...set,
+        '--name',
+        'Billing',
+        '--types',
+        'email.sent,email.sent',
+        '--domain',
+        'example.com',
+      ]),
+      {
+        name: 'Billing',
+        types: ['email.sent'],
+        domain: 'example.com',
+      },
+    )
+    t.match(await cli.json([...set, '--domain', 'none', '--types', '*']), { types: ['*'], domain: null })
+    t.match(await cli.fault([...set, '--types', 'email.eaten']), /there is no type "email.eaten"/)
+    t.match(await cli.fault([...set, '--domain', 'other.test']), /there is no domain other.test/)
+    for (let more = 1; more < 10; more += 1)
+      await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
+    t.match(await cli.fault(['webhook', 'add', team.id, '--url', receiver.url]), /at most 10/)
+    t.match(await cli.json(['webhook', 'remove', team.id, endpoint.id]), { id: endpoint.id, removed: true })
+    t.match(await cli.fault(['webhook', 'show', team.id, endpoint.id]), /there is no webhook/)
+    t.equal((await cli.json(['webhook', 'list', team.id])).length, 9)
+    const acts = (await cli.json(['audit', 'list', '--team', team.id])).map(
+      ({ action }: { action: string }) => action,
+    )
+    for (const act of ['webhook.add', 'webhook.set', 'webhook.remove']) t.ok(acts.includes(act), act)
+  },
+)
+
+t.test('an owner makes a webhook on the dashboard, sees what came back, and repairs it', async (t) => {
+  const team = await makeTeam(service)
+  const receiver = await startReceiver(t)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', ...rest].join('/')
+  await startWorker(t, service)
+  t.match((await owner.post(at(), { url: 'http://10.0.0.1/', types: '*' })).status, 400)
+  const made = await owner.post(at(), { url: receiver.url, name: 'Billing', types: ['email.bounced', '*'] })
+  const id = made.location?.split('/').at(-1) ?? ''
+  const shown = await owner.get(at(id))
+  const [secret = ''] = /whsec_[A-Za-z0-9+/]{43}=/.exec(shown.html.replaceAll('&#x3D;', '=')) ?? []
+  t.not(secret, '')
+  t.notMatch((await owner.get(at(id))).html, /whsec_/)
+  receiver.answer = (_one, response) => void response.writeHead(418).end('no <tea>')
+  await owner.post(at(id, 'test'))
+  await until('it failed', async () => /418/.test(textOf((await owner.get(at(id))).html)))
+  shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 no <tea>/)
+  receiver.answer = null
+  await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
+  const again = await owner.post(at(id, 'replay'), { what: 'over' })
+  shows(t, await owner.get(again.location ?? ''), '1 webhook on the way once more')
+  const last = receiver.received.at(-1)
+  if (!last) throw new Error('nothing came')
+  t.ok(isVerified(last, secret))
+  shows(t, await owner.get(at(id, 'events', last.id)), /"type": "webhook\.test"/)
+  await cli.json(['domain', 'add', team.id, 'gone.test'])
+  await cli.json(['webhook', 'set', team.id, id, '--domain', 'gone.test'])
+  await cli.json(['domain', 'remove', team.id, 'gone.test'])
+  const choice = /<option value="removed" selected/
+  t.match(
+    (await owner.get(at(id))).html,
+    choice,
+    'a removed domain stays chosen, so that saving widens nothing',
+  )
+  await owner.post(at(id, 'disable'), { confirmed: 'yes' })
+  shows(t, await owner.get(at()), /disabled Billing/)
+  await owner.post(at(id, 'enable'))
+  await owner.post(at(id, 'remove'), { confirmed: 'yes' })
+  shows(t, await owner.get(at()), /No webhooks yet/)
+})
+
+t.test('the sandbox shows the webhooks that it received, and whether they are genuine', async (t) => {
+  const inbox = await startInbox({ port: 0, sandbox: { messages: () => [], clear: () => {} } })
+  t.teardown(() => inbox.close())
+  const here = `http://127.0.0.1:${inbox.port}`
+  const team = await makeTeam(service)
+  const { id, secret } = await cli.json(['webhook', 'add', team.id, '--url', `${here}/webhooks`])
+  await startWorker(t, service)
+  await cli.json(['webhook', 'test', team.id, id])
+  const came = async () => (await fetch(`${here}/webhooks/messages`)).json()
+  await until('it came', async () => ((await came()) as unknown[]).length === 1)
+  t.match(await came(), [{ type: 'webhook.test', verified: false }])
+  const trusted = (word: string) =>
+    fetch(`${here}/webhooks/secrets`, { method: 'POST', body: new URLSearchParams({ secret: word }) })
+  t.equal((await trusted('whsec_!')).status, 400)
+  t.equal((await trusted(secret)).status, 200)
+  t.match(await came(), [{ type: 'webhook.test', verified: true }])
+  t.match(await (await fetch(`${here}/webhooks`)).text(), /webhook.test · verified/)
+  t.equal((await fetch(`${here}/webhooks`, { method: 'POST', body: 'no JSON' })).status, 400)
+})
+
+t.test(
+  'erasing a person takes what waits to be sent about them; what is over goes after its days',
+  async (t) => {
+    const { team, endpoint, show } = await begin(t)
+    const contact = await storeContact(service, team.id, 'eve@example.org')
+    await service.call('POST', '/v1/contacts/eve@example.org/unsubscribe', { key: team.key, body: {} })
+    for (const to of ['eve@example.org', 'other@example.org']) {
+      const [id = ''] = await storeEmails(rows, team.id, [[to]])
+      await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
+    }
+    t.equal((await show()).backlog, 3)
+    await cli.json(['contact', 'erase', team.id, 'eve@example.org'])
+    t.equal((await show()).backlog, 1)
+    const waiting = await service.database.any(sql.type(object({ body: string().defined() }))`
+    select body from webhook_messages where endpoint_id = ${endpoint.id}`)
+    t.notMatch(JSON.stringify(waiting), new RegExp(`eve@|${contact}`))
+    await service.database.query(sql.unsafe`
+    update webhook_messages set status = 'delivered' where endpoint_id = ${endpoint.id}`)
+    const none = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
+    await forgetMessages(service.database, none, inDays(2))
+    const left = async () =>
+      await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+      select count(*) as count from webhook_messages where endpoint_id = ${endpoint.id}`)
+    t.equal(await left(), 1)
+    await forgetMessages(service.database, none, inDays(4))
+    t.equal(await left(), 0)
+  },
+)
