@@ -20,6 +20,8 @@ const LOOK = 120
 const cut = (value: string, most: number): string =>
   value.length > most ? `${value.slice(0, most).toWellFormed()}…` : value
 
+const IGNORED: Becomes = { to: 'ignore' }
+
 const choiceOf = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
 
 /** What a column of this draft can become. */
@@ -61,7 +63,9 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
   const options = choices(draft, topics)
   return draft.table.header.flatMap((name, at) => {
     const label = name || `Column ${at + 1}`
-    const column = draft.mapping.columns[at] ?? { to: 'ignore' }
+    const chosen = draft.mapping.columns[at] ?? { to: 'ignore' }
+    // A topic may be gone since.
+    const column = options.some(({ value }) => value === choiceOf(chosen)) ? chosen : IGNORED
     const select: Field = {
       name: `column.${at}`,
       label,
@@ -156,6 +160,7 @@ function columnOf(form: URLSearchParams, at: number): Becomes {
 
 /** The mapping that a form sent. @throws Refusal bad_request. */
 export const mappingSent = (form: URLSearchParams, { table, mapping }: Draft): Mapping => ({
+  names: table.header,
   columns: table.header.map((_, at) => columnOf(form, at)),
   merge: form.get('merge') === 'yes',
   topic_ids: mapping.suppress ? [] : topicsOf(form),

@@ -88,6 +88,24 @@ const controls = (): Section[] => [
   },
   { kind: 'form', title: 'Fields', action: PATH, method: 'post', fields: FIELDS, submit: 'Send' },
   {
+    kind: 'form',
+    title: 'Fields in pairs',
+    action: PATH,
+    method: 'post',
+    pairs: true,
+    fields: [
+      {
+        name: 'column',
+        label: 'City',
+        type: 'select',
+        hint: 'Graz · Linz',
+        options: [{ value: 'property', label: 'Property' }],
+      },
+      { name: 'name', label: 'Property name for City', type: 'text', value: 'City' },
+    ],
+    submit: 'Continue',
+  },
+  {
     kind: 'alerts',
     title: 'Alerts',
     calm: '',

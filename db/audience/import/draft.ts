@@ -23,6 +23,7 @@ import {
   importBytes,
   importLength,
   insertImport,
+  lastMapping,
   mapDraft,
 } from './imports.sql.ts'
 import { checkMapping, type Mapping, mappingFor, type Purpose } from './mapping.ts'
@@ -52,7 +53,10 @@ async function beginningOf(read: ReadBytes, length: () => Promise<number>): Prom
 const noDraft = () =>
   new Refusal('not_found', 'there is no such upload: it was started, discarded, or forgotten after a day')
 
-/** Keeps an uploaded file. @returns its id. @throws Refusal bad_request when it cannot be imported at all. */
+/**
+ * Keeps an uploaded file, with what was chosen for the last one of the same columns: refused records come back so.
+ * @returns its id. @throws Refusal bad_request when it cannot be imported at all.
+ */
 export async function storeDraft(
   { tx, now }: At,
   teamId: string,
@@ -67,7 +71,8 @@ export async function storeDraft(
   if ((await countDrafts(tx, teamId)) >= MOST_DRAFTS)
     throw new Refusal('bad_request', `${MOST_DRAFTS} uploads wait to be started: start or discard one first`)
   const id = uuidv7()
-  const mapping = mappingFor(table.header, purpose)
+  const guess = mappingFor(table.header, purpose)
+  const mapping = (await lastMapping(tx, teamId, guess)) ?? guess
   const row = { id, file_name: name.slice(0, 200), bytes, encoding, mapping, created_by: actor }
   await insertImport(tx, teamId, row, now)
   return id

@@ -193,6 +193,20 @@ export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Map
   return mapping
 }
 
+/** What was chosen for the team's last import of a file with these columns; null when it has none lately. */
+export async function lastMapping(
+  tx: Tx,
+  teamId: string,
+  { names, suppress }: Pick<Mapping, 'names' | 'suppress'>,
+): Promise<Mapping | null> {
+  const row = await tx.maybeOne(sql.type(mappingRow)`
+    select mapping from contact_imports
+    where team_id = ${teamId} and not draft and mapping -> 'names' = ${JSON.stringify(names)}::jsonb
+      and (mapping -> 'suppress' = 'null') = ${suppress === null}
+    order by id desc limit 1`)
+  return row?.mapping ?? null
+}
+
 /** The line in the file that each record begins in. */
 export async function importLines(tx: Tx, teamId: string, id: string): Promise<readonly number[]> {
   const { lines } = await tx.one(sql.type(linesRow)`

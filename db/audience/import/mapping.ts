@@ -23,6 +23,8 @@ export type Becomes =
   | { to: 'topic'; id: string }
 
 export type Mapping = {
+  /** What the file calls its columns. */
+  names: readonly string[]
   columns: readonly Becomes[]
   /** Whether properties are added to those of a contact that there is; else they are put in their place. */
   merge: boolean
@@ -58,7 +60,7 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
     return purpose === 'suppressions' ? suppressionColumn(name) : contactColumn(name, exported)
   })
   const suppress = purpose === 'suppressions' ? ({ as: 'bounced', detail: '' } as const) : null
-  return { columns, merge: false, topic_ids: [], suppress }
+  return { names: header, columns, merge: false, topic_ids: [], suppress }
 }
 
 /** The first of these that stands among them twice. */

@@ -108,12 +108,17 @@ async function journey(browser: Browser): Promise<void> {
       const refused = await readFile(await download.path(), 'utf8')
       await page.goto(`${here}/contacts/import`)
       await upload(page, Buffer.from(refused.replace('chen.', 'chen@')))
+      t.equal(
+        await page.getByLabel('Property name for Stadt').inputValue(),
+        'city',
+        'as it was chosen before',
+      )
       await press(page, 'Continue')
       t.match(await said(page), /New contacts\s+1[\s\S]*Refused\s+0/i)
       await press(page, 'Import 1 record')
       await done(page)
       const corrected = await service.call('GET', '/v1/contacts/chen@example.org', { key: team.key })
-      t.match(corrected.body, { properties: { 'First Name': 'Chen', Stadt: 'Linz' } })
+      t.match(corrected.body, { properties: { name: 'Chen', city: 'Linz' }, subscribed_topic_ids: [String] })
       await context.close()
     },
   )

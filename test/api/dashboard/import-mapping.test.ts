@@ -266,3 +266,30 @@ t.test(
     t.match(await cause('loud@example.net'), { status: 'complained', properties: {} })
   },
 )
+
+t.test(
+  'what was chosen is known for the next file of the same columns and purpose, but for a topic that is gone',
+  async (t) => {
+    const topic = (
+      await database.transaction((tx) => createTopic({ tx, now: new Date() }, team.id, { name: 'Gone' }))
+    ).id
+    const file = 'who,what,where\nx@example.org,yes,Graz\n'
+    const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }
+    const first = await uploaded(file)
+    await editor.post(first, mapping(columns, { merge: 'yes', topic_ids: topic }))
+    await imported(first)
+    const chosen = async (path?: string) => {
+      const { html } = await editor.get(await uploaded(file, path))
+      return [...html.matchAll(/<option value="([^"]+)" selected>/g)].map(([, value]) => value)
+    }
+    t.strictSame(await chosen(), ['email', `topic:${topic}`, 'property'])
+    t.strictSame(await chosen(at('suppressions', 'import')), ['ignore', 'ignore', 'ignore'])
+    await editor.post(at('topics', topic, 'delete'))
+    const again = await uploaded(file)
+    const { html } = await editor.get(again)
+    t.match(html, /<option value="ignore" selected>/)
+    t.match(html, /name="name\.2"[^>]* value="city"/)
+    t.match(html, /value="yes" checked/)
+    t.match((await imported(again)).html, /1 contact stored/, 'a topic that is gone is given to nobody')
+  },
+)
