@@ -120,17 +120,21 @@ t.test(
     const counted = await startService(t, { url: proxy.url, wake: () => {} })
     const { key } = await makeTeam(counted)
     const send = (emails: unknown[]) => counted.call('POST', '/v1/emails/batch', { key, body: { emails } })
-    const files = (count: number) =>
-      Array.from({ length: count }, (_, n) => file({ content: Buffer.from(`file ${n}`).toString('base64') }))
+    const files = (count: number, name = 'file') =>
+      Array.from({ length: count }, (_, n) =>
+        file({ content: Buffer.from(`${name} ${n}`).toString('base64') }),
+      )
     const one = anEmail({ attachments: files(1) })
     const twenty = anEmail({ attachments: files(20) })
     await send([twenty])
     const without = await proxy.during(() => send([anEmail()]))
     const withOne = await proxy.during(() => send([one]))
     const withMany = await proxy.during(() => send(Array.from({ length: 50 }, () => twenty)))
+    const withNew = await proxy.during(() => send([anEmail({ attachments: files(20, 'new') })]))
     // As a batch of emails costs anyhow; test/api/emails-batch.test.ts.
     t.ok(without <= 9, `${without}`)
     t.ok(withOne <= without + 6, `${withOne}`)
     t.ok(withMany <= without + 6, `${withMany}`)
+    t.ok(withNew <= without + 9, `${withNew}`)
   },
 )

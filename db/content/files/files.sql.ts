@@ -100,34 +100,37 @@ export async function dropLoading(tx: Tx, teamId: string, ids: readonly string[]
     delete from files where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and state = 'loading'`)
 }
 
-/** Publishes files. The teams' accounts are locked. @returns how many there were. */
+const countRow = object({ count: number().defined() })
+
+/**
+ * Publishes files, and notes which emails need which contents: one statement. The teams' accounts are locked.
+ * @returns how many files there were to publish.
+ */
 export async function publishFiles(
   tx: Tx,
   files: readonly { team_id: string; id: string }[],
+  needs: readonly (FileRef & { email_id: string })[] = [],
 ): Promise<number> {
-  const { rowCount } = await tx.query(sql.prepared('publish_files', object())`
-    update files f set state = 'ready', last_used_at = service_time()
-    from ${sql.unnest(
-      files.map(({ team_id, id }) => [team_id, id]),
-      ['uuid', 'uuid'],
-    )} as w (team_id, id)
-    where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'`)
-  return rowCount
-}
-
-/** Notes which emails need which contents. */
-export async function insertEmailFiles(
-  tx: Tx,
-  refs: readonly (FileRef & { email_id: string })[],
-): Promise<void> {
-  await tx.query(sql.prepared('insert_email_files', object())`
-    insert into email_files (team_id, email_id, sha256)
-    select w.team_id, w.email_id, decode(w.sha256, 'hex')
-    from ${sql.unnest(
-      refs.map(({ team_id, email_id, sha256 }) => [team_id, email_id, sha256]),
-      ['uuid', 'uuid', 'text'],
-    )} as w (team_id, email_id, sha256)
-    on conflict do nothing`)
+  const { count } = await tx.one(sql.prepared('publish_files', countRow)`
+    with published as (
+      update files f set state = 'ready', last_used_at = service_time()
+      from ${sql.unnest(
+        files.map(({ team_id, id }) => [team_id, id]),
+        ['uuid', 'uuid'],
+      )} as w (team_id, id)
+      where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'
+      returning 1
+    ), noted as (
+      insert into email_files (team_id, email_id, sha256)
+      select w.team_id, w.email_id, decode(w.sha256, 'hex')
+      from ${sql.unnest(
+        needs.map(({ team_id, email_id, sha256 }) => [team_id, email_id, sha256]),
+        ['uuid', 'uuid', 'text'],
+      )} as w (team_id, email_id, sha256)
+      on conflict do nothing
+    )
+    select count(*)::int as count from published`)
+  return count
 }
 
 const uploadRow = object({

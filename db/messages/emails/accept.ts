@@ -2,7 +2,7 @@
  * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
  * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
  * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
- * more for a template version that is new here, or a look at the line; three more where there are attachments),
+ * more for a template version that is new here, or a look at the line; two more where there are attachments),
  * whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row. Never talks to a
  * provider. DECISIONS: Order of refusals, Quota.
  */
@@ -18,7 +18,7 @@ import {
   standingOf,
   storageRefusal,
 } from '../../accounts/teams/limits.ts'
-import { insertEmailFiles, publishFiles, readyFiles } from '../../content/files/files.sql.ts'
+import { publishFiles, readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -265,9 +265,8 @@ async function attach(tx: Tx, rows: readonly EmailRow[], brought: Desk['brought'
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
   )
   if (refs.length === 0) return
-  if (brought.length > 0 && (await publishFiles(tx, brought)) !== brought.length)
+  if ((await publishFiles(tx, brought, refs)) !== brought.length)
     throw new Error('the bytes of an attachment are not there')
-  await insertEmailFiles(tx, refs)
 }
 
 /** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
