@@ -121,6 +121,7 @@ export async function settleReports(tx: Tx, settled: readonly SettledReport[]): 
   ])
   await tx.query(sql.prepared('settle_reports', object())`
     update reports r set state = s.state, reason = s.reason,
+      parked_at = case when s.state = 'parked' then service_time() end,
       team_ids = array(select json_array_elements_text(s.team_ids)::uuid order by 1)
     from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'json'])} as s (id, state, reason, team_ids)
     where r.id = s.id and r.state = 'pending'`)
@@ -167,21 +168,28 @@ export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promis
     where id = ${id} returning ${reportColumns}`)
 }
 
-/** Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. */
+/**
+ * Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. `before` is when
+ * they came, `parked_before` when they were parked, by the database's clock.
+ */
 export type ParkedFilter = {
   ids?: readonly string[] | undefined
   provider?: Provider | undefined
   reason?: string | undefined
   before?: Date | undefined
+  parked_before?: Date | undefined
 }
 
-function parked({ ids, provider, reason, before }: ParkedFilter) {
+function parked({ ids, provider, reason, before, parked_before }: ParkedFilter) {
   const conditions = [
     sql.fragment`state = 'parked'`,
     ...(ids === undefined ? [] : [sql.fragment`id = any(${sql.array(ids, 'uuid')})`]),
     ...(provider === undefined ? [] : [sql.fragment`provider = ${provider}`]),
     ...(reason === undefined ? [] : [sql.fragment`strpos(lower(reason), lower(${reason})) > 0`]),
     ...(before === undefined ? [] : [sql.fragment`received_at < ${sql.timestamp(before)}`]),
+    ...(parked_before === undefined
+      ? []
+      : [sql.fragment`coalesce(parked_at, received_at) < ${sql.timestamp(parked_before)}`]),
   ]
   return sql.join(conditions, sql.fragment` and `)
 }

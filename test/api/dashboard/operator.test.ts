@@ -16,8 +16,8 @@ const service = await startService(t)
 const { database } = service
 const operator = await signedIn(service, { operator: true, email: 'operator@example.com' })
 
-/** Parks a report. @returns its id. */
-async function park(reason: string, body = 'From: nobody'): Promise<string> {
+/** Stores a report. @returns its id. */
+async function receive(body = 'From: nobody'): Promise<string> {
   const id = uuidv7()
   const now = new Date()
   await insertReports(database, [
@@ -30,7 +30,16 @@ async function park(reason: string, body = 'From: nobody'): Promise<string> {
       retry_until: now,
     },
   ])
-  await settleReports(database, [{ id, state: 'parked', reason }])
+  return id
+}
+
+const parkIt = async (id: string, reason: string): Promise<void> =>
+  settleReports(database, [{ id, state: 'parked', reason }])
+
+/** Stores a report and parks it. @returns its id. */
+async function park(reason: string): Promise<string> {
+  const id = await receive()
+  await parkIt(id, reason)
   return id
 }
 
@@ -136,8 +145,9 @@ t.test('the catalog is replaced whole, or not at all', async (t) => {
 })
 
 t.test('parked reports are shown by reason, tried again and dropped, one or many', async (t) => {
-  const one = await park('no message of ours <script>')
   const others = [await park('unreadable'), await park('unreadable')]
+  const one = await park('no message of ours <script>')
+  const waiting = await receive()
   const list = await operator.get('/operator/reports')
   shows(t, list, /unreadable 2/)
   t.notMatch(list.html, /<script>/)
@@ -146,8 +156,10 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   t.equal((await operator.post('/operator/reports/drop', { reason: 'unreadable' })).status, 400)
   const shown = /name="shown" value="([^"]+)"/.exec(list.html)?.[1] ?? ''
   const later = await park('unreadable')
+  await parkIt(waiting, 'unreadable')
   await operator.post('/operator/reports/drop', { reason: 'unreadable', shown })
   t.equal((await operator.get(`/operator/reports/${later}`)).status, 200, 'it came after the list was shown')
+  t.equal((await operator.get(`/operator/reports/${waiting}`)).status, 200, 'it was parked after that')
   for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)
   await operator.post('/operator/reports/replay', { id: one })
   shows(t, await operator.get(`/operator/reports/${one}`), /State pending/)

@@ -8,6 +8,7 @@ import {
   parkedReports,
 } from '../../../../db/delivery/reports/reports.sql.ts'
 import { Refusal } from '../../../../db/errors.ts'
+import { serviceTime } from '../../../../db/postgres/time.sql.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form } from '../../drawn/section.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
@@ -31,14 +32,14 @@ const filterOf = (asked: URLSearchParams): ParkedFilter => ({
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
 const onAll = (
   verb: 'replay' | 'drop',
-  { query, now }: Pick<PersonRequest, 'query' | 'now'>,
-  total: number,
+  { query }: Pick<PersonRequest, 'query'>,
+  { total, shown }: { total: number; shown: Date },
 ): Form => ({
   action: `${PATH}/${verb}`,
   method: 'post',
   fields: [
     ...['provider', 'reason'].map((name) => ({ name, value: given(query, name) ?? '' })),
-    { name: 'shown', value: now.toISOString() },
+    { name: 'shown', value: shown.toISOString() },
   ].map((field) => ({ ...field, label: '', type: 'hidden' })),
   submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(total, 'report')}`,
   confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(total, 'report')}?`,
@@ -52,6 +53,7 @@ const reports: PersonPage = {
   async handle(request, { database }) {
     const { query, now } = request
     const filter = filterOf(query)
+    const shown = await serviceTime(database)
     const found = await parkedReports(database, {
       ...filter,
       after: idGiven(query, 'before'),
@@ -84,7 +86,7 @@ const reports: PersonPage = {
           : [
               {
                 kind: 'actions' as const,
-                forms: [onAll('replay', request, total), onAll('drop', request, total)],
+                forms: [onAll('replay', request, { total, shown }), onAll('drop', request, { total, shown })],
               },
               {
                 kind: 'table' as const,
@@ -156,8 +158,8 @@ const report: PersonPage = {
 function meantBy(form: URLSearchParams): ParkedFilter {
   const id = idGiven(form, 'id')
   if (id !== undefined) return { ids: [id] }
-  const before = new Date(given(form, 'shown') ?? Number.NaN)
-  if (!Number.isNaN(before.getTime())) return { ...filterOf(form), before }
+  const shown = new Date(given(form, 'shown') ?? Number.NaN)
+  if (!Number.isNaN(shown.getTime())) return { ...filterOf(form), parked_before: shown }
   throw new Refusal('bad_request', 'this form says not when its reports were shown: open the page again')
 }
 
