@@ -126,6 +126,8 @@ async function* changes(): AsyncGenerator<Change> {
   yield* webhookChanges()
   const bob = 'bob@example.org'
   yield { args: ['contact', 'lift', team, bob, '--reason', 'he asked'], subject: bob }
+  const byHand = ['--as', 'complained', '--reason', 'by post']
+  yield { args: ['contact', 'suppress', team, 'never@example.org', ...byHand], subject: 'never@example.org' }
   yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
   yield { args: ['email', 'requeue', team, world.stays.id], subject: world.stays.id }
   yield { args: ['email', 'delete', team, world.gone.id], subject: world.gone.id }
