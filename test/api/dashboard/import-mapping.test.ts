@@ -155,7 +155,9 @@ t.test('a team has a handful of uploads that wait, each for a day; they are nobo
   const sixth = await editor.upload(IMPORT, 'six.csv', 'email\nsix@example.com\n')
   t.equal(sixth.status, 400)
   shows(t, sixth, /5 uploads wait to be started: start or discard one first/)
-  const [one = '', other = '', third = ''] = drafts
+  const [one = '', other = '', third = '', fourth = ''] = drafts
+  const presses = await Promise.all(Array.from({ length: 5 }, () => editor.post(`${fourth}/start`)))
+  t.equal(presses.filter(({ status }) => status === 303).length, 1, 'of many presses one starts it')
   const asked = await editor.post(`${one}/discard`, { question: 'Discard?' })
   shows(t, asked, /Discard\?/)
   t.equal((await editor.post(`${one}/discard`)).location, IMPORT)
