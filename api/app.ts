@@ -4,8 +4,8 @@
  */
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../db/errors.ts'
+import { idNow } from '../db/text/ids.ts'
 import { BASE } from './dashboard/drawn/base.ts'
 import type { DashboardDeps } from './dashboard/served/deps.ts'
 import type { Deps } from './deps.ts'
@@ -41,7 +41,7 @@ const endUnread: Middleware = async (ctx, next) => {
 // An id of ours ascends with time, as its messages do: the index on requests' ids grows at its end.
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
-  ctx.state.id = REQUEST_ID.test(given) ? given : uuidv7()
+  ctx.state.id = REQUEST_ID.test(given) ? given : idNow()
   ctx.set('X-Request-Id', ctx.state.id)
   await next()
 }

@@ -2,30 +2,25 @@
  * Ids of rows: UUIDv7 whose time is the row's `created_at`, so that a stretch of time is a stretch of the primary key.
  * Promises: ids of one maker ascend in the order they are made.
  */
-import { randomBytes } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
+import { randomUUID } from 'node:crypto'
+import { parse, v7 as uuidv7 } from 'uuid'
 import { isUuid } from './strings.ts'
-
-/** Bytes of randomness for an id, and for how many of them it is asked for at once. */
-const RANDOM = 16
-const AT_ONCE = 16
 
 // A sequence has 32 bits; it begins in the lower half, at random, so that it has room to count.
 const FIRST = 2 ** 31
+
+/** Of UUIDs Node keeps a stock: bytes asked for by themselves cost more than all else about an id. */
+const randomness = (): Uint8Array => parse(randomUUID())
 
 /** Makes ids for rows that are created at one time. */
 export function idsAt(at: Date): () => string {
   const msecs = at.getTime()
   let seq = Math.floor(Math.random() * FIRST)
-  let random = Buffer.alloc(0)
-  return () => {
-    // Asked for by itself for each id, randomness costs more than all else about it.
-    if (random.length === 0) random = randomBytes(RANDOM * AT_ONCE)
-    const own = random.subarray(0, RANDOM)
-    random = random.subarray(RANDOM)
-    return uuidv7({ msecs, seq: seq++, random: own })
-  }
+  return () => uuidv7({ msecs, seq: seq++, random: randomness() })
 }
+
+/** An id of this moment; those of one millisecond come in any order. */
+export const idNow = (): string => uuidv7({ random: randomness() })
 
 /** No id of this time or later is below it, and each earlier one is: a bound to compare with. */
 export const firstIdAt = (at: Date): string =>

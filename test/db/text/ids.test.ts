@@ -1,6 +1,6 @@
 /** Ids tell the time of their row, and keep its order. */
 import t from 'tap'
-import { firstIdAt, idsAt } from '../../../db/text/ids.ts'
+import { firstIdAt, idNow, idsAt } from '../../../db/text/ids.ts'
 
 const at = (text: string): Date => new Date(text)
 
@@ -19,5 +19,13 @@ t.test('ids of one time ascend, and lie between the bounds of their time', async
 t.test('two makers of one time do not make the same', async (t) => {
   const now = new Date()
   const ids = Array.from({ length: 1_000 }, () => idsAt(now)())
+  t.equal(new Set(ids).size, ids.length)
+})
+
+t.test('ids of this moment lie between what it began and ended with, and differ', async (t) => {
+  const began = firstIdAt(new Date())
+  const ids = Array.from({ length: 1_000 }, idNow)
+  const ended = firstIdAt(new Date(Date.now() + 1))
+  t.ok(ids.every((id) => id >= began && id < ended))
   t.equal(new Set(ids).size, ids.length)
 })
