@@ -9,9 +9,11 @@ import { number, object, string } from 'yup'
 import { subscribersOf } from '../../db/audience/contacts/search.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
+import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
 import { emailsFound } from '../../db/messages/emails/find.sql.ts'
@@ -122,6 +124,19 @@ t.test('a queue whose jobs are all put off is found to have none due without rea
   t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
   const due = await touched(database, (tx) => isAnyDue(runOn(tx), 'deliver-email'))
   t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
+})
+
+t.test('of many endpoints that once asked to wait, those that do now are found alone', async (t) => {
+  await database.query(sql.unsafe`
+    insert into senders (key, rate, tokens, refilled_at, troubles, paused_until)
+    select 'webhook:' || n, 1000, 1000, now(), (n < 3)::int, case when n < 3 then now() + interval '1 hour' end
+    from generate_series(1, 20000) n`)
+  await database.query(sql.unsafe`analyze senders`)
+  const { buffers } = await touched(database, async (tx) => {
+    const { standings } = await troubledSenders(tx, WEBHOOK_SENDERS)
+    t.strictSame([...standings.keys()].sort(), ['webhook:1', 'webhook:2'])
+  })
+  t.ok(buffers < 20, `${buffers} buffers`)
 })
 
 t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {
