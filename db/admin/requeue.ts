@@ -1,12 +1,13 @@
 /**
- * The verb `requeue` of both channels: one message, or all of a team's that match a filter. A channel may bring
- * filters of its own.
+ * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as long work. A channel may
+ * bring filters of its own.
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
 import type { Command } from 'commander'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import type { Deliverable } from '../channels/channel.sql.ts'
-import { pausesOf, requeuePicked, requeueRefusal } from '../delivery/requeue.ts'
+import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
+import { pausesOf, requeueMessages, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
@@ -39,42 +40,27 @@ export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, wh
     .option('--force', 'also those that were refused for good, as long as no provider has ever taken them')
     .option('--dry-run', 'change nothing, only tell which')
     .action(
-      answer((team: string, id: string | undefined, options: Options) => {
+      answer((team: string, id: string | undefined, options: Options): Promise<object> => {
         const { force: _force, dryRun: _dryRun, ...chosen } = options
         if (id === undefined && Object.keys(chosen).length === 0) {
           const others = filter ? ' and those of `find`' : ''
           throw new Refusal('bad_request', `name one message, or a filter: --status, --since${others}`)
         }
-        return requeue(admin, { channel, filter }, { team, id, options, action: `${noun.name()}.requeue` })
+        const asked = { team, options, action: `${noun.name()}.requeue` }
+        return id === undefined
+          ? requeueAll(admin, { channel, filter }, asked)
+          : requeueById(admin, channel, { ...asked, id })
       }),
     )
   filter?.flags(command)
 }
 
-async function requeue(
-  admin: Admin,
-  { channel, filter }: { channel: Deliverable; filter: Filter | undefined },
-  { team, id, options, action }: { team: string; id?: string | undefined; options: Options; action: string },
-) {
-  const { force = false, dryRun = false, status, since, ...others } = options
-  const queue = await admin.queue()
-  const work = async ({ tx, now }: At) => {
-    await teamOrRefusal(tx, team)
-    const ids = id === undefined ? await filter?.ids(tx, team, options) : [id]
-    const found = await requeuePicked({ tx, now, queue }, channel, team, {
-      ids,
-      status,
-      since,
-      force,
-      dryRun,
-    })
-    if (id !== undefined && found.length === 0) {
-      const { code, message } = await requeueRefusal(tx, channel, { team_id: team, id })
-      throw new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
-    }
-    return { found, now, paused: await pausesOf(tx, channel) }
-  }
-  const detail = [
+type Requeueing = { team: string; options: Options; action: string }
+type Of = { channel: Deliverable; filter: Filter | undefined }
+
+/** The filter in the audit trail. */
+const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): string =>
+  [
     ...(status === undefined ? [] : [`status: ${status}`]),
     ...(since === undefined ? [] : [`since: ${since.toISOString()}`]),
     ...Object.entries(others).map(
@@ -82,10 +68,59 @@ async function requeue(
     ),
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
-  const { found, now, paused } = await admin.change(work, ({ found: { length } }) =>
-    dryRun || length === 0 ? null : { team_id: team, action, subject: id ?? `${length} messages`, detail },
+
+async function requeueById(
+  admin: Admin,
+  channel: Deliverable,
+  { team, id, options, action }: Requeueing & { id: string },
+) {
+  const { force = false, dryRun = false } = options
+  const queue = await admin.queue()
+  const work = async ({ tx, now }: At) => {
+    await teamOrRefusal(tx, team)
+    const found = await requeueableMessages(tx, channel, team, { ...chosenBy(options), ids: [id] })
+    const how = { by: 'person', force } as const
+    const refs = dryRun ? found : await requeueMessages({ tx, now, queue }, channel, found, how)
+    if (refs.length > 0) return { now, paused: await pausesOf(tx, channel) }
+    const { code, message } = await requeueRefusal(tx, channel, { team_id: team, id })
+    throw new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
+  }
+  const { now, paused } = await admin.change(work, () =>
+    dryRun ? null : { team_id: team, action, subject: id, detail: wordsOf(options) },
   )
-  const shared = { requeued_at: dryRun ? null : now.toISOString(), dry_run: dryRun, paused }
-  if (id === undefined) return { requeued: found.length, ...shared, ids: found }
-  return { id, status: 'queued', ...shared }
+  const requeued_at = dryRun ? null : now.toISOString()
+  return { id, status: 'queued', requeued_at, dry_run: dryRun, paused }
+}
+
+const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
+
+/** All that match: long work, a transaction for each lot, which workers go on with if this process dies. */
+async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options, action }: Requeueing) {
+  const { force: _force, dryRun = false, status, since, ...others } = options
+  const database = await admin.database()
+  await teamOrRefusal(database, team)
+  const now = await admin.now()
+  const ids = await filter?.ids(database, team, options)
+  const found = await requeueableMessages(database, channel, team, { ...chosenBy(options), ids })
+  const last = found.at(-1)
+  if (last && !dryRun) {
+    const given = {
+      channel: channel.name,
+      ...(ids === undefined || Object.keys(others).length === 0 ? {} : { ids: found.map(({ id }) => id) }),
+      ...(status === undefined ? {} : { status }),
+      ...(since === undefined ? {} : { since: since.toISOString() }),
+      force: options.force ?? false,
+      ...{ until: last.id, at: now.toISOString(), action, words: wordsOf(options) },
+    }
+    await admin.work({ kind: 'message.requeue', team_id: team, given, total: found.length })
+  }
+  const all = found.map(({ id }) => id)
+  const requeued = dryRun ? found : await requeuedAt(database, channel, team, { ids: all, at: now })
+  return {
+    requeued: requeued.length,
+    requeued_at: dryRun ? null : now.toISOString(),
+    dry_run: dryRun,
+    paused: await pausesOf(database, channel),
+    ids: requeued.map(({ id }) => id),
+  }
 }

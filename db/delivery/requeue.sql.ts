@@ -40,6 +40,9 @@ export type Picked = {
   force: boolean
 }
 
+/** A part of them: those after one id, up to another, so many at most. */
+export type Part = { after: string; until: string; limit: number }
+
 /** Whether a message can be requeued: it is unfinished, or taken back by force. */
 const canBeRequeued = ({ refused }: Deliverable, force: boolean) =>
   force ? sql.fragment`(unfinished or ${refused})` : sql.fragment`unfinished`
@@ -50,14 +53,30 @@ export async function requeueableMessages(
   channel: Deliverable,
   teamId: string,
   { ids, status, since, force }: Picked,
+  part?: Part,
 ): Promise<readonly DeliveryRef[]> {
   const all = sql.fragment`true`
   const fitsId = ids === undefined ? all : sql.fragment`id = any(${sql.array(ids, 'uuid')})`
   const fitsStatus = status === undefined ? all : sql.fragment`status = ${status}`
   const fitsTime = since === undefined ? all : sql.fragment`id >= ${firstIdAt(since)}`
+  const fitsPart = part ? sql.fragment`id > ${part.after} and id <= ${part.until}` : all
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
-    where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${canBeRequeued(channel, force)}
+    where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${fitsPart}
+      and ${canBeRequeued(channel, force)}
+    order by id limit ${part?.limit ?? null}`)
+}
+
+/** Those of the messages that a person requeued at this time, oldest first. */
+export async function requeuedAt(
+  tx: Tx,
+  channel: Deliverable,
+  teamId: string,
+  { ids, at }: { ids: readonly string[]; at: Date },
+): Promise<readonly DeliveryRef[]> {
+  return tx.any(sql.type(refRow)`
+    select team_id, id from ${channel.rows}
+    where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and requeued_at = ${sql.timestamp(at)}
     order by id`)
 }
 

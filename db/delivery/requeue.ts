@@ -7,7 +7,7 @@
  */
 
 import type { Channel, Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
-import { sendsFor } from '../channels/channels.sql.ts'
+import { DELIVERIES, sendsFor } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/happenings/store-events.ts'
 import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
@@ -23,7 +23,6 @@ import {
   markGivenUp,
   markRequeued,
   type Note,
-  type Picked,
   type Requeued,
   requeueableMessages,
   requeueWays,
@@ -116,18 +115,40 @@ export async function requeueMessages(
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 
-/** Requeues a team's messages that an operator has picked; `dryRun` only finds them. @returns their ids. */
+/** What a person has picked, as it is stored with long work: its times are text. */
+export type PickedByPerson = {
+  channel: Deliverable['name']
+  ids?: readonly string[]
+  status?: string
+  since?: string
+  force: boolean
+  /** The last message that was there when they were picked. */
+  until: string
+  /** When: from then on tries and hours count. */
+  at: string
+}
+
+/** Where the next lot begins. */
+export type PickedCursor = { after: string }
+
+const LOT = 500
+const NO_ID = '00000000-0000-0000-0000-000000000000'
+
+/** Requeues the next lot of what a person has picked. @returns how many were looked at, and requeued. */
 export async function requeuePicked(
-  at: Requeueing,
-  channel: Deliverable,
+  { tx, queue }: Requeueing,
   teamId: string,
-  { dryRun, ...picked }: Picked & { dryRun: boolean },
-): Promise<string[]> {
-  const found = await requeueableMessages(at.tx, channel, teamId, picked)
-  const refs = dryRun
-    ? found
-    : await requeueMessages(at, channel, found, { by: 'person', force: picked.force })
-  return refs.map(({ id }) => id)
+  { channel: name, since, at, until, ...picked }: PickedByPerson,
+  { after }: PickedCursor = { after: NO_ID },
+): Promise<{ cursor: PickedCursor | null; looked: number; requeued: number }> {
+  const channel = DELIVERIES.find((one) => one.name === name)
+  if (!channel) throw new Refusal('bad_request', `nobody here knows what ${name} is`)
+  const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
+  const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: LOT })
+  const how: How = { by: 'person', force: picked.force }
+  const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, refs, how)
+  const last = refs.length < LOT ? undefined : refs.at(-1)
+  return { cursor: last ? { after: last.id } : null, looked: refs.length, requeued: requeued.length }
 }
 
 /** Requeues one message. @throws Refusal not_found, or bad_request when it was handed over. */

@@ -36,6 +36,11 @@ const WORDS: Readonly<Record<string, Words>> = {
     verb: 'Looked at',
     outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
   },
+  'message.requeue': {
+    title: 'Requeue messages',
+    verb: 'Looked at',
+    outcome: ({ requeued }) => `${plural(Number(requeued ?? 0), 'message')} requeued.`,
+  },
   'queue.redrive': {
     title: 'Try dead letters again',
     verb: 'Moved back',

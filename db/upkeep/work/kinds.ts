@@ -9,6 +9,7 @@ import type { By, Deed } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
 import { redriveLot } from '../../delivery/queues.ts'
+import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
 import {
   type Between,
   deleteLot,
@@ -34,8 +35,8 @@ type Slicing = By & WorkTools
 
 export type Kind<G, C> = {
   slice(at: Slicing, work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null }): Promise<Step>
-  /** Null: nothing was changed. */
-  deed(given: G, result: object): Pick<Deed, 'subject' | 'detail'> | null
+  /** Null: nothing was changed. `action`: the audit's, where it is not the kind's name. */
+  deed(given: G, result: object): (Pick<Deed, 'subject' | 'detail'> & { action?: string }) | null
 }
 
 /** The emails that match a filter and lie between these, the newest `most`. `words`: the filter in the audit trail. */
@@ -59,6 +60,22 @@ const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor>
     return changed === 0 ? null : { subject: `${changed} emails`, detail }
   },
 })
+
+/** `action` and `words`: what the audit trail calls it, and its filter. */
+type Requeueing = PickedByPerson & { action: string; words: string }
+
+const requeueing: Kind<Requeueing, PickedCursor> = {
+  async slice(at, { team_id, given, cursor, done, total, result }) {
+    const lot = await requeuePicked(at, team_id ?? '', given, cursor ?? undefined)
+    const requeued = ((result as { requeued?: number }).requeued ?? 0) + lot.requeued
+    const looked = done + lot.looked
+    return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { requeued } }
+  },
+  deed({ action, words: detail }, result) {
+    const { requeued } = result as { requeued: number }
+    return requeued === 0 ? null : { action, subject: `${requeued} messages`, detail }
+  },
+}
 
 type Redriving = { queue: JobName; reason: string | null }
 
@@ -154,6 +171,7 @@ export const KINDS = {
   'contact.erase': erasing,
   'email.requeue': bulk(requeueLot),
   'email.delete': bulk(deleteLot),
+  'message.requeue': requeueing,
   'queue.redrive': redriving,
   'webhook.replay': replaying,
 }

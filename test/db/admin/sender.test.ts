@@ -1,8 +1,10 @@
 /** The CLI's verbs about senders, paused queues and requeueing by filter: design §4; decisions: requeue. */
 import { sql } from 'slonik'
 import t from 'tap'
+import { number, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
 import { stopClock } from '../../support/clock.ts'
+import { insertEmailRows } from '../../support/email-rows.ts'
 import { noteRecovery, noteTrouble } from '../../support/senders.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
@@ -70,6 +72,50 @@ t.test('queue pause keeps a queue from being worked on, and queue status says so
     paused: false,
   })
 })
+
+t.test(
+  'requeueing what matches is long work: lot by lot, shown, and one line in the audit trail',
+  async (t) => {
+    const id = await store.team()
+    const first = await store.email(id)
+    const many = 1_201
+    await insertEmailRows(
+      { database },
+      sql.fragment`
+      select a.team_id, overlay(a.id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid as id, a.domain_id,
+        a.from_address, a.to_emails, a.subject, a.html, a.tags, a.created_at, a.reply_to, a.http_request_id,
+        s.status, s.size_kb, s.provider_message_id
+      from accepted_emails a join email_states s on s.team_id = a.team_id and s.id = a.id, generate_series(2, ${many}) n
+      where a.id = ${first.id}`,
+    )
+    const made = await cli.json(['email', 'requeue', id, '--status', 'queued'])
+    t.match(made, { requeued: many, dry_run: false })
+    const rows = await database.any(sql.type(object({ id: string().defined() }))`
+    select id from email_states where team_id = ${id} and requeued_at is not null order by id`)
+    t.strictSame(
+      made.ids,
+      rows.map((row) => row.id),
+    )
+    const written = object({ events: number().defined(), transactions: number().defined() })
+    const { events, transactions } = await database.one(sql.type(written)`
+    select count(*) as events, count(distinct xmin::text) as transactions
+    from email_events where team_id = ${id} and kind = 'requeued'`)
+    t.equal(events, many)
+    t.ok(transactions > 1, 'in more than one transaction')
+    const [work] = await cli.json(['work', 'list', '--team', id])
+    t.match(work, {
+      kind: 'message.requeue',
+      done: many,
+      total: many,
+      result: { requeued: many },
+      fault: null,
+    })
+    const entries = await cli.json(['audit', 'list', '--team', id])
+    const [entry, ...others] = entries.filter(({ action }: { action: string }) => action.endsWith('requeue'))
+    t.match(entry, { action: 'email.requeue', subject: `${many} messages`, detail: 'status: queued' })
+    t.strictSame(others, [])
+  },
+)
 
 t.test('email requeue takes all that match, and with --force what was refused and never taken', async (t) => {
   const id = await store.team()
