@@ -17,6 +17,7 @@ import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
 import { emailsFound } from '../../db/messages/emails/find.sql.ts'
+import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
@@ -30,6 +31,8 @@ import { touched } from '../support/touched.ts'
 const EMAILS = 40_000
 const JOBS = 20_000
 const TEAM = '0190a1b2-0000-7000-8000-000000000001'
+/** One in forty of the large team's emails is made from it. */
+const TEMPLATE = '0190a1b2-0002-7000-8000-000000000001'
 const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
 
 const { url } = await testDatabase(t)
@@ -79,6 +82,8 @@ t.before(async () => {
   await database.query(sql.unsafe`
     update accepted_emails set attachments = '[]'
     where (team_id, id) in (select team_id, id from email_states where unfinished)`)
+  await database.query(sql.unsafe`
+    update accepted_emails set template_id = ${TEMPLATE} where team_id = ${TEAM} and hashtext(subject) % 40 = 0`)
   await database.query(sql.unsafe`vacuum analyze`)
 })
 
@@ -284,4 +289,28 @@ t.test('emails of all teams are looked through by their time, whatever the numbe
     t.ok(found.length > 300, `${found.length} emails in half a day`)
   })
   t.ok(buffers < 3_000, `${buffers} buffers among 5,200 teams`)
+})
+
+t.test('the figures of a template read its newest emails, not all of them nor those of others', async (t) => {
+  const since = new Date(Date.now() - 30 * 86_400_000)
+  const figures = (most: number) => (tx: Tx) =>
+    countsOfTemplate(tx, { team_id: TEAM, id: TEMPLATE }, { since, most })
+  const { buffers, nodes } = await touched(database, figures(200))
+  t.ok(buffers < 1_500, `${buffers} buffers for 200`)
+  t.ok(nodes.some((node) => node['Index Name'] === 'accepted_emails_template'))
+  t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan'))
+  const counts = await figures(200)(database)
+  t.equal(
+    counts.reduce((sum, { count }) => sum + count, 0),
+    200,
+  )
+  const all = await figures(1_000_000)(database)
+  const rows = await database.one(sql.type(object({ count: number().defined(), sent: number().defined() }))`
+    select count(*) as count, count(*) filter (where status = 'sent') as sent from emails
+    where team_id = ${TEAM} and template_id = ${TEMPLATE} and id >= ${firstIdAt(since)}`)
+  t.equal(
+    all.reduce((sum, { count }) => sum + count, 0),
+    rows.count,
+  )
+  t.equal(all.find(({ status }) => status === 'sent')?.count, rows.sent)
 })

@@ -21,6 +21,7 @@ import { addressWith, idGiven } from '../served/list.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { draftSections } from './template-draft.ts'
+import { templateFigures } from './template-figures.ts'
 import { slotWords, templateOf, templatePath } from './template-parts.ts'
 
 const MOST_VERSIONS = 50
@@ -198,6 +199,7 @@ const page: TeamPage = {
       even: true,
       sections: [
         ...draftSections(template, draft, request),
+        await templateFigures(request, deps, template.id),
         {
           kind: 'facts',
           facts: [

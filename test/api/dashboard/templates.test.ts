@@ -1,9 +1,11 @@
 /** Email templates on the dashboard: written as a draft, looked at, tested, published, restored; who did it, and when. */
 import { sql } from 'slonik'
 import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { insertEmailRows } from '../../support/email-rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 
 const service = await startService(t)
@@ -243,4 +245,48 @@ t.test('reading a template waits for nobody who is changing it', async (t) => {
     t.equal((await viewer.get(path)).status, 200)
     t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>held</p>')
   })
+})
+
+t.test('the page of a template tells how its emails of the last 30 days stand', async (t) => {
+  const path = await makeTemplate('Counted', '<p>Hi</p>')
+  shows(
+    t,
+    await viewer.get(path),
+    /The last 30 days Sent 0 none waiting Delivered – 0 Bounced – 0 Complaints – 0 /,
+  )
+  const stand = ['queued', 'delivered', 'opened', 'bounced', 'sent', 'delivered']
+  const rows = [...stand.map((status) => ({ status, days: 1 })), { status: 'complained', days: 31 }]
+  for (const { status, days } of rows) {
+    const id = uuidv7({ msecs: Date.now() - days * 86_400_000 })
+    await insertEmailRows(
+      service,
+      sql.fragment`
+        select ${team.id} as team_id, ${id} as id, ${team.domain_id} as domain_id, 'a@example.com' as from_address,
+          array['b@example.org'] as to_emails, 'Hi' as subject, '<p>Hi</p>' as html, '[]'::json as tags,
+          ${status} as status, now() as created_at, '' as reply_to`,
+    )
+    await database.query(sql.unsafe`
+      update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and id = ${id}`)
+  }
+  const page = await viewer.get(path)
+  shows(t, page, /Sent 5 1 waiting Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
+  t.match(page.html, `emails?template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
+  t.notMatch(page.html, 'emails made from it.</p>', 'all of them are counted')
+})
+
+t.test('of a template that sends much the newest emails are counted, and the page says so', async (t) => {
+  const path = await makeTemplate('Busy', '<p>Hi</p>')
+  const now = Date.now().toString(16).padStart(12, '0')
+  await insertEmailRows(
+    service,
+    sql.fragment`
+      select ${team.id} as team_id, (${now} || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
+        ${team.domain_id} as domain_id, 'Busy' as subject,
+        'a@example.com' as from_address, '{}'::text[] as to_emails, '<p>Hi</p>' as html, '[]'::json as tags,
+        'sent' as status, now() as created_at, '' as reply_to
+      from generate_series(1, 5001) n`,
+  )
+  await database.query(sql.unsafe`
+    update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
+  shows(t, await viewer.get(path), 'Of the newest 5,000 emails made from it. Sent 5,000 none waiting')
 })

@@ -1,0 +1,36 @@
+/** What counts of emails by status come to, as shares, against what mailbox providers put up with. Pure. */
+import type { Tone } from './cell.ts'
+
+/** Shares from which mailbox providers turn against a sender; with fewer emails than FEW they mean nothing. */
+export const MOST = { bounced: 0.05, complained: 0.001 }
+export const FEW = 50
+
+const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
+
+export type Sums = { sent: number; delivered: number; bounced: number; complained: number }
+
+/** What counts of emails by status come to: all that is not queued was sent, and what was opened was delivered. */
+export function sumsOf(counts: readonly { status: string; count: number }[]): Sums {
+  const sum = (fits: (status: string) => boolean): number =>
+    counts.filter(({ status }) => fits(status)).reduce((all, { count }) => all + count, 0)
+  return {
+    sent: sum((status) => status !== 'queued'),
+    delivered: sum((status) => DELIVERED.includes(status)),
+    bounced: sum((status) => status === 'bounced'),
+    complained: sum((status) => status === 'complained'),
+  }
+}
+
+export type Share = 'delivered' | 'bounced' | 'complained'
+
+/** A share in words. */
+export const percent = (share: number): string =>
+  `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`
+
+/** The share of what was sent, in words; a dash where nothing was. */
+export const shareWords = (sums: Sums, kind: Share): string =>
+  sums.sent === 0 ? '–' : percent(sums[kind] / sums.sent)
+
+/** Bad for a share with which mailbox providers do not put up, once there are enough emails to tell. */
+export const toneOf = (sums: Sums, kind: Share): Tone =>
+  kind !== 'delivered' && sums.sent >= FEW && sums[kind] / sums.sent > MOST[kind] ? 'bad' : 'plain'

@@ -1,0 +1,47 @@
+/** How the newest emails of a template stand: four figures, as the overview has them of all emails. */
+import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
+import type { Section, Tile } from '../drawn/section.ts'
+import { type Share, shareWords, sumsOf, toneOf } from '../drawn/shares.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { type TeamRequest, teamPath } from '../served/page.ts'
+
+const DAYS = 30
+/** Emails that are counted at most. */
+const MOST = 5_000
+
+/** Of the last 30 days; of a template that sends much, of its newest emails alone, and it says so. */
+export async function templateFigures(
+  { team, now }: TeamRequest,
+  { database }: Pick<PageDeps, 'database'>,
+  id: string,
+): Promise<Section> {
+  const since = new Date(now.getTime() - DAYS * 86_400_000)
+  const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MOST })
+  const made = counts.reduce((sum, { count }) => sum + count, 0)
+  const sums = sumsOf(counts)
+  const emails = `${teamPath(team, 'emails')}?template=${id}`
+  const share = (label: string, kind: Share): Tile => ({
+    label,
+    value: shareWords(sums, kind),
+    detail: sums[kind].toLocaleString('en-US'),
+    tone: toneOf(sums, kind),
+    href: `${emails}&status=${kind}`,
+  })
+  const waiting = made - sums.sent
+  return {
+    kind: 'tiles',
+    title: `The last ${DAYS} days`,
+    ...(made === MOST ? { note: `Of the newest ${MOST.toLocaleString('en-US')} emails made from it.` } : {}),
+    tiles: [
+      {
+        label: 'Sent',
+        value: sums.sent.toLocaleString('en-US'),
+        detail: waiting === 0 ? 'none waiting' : `${waiting.toLocaleString('en-US')} waiting`,
+        href: emails,
+      },
+      share('Delivered', 'delivered'),
+      share('Bounced', 'bounced'),
+      share('Complaints', 'complained'),
+    ],
+  }
+}

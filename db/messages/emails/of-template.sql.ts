@@ -1,0 +1,28 @@
+/**
+ * How the newest emails made from a template stand.
+ * Promises: reads those alone, by an index of their own and each one's state by its key, and no more than a bound.
+ */
+import { sql } from 'slonik'
+import { type InferType, number, object, string } from 'yup'
+import { EMAIL_LADDER } from '../../channels/email.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { firstIdAt } from '../../text/ids.ts'
+
+const countRow = object({ status: string().oneOf(EMAIL_LADDER).defined(), count: number().defined() })
+export type StatusCount = InferType<typeof countRow>
+
+/** The counts of emails by status. @param most how many emails are counted at most, the newest. */
+export async function countsOfTemplate(
+  tx: Tx,
+  { team_id, id }: { team_id: string; id: string },
+  { since, most }: { since: Date; most: number },
+): Promise<readonly StatusCount[]> {
+  return tx.any(sql.type(countRow)`
+    select s.status, count(*) as count
+    from (
+      select id from accepted_emails
+      where team_id = ${team_id} and template_id = ${id} and id >= ${firstIdAt(since)}
+      order by id desc limit ${most}) e
+    cross join lateral (select status from email_states where team_id = ${team_id} and id = e.id limit 1) s
+    group by s.status`)
+}
