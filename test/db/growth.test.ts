@@ -87,6 +87,20 @@ t.before(async () => {
   await database.query(sql.unsafe`vacuum analyze`)
 })
 
+t.test('a stretch of a team’s emails is read once, wherever it lies', async (t) => {
+  const rereads: string[] = []
+  for (let day = 1; day < 55; day += 1) {
+    const [from, to] = [day * 86_400_000, day * 86_400_000 - 5 * 3_600_000].map(
+      (ago) => new Date(Date.now() - ago),
+    )
+    const stretch = { team_id: TEAM, words: ['Invoice'], from, to }
+    const { nodes } = await touched(database, (tx) => emailsFound(tx, stretch, { limit: 51 }))
+    const again = nodes.filter((node) => node['Actual Loops'] > 1 && node['Actual Rows'] > 1)
+    rereads.push(...again.map((node) => `${day} days ago: ${node['Index Name']}`))
+  }
+  t.strictSame(rereads, [])
+})
+
 t.test('the collector of files looks at mail that waits, not at all that has carried one', async (t) => {
   const before = new Date()
   const accepted = firstIdAt(new Date(before.getTime() - 3_600_000))

@@ -12,6 +12,7 @@ export type PlanNode = {
   'Shared Hit Blocks': number
   'Shared Read Blocks': number
   'Actual Rows': number
+  'Actual Loops': number
   Plans?: PlanNode[]
 }
 

@@ -208,6 +208,11 @@ export const holdsPart = (teamId: string, part: string, ascii: boolean) =>
     ? sql.fragment`(email ilike ${likePattern(part)} or id in (
         select id from contacts where ${inAsciiForm(teamId, part)}))`
     : sql.fragment`email ilike ${likePattern(part)}`
+
+/** The same of a row that is read anyway, whatever the indexes: a part may be too short for them. */
+export const rowHoldsPart = (part: string) =>
+  sql.fragment`(email ilike ${likePattern(part)} or identity ilike ${likePattern(part)})`
+
 export type Page = { offset: number; limit: number }
 
 /** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */

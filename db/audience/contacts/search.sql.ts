@@ -10,6 +10,7 @@ import {
   contactRow,
   hasAsciiForm,
   holdsPart,
+  rowHoldsPart,
 } from './contacts.sql.ts'
 import { hasTopic } from './topics.sql.ts'
 
@@ -44,14 +45,15 @@ export async function contactsFound(
   { email, status, topic }: ContactSearch,
   { before, limit, way }: ContactPage & { way: Way },
 ): Promise<readonly ContactRow[]> {
-  const ascii = await hasAsciiForm(tx, teamId, email)
+  const isLook = typeof way === 'object'
+  const ascii = !isLook && (await hasAsciiForm(tx, teamId, email))
   const ofTeam = sql.fragment`team_id = ${teamId}`
   const withTopic = topic !== undefined && hasTopic(topic)
   const after = before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
   const fits = allOf([
     ofTeam,
     status !== undefined && sql.fragment`status = ${status}`,
-    email !== undefined && holdsPart(teamId, email, ascii),
+    email !== undefined && (isLook ? rowHoldsPart(email) : holdsPart(teamId, email, ascii)),
     withTopic,
     after,
   ])

@@ -57,13 +57,19 @@ const subjectHas = (words: readonly string[]): FragmentSqlToken =>
 const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
   sql.fragment`substring(lower(e.from_address) from '@([^@>]+)>?$') = any(${texts(domains)})`
 
-/** A bound of ids, for both tables behind the view: neither is read beyond it. */
-const idIs = (bound: FragmentSqlToken): FragmentSqlToken =>
-  sql.fragment`(e.id ${bound} and e.state_id ${bound})`
+/**
+ * A bound of ids, for both tables behind the view: neither is read beyond it. The planner must not see the id: between
+ * two of the same step of its statistics it expects one row of either table, and then reads the whole of one stretch
+ * for each row of the other (measured: 2,000,000 emails, a stretch of 5 hours, over 10 s in place of 20 ms).
+ */
+const idIs = (compared: FragmentSqlToken, id: string): FragmentSqlToken => {
+  const bound = sql.fragment`${compared} (select ${id}::uuid)`
+  return sql.fragment`(e.id ${bound} and e.state_id ${bound})`
+}
 
 /** What comes after this id in a list. */
 export const isBefore = (id: string | undefined): FragmentSqlToken =>
-  id === undefined ? sql.fragment`true` : idIs(sql.fragment`< ${id}`)
+  id === undefined ? sql.fragment`true` : idIs(sql.fragment`<`, id)
 
 /** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
@@ -79,10 +85,10 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
     tag !== undefined && sql.fragment`e.tags::jsonb ? ${tag}`,
-    from !== undefined && idIs(sql.fragment`>= ${firstIdAt(from)}`),
-    to !== undefined && idIs(sql.fragment`< ${firstIdAt(to)}`),
-    between && idIs(sql.fragment`>= ${between.oldest}`),
-    between && idIs(sql.fragment`<= ${between.newest}`),
+    from !== undefined && idIs(sql.fragment`>=`, firstIdAt(from)),
+    to !== undefined && idIs(sql.fragment`<`, firstIdAt(to)),
+    between && idIs(sql.fragment`>=`, between.oldest),
+    between && idIs(sql.fragment`<=`, between.newest),
   ]
   const set = parts.filter((part) => typeof part === 'object')
   return sql.fragment`${sql.join(set, sql.fragment` and `)}`
