@@ -37,6 +37,7 @@ import { webhookListPages } from './pages/webhooks/list.ts'
 import { webhookMessagePages } from './pages/webhooks/messages.ts'
 import { webhookPages } from './pages/webhooks/one.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
+import { whatsappMessagePages } from './pages/whatsapp-message.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
 import { workPages } from './pages/works.ts'
 import type { Page } from './served/page.ts'
@@ -60,6 +61,7 @@ export const PAGES: readonly Page[] = [
   ...importPages,
   ...importDraftPages,
   ...whatsappPages,
+  ...whatsappMessagePages,
   ...whatsappTemplatePages,
   ...contactPages,
   ...suppressionPages,

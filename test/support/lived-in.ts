@@ -1,19 +1,27 @@
 /**
  * A team as it looks after some weeks: long names, 60 emails at all statuses and waiting ones, contacts with causes of
- * suppression, templates, a broadcast, WhatsApp, a paused sender, dead letters. What pages are looked at with.
+ * suppression, templates, WhatsApp, a webhook that fails, long work; a paused sender, a worker, parked reports. What
+ * pages are looked at with.
  */
 
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { object, string } from 'yup'
 import { record } from '../../db/accounts/audit/record.ts'
 import { saveDraft } from '../../db/content/templates/draft.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
+import { GAUGES, type Gauges, storeSignOfLife } from '../../db/figures/fleet/fleet.sql.ts'
+import { addEndpoint } from '../../db/messages/webhooks/endpoints.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
 import { insertEmailRows } from './email-rows.ts'
 import { pauseSender } from './senders.ts'
 import { anEmail, makeTeam, type Reply, type Service, type TestTeam } from './service.ts'
 import { aMessage, makeTemplate } from './whatsapp.ts'
+
+type Template = Awaited<ReturnType<typeof makeTemplate>>
+
+const idRow = object({ id: string().defined() })
 
 const SUBJECTS = [
   'Your invoice 2026-1184 from Northwind Traders International GmbH & Co. KG is ready',
@@ -38,6 +46,12 @@ export type LivedIn = {
   recipient: string
   template: string
   message: string
+  whatsappTemplate: string
+  webhook: string
+  /** What the webhook was sent. */
+  event: string
+  report: string
+  work: string
 }
 
 const HTML = `<div style="font-family:sans-serif;max-width:560px;margin:auto;padding:24px">
@@ -85,8 +99,86 @@ async function storeAudience({ call, database }: Service, { id, key }: TestTeam)
       'subscribed', '{}', '{}', now() - make_interval(hours => n), now() from generate_series(1, 60) n on conflict do nothing`)
 }
 
+/** WhatsApp messages at every status, the newest of them refused. @returns the id of that one. */
+async function storeWhatsapp(
+  { call, database }: Service,
+  { key }: TestTeam,
+  template: Template,
+): Promise<string> {
+  const parameters = Object.fromEntries(template.slots.map((slot) => [slot, 'Ana']))
+  const to = Array.from({ length: 12 }, (_, at) => `+155555501${10 + at}`)
+  const body = aMessage(template.id, { parameters, to, idempotency_key: 'order-2026-1184' })
+  const { data } = made<{ data: { id: string }[] }>(
+    await call('POST', '/v1/whatsapp/messages', { key, body }),
+  )
+  const ids = data.map(({ id }) => id)
+  const failed = ids.at(-1) ?? ''
+  await database.query(sql.unsafe`
+    update whatsapp_messages set status = (array['read', 'delivered', 'sent', 'failed'])[1 + position % 4]
+    where id = any(${sql.array(ids, 'uuid')}) and position > 1`)
+  await database.query(sql.unsafe`
+    insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail, code)
+    select team_id, id, uuid_send(gen_random_uuid()), kind, now(), detail, code from whatsapp_messages
+    cross join (values ('accepted', '', null), ('failed', 'Message undeliverable', '131026')) as e (kind, detail, code)
+    where id = ${failed}`)
+  return failed
+}
+
+const HOOK = 'https://hooks.northwind-traders.example.com/incoming/heliograph/events'
+
+/** A webhook that worked, and answers with faults now: 60 messages to it, each with a try. */
+async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
+  const by = { now: deps.clock(), actor: 'ana@example.com', secrets: deps.secrets, allowed: [] }
+  const fields = {
+    url: HOOK,
+    name: 'Order system',
+    types: ['email.delivered', 'email.bounced', 'contact.suppressed'],
+  }
+  const endpoint = await database.transaction((tx) => addEndpoint({ tx, ...by }, id, fields))
+  await database.query(sql.unsafe`
+    update webhook_endpoints set failing_since = now() - interval '2 hours', last_success_at = now() - interval '3 hours'
+    where id = ${endpoint.id}`)
+  await database.query(sql.unsafe`
+    with message as (
+      insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+      select ${id}, uuidv7(make_interval(mins => -n)), ${endpoint.id}, gen_random_uuid(),
+        (array['email.delivered', 'email.bounced'])[1 + n % 2],
+        '{"type": "email.bounced", "data": {"to": ["ana.lindqvist@example.net"]}}',
+        case when n < 4 then 'failed' else 'delivered' end, now() - make_interval(mins => n)
+      from generate_series(1, 60) n returning *
+    )
+    insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
+    select team_id, endpoint_id, uuidv7(created_at - now()), id, created_at, case status when 'failed' then 503 else 200 end, 184,
+      case status when 'failed' then '<html><body><h1>503 Service Unavailable</h1>No server is available to handle this'
+        else '' end, true
+    from message`)
+  const event = sql.type(idRow)`
+    select event_id as id from webhook_messages where endpoint_id = ${endpoint.id} order by id desc limit 1`
+  return { webhook: endpoint.id, event: await database.oneFirst(event) }
+}
+
+/** What operators see besides: parked reports, a worker at work, long work that goes on. */
+async function storeService({ database }: Service, { id }: TestTeam) {
+  await database.query(sql.unsafe`
+    insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)
+    select uuidv7(make_interval(mins => -n)), (array['smtp', 'ses', 'whatsapp'])[1 + n % 3], n, 'From: <>', now(), now(),
+      'parked', (array['there is no such message', 'it is no delivery status notification that names a message of ours'])[1 + n % 2]
+    from generate_series(1, 60) n`)
+  const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
+  const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-figures']
+  const life = { id: uuidv7(), kind: 'worker', host: 'worker-7d9f8b6c5-x2x9p', pid: 7, queues } as const
+  const senders = { 'deliver-email': 'smtp:relay.example.com:587' }
+  const signs = { gauges: { ...gauges, busy: 0.4, resident_memory_bytes: 187e6 }, senders, completed: {} }
+  await storeSignOfLife(database, { ...life, ...signs, started_at: new Date() }, [])
+  const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
+  const work = await database.oneFirst(sql.type(idRow)`
+    insert into works (id, team_id, kind, done, total, begun_by, begun_at, moved_at)
+    values (uuidv7(), ${id}, 'requeue-emails', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
+  return { report, work }
+}
+
 /** What a call made. @throws Error with the refusal. */
-function made({ status, body }: Reply): { id: string } {
+function made<B = { id: string }>({ status, body }: Reply): B {
   if (status < 300) return body
   throw new Error(JSON.stringify(body))
 }
@@ -136,10 +228,6 @@ export async function livedIn(service: Service): Promise<LivedIn> {
   const what = { recipient, detail: '550 5.1.1 <ana.lindqvist@example.net>: Recipient address rejected' }
   await recordBounce(service, { team_id: team.id, email_id: bounced.id }, what)
   const whatsapp = await makeTemplate(service, team.id, DEMO_TEMPLATE)
-  const parameters = Object.fromEntries(whatsapp.slots.map((slot) => [slot, 'Ana']))
-  const message = made(
-    await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(whatsapp.id, { parameters }) }),
-  )
   await database.transaction((tx) =>
     pauseSender(
       tx,
@@ -150,5 +238,10 @@ export async function livedIn(service: Service): Promise<LivedIn> {
   )
   const by = { tx: database, now: deps.clock(), actor: 'ana@example.com' }
   await record(by, { team_id: team.id, action: 'template.update', subject: template.id })
-  return { team, bounced: bounced.id, recipient, template: template.id, message: message.id }
+  return {
+    ...{ team, bounced: bounced.id, recipient, template: template.id, whatsappTemplate: whatsapp.id },
+    message: await storeWhatsapp(service, team, whatsapp),
+    ...(await storeWebhook(service, team)),
+    ...(await storeService(service, team)),
+  }
 }

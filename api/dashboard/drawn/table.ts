@@ -38,7 +38,13 @@ const isWide = (rows: Table['rows'], { number, wrap }: Column, index: number): b
     return cell !== undefined && !isShort(cell) && cell.text.length + (cell.detail?.length ?? 0) > LONG
   })
 
-/** @param main whether the cell is what the row is about: the first that leads somewhere. */
+/** The place of the cell that the row is about: the first that leads somewhere, else the first of words. */
+function mainOf(cells: readonly Cell[]): number {
+  const linked = cells.findIndex(({ href, iso, number }) => href !== undefined && !iso && !number)
+  return linked === -1 ? cells.findIndex((cell) => !isShort(cell) && !cell.number) : linked
+}
+
+/** @param main whether the cell is what the row is about. */
 function lookOf(cell: Cell, { wrap }: Column, { wide, main }: { wide: boolean; main: boolean }): string {
   const isSelf = isShort(cell) || cell.href !== undefined || wide
   const looks = [
@@ -59,7 +65,7 @@ export function tableReady(section: Table) {
   const wide = columns.map((column, index) => isWide(rows, column, index))
   const shown = rows.map(({ key, cells }) => {
     const of = subjectOf(cells)
-    const main = cells.findIndex(({ href, iso, number }) => href !== undefined && !iso && !number)
+    const main = mainOf(cells)
     return {
       key,
       cells: cells.map((cell, index) => {

@@ -36,3 +36,21 @@ export function messageMoments(
   })
   return [accepted, ...happened].reverse()
 }
+
+const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
+  queued: 'Waiting to be sent.',
+  sent: 'The provider has sent it. Nothing has been reported since.',
+  delivered: 'Delivered to the phone.',
+  read: 'Delivered and read.',
+}
+
+/** What became of a message in one sentence, for the top of its page. */
+export function messageSentence({ status, events }: Pick<ShownMessage, 'status' | 'events'>): string {
+  const last = events.findLast(({ kind }) => kind === 'failed' || kind === 'gave_up')
+  if (status === 'failed') {
+    const meaning = meaningOf(last?.code ?? null)
+    return meaning === null ? 'Failed.' : `Failed. ${meaning}`
+  }
+  if (status === 'queued' && last?.kind === 'gave_up') return 'Given up after many tries.'
+  return MESSAGE_SENTENCES[status] ?? ''
+}

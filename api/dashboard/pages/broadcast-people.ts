@@ -11,6 +11,7 @@ import {
 import { status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
+import { wordChips } from '../served/chips.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../served/list.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -65,18 +66,16 @@ const reached: TeamPage = {
     const word = wordGiven(query, 'status', EMAIL_LADDER)
     const rows = await reachedBy(database, placeOf(request), word, pageAsked(request))
     const search = new URLSearchParams(word ? { status: word } : {})
-    const tabs = [undefined, ...EMAIL_LADDER].map((each) => ({
-      href: each ? `${request.path}?status=${each}` : request.path,
-      label: each ?? 'all',
-      current: each === word,
-    }))
     return show({
       title: word ? `${name}: ${word}` : `${name}: everybody`,
       back: { href: here(request), label: name },
+      actions: {
+        kind: 'actions',
+        links: [{ href: `${here(request, 'people.csv')}?${search}`, label: 'CSV' }],
+      },
       sections: [
-        { kind: 'tabs', links: tabs },
+        { kind: 'chips', chips: wordChips(request, 'status', EMAIL_LADDER) },
         reachedSection(request, rows),
-        { kind: 'actions', links: [{ href: `${here(request, 'people.csv')}?${search}`, label: 'CSV' }] },
       ],
     })
   },
@@ -95,6 +94,7 @@ const skipped: TeamPage = {
       title: `${name}: skipped`,
       lead: 'Who was picked and got nothing, and why.',
       back: { href: here(request), label: name },
+      actions: { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
       sections: [
         {
           kind: 'table',
@@ -109,7 +109,6 @@ const skipped: TeamPage = {
           next: next ? [next] : [],
           empty: 'Nobody was skipped.',
         },
-        { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
       ],
     })
   },

@@ -2,13 +2,16 @@
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
-import { progressWords, stateCell } from './broadcasts.ts'
+import { progressWords } from './broadcasts.ts'
+
+type Actions = Extract<Section, { kind: 'actions' }>
 
 /** To how many addresses one test goes. */
 export const MOST_TESTS = 5
@@ -36,35 +39,54 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figu
   return `${plural(left, 'email')} sent, ${percent(bounced, left)} bounced, ${percent(complained, left)} complained`
 }
 
+/** What a broadcast's ids are called; `template` null: it is deleted. */
+export type Names = { topics: ReadonlyMap<string, string>; template: string | null }
+
 const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
-/** How it stands, and what it says of itself. */
-export function facts(
-  view: BroadcastView,
-  names: ReadonlyMap<string, string>,
-  request: TeamRequest,
-): Section {
-  const { team, now } = request
+/** How it stands, in one sentence. */
+export function sentenceOf({ state, audience, figures: counted, send_at }: BroadcastView, now: Date): string {
+  if (state === 'draft') return 'A draft: nothing is sent before you start it.'
+  if (state === 'scheduled') return `Begins ${time(send_at, now).age ?? ''}.`
+  const progress = audience === null ? '' : `: ${progressWords({ audience, figures: counted })}`
+  return `${STATE_WORDS[state]}${progress}.`
+}
+
+const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'>, string>> = {
+  sending: 'Being sent',
+  paused: 'Paused',
+  sent: 'Sent',
+  cancelled: 'Cancelled',
+}
+
+/** Why it stands still, where no person has stopped it. */
+export function standstill({ state_reason: reason }: BroadcastView): Section[] {
+  if (reason === null) return []
+  const title = REASONS[reason] ?? reason
+  return [{ kind: 'alerts', id: 'standstill', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
+}
+
+/** What it says of itself. */
+export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequest): Section {
   const fact = (label: string, cell: Cell) => ({ label, cell })
-  const reason = view.state_reason === null ? '' : (REASONS[view.state_reason] ?? view.state_reason)
   return {
     kind: 'facts',
     id: 'facts',
     live: true,
     facts: [
-      fact('State', { ...stateCell(view.state), ...(reason === '' ? {} : { detail: reason }) }),
-      ...(view.audience === null ? [] : [fact('Progress', text(progressWords(view)))]),
       fact('Subject', text(view.subject)),
       fact('From', text(view.from)),
       fact(
         'Template',
-        text(view.template_id, { code: true, href: teamPath(team, 'templates', view.template_id) }),
+        names.template === null
+          ? text('deleted')
+          : text(names.template, { href: teamPath(team, 'templates', view.template_id) }),
       ),
-      fact('Topics', text(namesOf(view.topic_ids, names))),
+      fact('Topics', text(namesOf(view.topic_ids, names.topics))),
       ...(view.exclude_topic_ids.length === 0
         ? []
-        : [fact('But none of', text(namesOf(view.exclude_topic_ids, names)))]),
+        : [fact('But none of', text(namesOf(view.exclude_topic_ids, names.topics)))]),
       ...(view.where.length === 0
         ? []
         : [fact('Conditions', text(view.where.map(conditionWords).join('; ')))]),
@@ -109,13 +131,13 @@ export const form = (request: TeamRequest, verb: string, more: Partial<Form> & {
   ...more,
 })
 
-/** What a draft would do, and what keeps it from starting. */
-export async function draftSections(
+/** What a draft would do, what keeps it from starting, and its buttons. */
+export async function draftParts(
   row: BroadcastRow,
   names: ReadonlyMap<string, string>,
   request: TeamRequest,
   deps: PageDeps,
-): Promise<Section[]> {
+): Promise<{ sections: Section[]; buttons: Actions }> {
   const ready = await readinessOf(deps.database, row, deps.publicUrl)
   const audience = ready.audience === null ? 'very many contacts' : plural(ready.audience, 'contact')
   const lacking: Section[] =
@@ -140,8 +162,7 @@ export async function draftSections(
     tone: 'danger',
     confirm: `Delete the draft “${row.name}”?`,
   })
-  const edits = request.team.role !== 'viewer'
-  return [
+  const sections: Section[] = [
     {
       kind: 'tiles',
       title: 'Audience',
@@ -157,13 +178,16 @@ export async function draftSections(
       calm: 'Nothing is missing.',
       alerts: ready.missing.map((words) => ({ tone: 'bad' as const, title: words })),
     },
-    ...(edits ? [{ kind: 'actions' as const, forms: [start, remove] }] : []),
   ]
+  return {
+    sections,
+    buttons: { kind: 'actions', forms: request.team.role === 'viewer' ? [] : [start, remove] },
+  }
 }
 
 /** What can be done with one that is no draft any more. */
-export function actions(view: BroadcastView, request: TeamRequest): Section[] {
-  if (request.team.role === 'viewer') return []
+export function actions(view: BroadcastView, request: TeamRequest): Actions {
+  if (request.team.role === 'viewer') return { kind: 'actions' }
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
@@ -202,13 +226,14 @@ export function actions(view: BroadcastView, request: TeamRequest): Section[] {
         ]),
     ...(ended ? [{ href: here(request, 'again'), label: 'Send to those it has not gone to yet' }] : []),
   ]
-  return forms.length + links.length === 0 ? [] : [{ kind: 'actions', forms, links }]
+  return { kind: 'actions', forms, links }
 }
 
 /** The form that sends a test. */
 export const testForm = (request: TeamRequest): Section => ({
   kind: 'form',
-  title: 'Test',
+  title: 'Send a test',
+  folded: true,
   note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
   action: here(request, 'test'),
   method: 'post',

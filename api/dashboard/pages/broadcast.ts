@@ -1,6 +1,7 @@
 /** The pages of one broadcast: its own, what its buttons do, and whom a second walk would go to. */
 
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -29,15 +30,17 @@ import { draftFields, draftOf } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
 import {
   actions,
-  draftSections,
+  draftParts,
   facts,
   figures,
   form,
   here,
   MOST_TESTS,
+  sentenceOf,
+  standstill,
   testForm,
 } from './broadcast-sections.ts'
-import { choicesOf } from './broadcasts.ts'
+import { choicesOf, stateCell } from './broadcasts.ts'
 
 const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
@@ -49,7 +52,8 @@ const page: TeamPage = {
     const { team, params } = request
     const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
     const view = await broadcastView(deps.database, row)
-    const names = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
+    const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
+    const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
     const isDraft = row.state === 'draft'
     const edits = team.role !== 'viewer'
     const edit: Section[] =
@@ -65,17 +69,23 @@ const page: TeamPage = {
             },
           ]
         : []
+    const { sections, buttons } = isDraft
+      ? await draftParts(row, topics, request, deps)
+      : { sections: [figures(view, request)], buttons: actions(view, request) }
     return show({
       title: row.name,
+      state: stateCell(row.state),
+      lead: sentenceOf(view, request.now),
       back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
+      actions: buttons,
       sections: [
-        facts(view, names, request),
-        ...(isDraft ? await draftSections(row, names, request, deps) : [figures(view, request)]),
-        ...(isDraft ? [] : actions(view, request)),
+        ...standstill(view),
+        ...sections,
         ...edit,
         ...(await previewSections(row, request, deps)),
         ...(edits ? [testForm(request)] : []),
       ],
+      aside: [facts(view, { topics, template }, request)],
     })
   },
 }

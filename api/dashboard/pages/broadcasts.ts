@@ -9,10 +9,11 @@ import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
+import type { PageLink } from '../drawn/section.ts'
 import { act, inTeam } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
-import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
 import { howMany, TOPIC_COUNTED } from './topics.ts'
 
@@ -51,6 +52,19 @@ export function progressWords({ audience, figures }: Pick<BroadcastView, 'audien
 /** When a broadcast began, or is to. */
 const begins = ({ started_at, send_at }: BroadcastView): string | null => started_at ?? send_at
 
+/** The links to the first page, to the newer and to the older ones: their order is no id's, so places are counted. */
+function pagesAround(request: TeamRequest, offset: number, more: boolean): PageLink[] {
+  const link = (label: string, from: number): PageLink => ({
+    href: addressWith(request, { from: from <= 0 ? undefined : String(from) }),
+    label,
+  })
+  return [
+    ...(offset === 0 ? [] : [link('First', 0)]),
+    ...(offset === 0 ? [] : [{ ...link('Newer', offset - PAGE_SIZE), rel: 'prev' as const }]),
+    ...(more ? [{ ...link('Older', offset + PAGE_SIZE), rel: 'next' as const }] : []),
+  ]
+}
+
 const list: TeamPage = {
   method: 'GET',
   path: '/teams/:team/broadcasts',
@@ -65,16 +79,16 @@ const list: TeamPage = {
     const views = await broadcastViews(database, rows.slice(0, PAGE_SIZE))
     const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
     const edits = team.role !== 'viewer'
-    const next = { href: addressWith(request, { from: String(offset + PAGE_SIZE) }), label: 'Older' }
+    const isEmpty = rows.length === 0 && offset === 0
     return show({
       title: 'Broadcasts',
       lead: 'One template to everybody in a topic.',
+      actions: { kind: 'actions', links: edits && !isEmpty ? [fresh] : [] },
       sections: [
-        ...(edits && views.length > 0 ? [{ kind: 'actions' as const, links: [fresh] }] : []),
         {
           kind: 'table',
           id: 'list',
-          live: true,
+          live: offset === 0,
           columns: [
             ...['State', 'Name', 'Sent'].map((label) => ({ label })),
             ...['Bounced', 'Complained'].map((label) => ({ label, number: true })),
@@ -90,9 +104,9 @@ const list: TeamPage = {
               time(begins(view), now, 'not started'),
             ],
           })),
-          next: rows.length > PAGE_SIZE ? [next] : [],
-          empty: 'No broadcasts yet.',
-          ...(edits ? { start: fresh } : {}),
+          next: pagesAround(request, offset, rows.length > PAGE_SIZE),
+          empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
+          ...(edits && isEmpty ? { start: fresh } : {}),
         },
       ],
     })

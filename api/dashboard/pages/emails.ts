@@ -3,25 +3,17 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
+import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { searchEmails } from '../../../db/messages/emails/search.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Chip, Field, Section } from '../drawn/section.ts'
+import type { Field, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
+import { setChips, statusChips } from '../served/chips.ts'
 import type { PageDeps } from '../served/deps.ts'
-import {
-  addressWith,
-  anyOf,
-  filled,
-  fromList,
-  idGiven,
-  onlyKnown,
-  PAGE_SIZE,
-  pageOf,
-} from '../served/list.ts'
+import { anyOf, filled, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf } from '../served/list.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
@@ -40,40 +32,6 @@ const LABELS: Readonly<Record<string, string>> = {
   tag: 'Tag',
   from: 'From',
   to: 'To',
-}
-
-/** How many there are at each status, of the last 30 days; while nothing else is asked for. */
-function statusChips(request: TeamRequest, figures: readonly FigureRow[]): Section {
-  const current = request.query.get('status') ?? ''
-  const bare = [...chosen(request.query).keys()].every((name) => name === 'status')
-  const chip = (word: string, label: string): Chip => {
-    const own = figures.filter(({ status: other }) => word === '' || other === word)
-    const count = own.reduce((sum, { count }) => sum + count, 0)
-    return {
-      label,
-      href: addressWith(request, { status: word || undefined, before: undefined, newer: undefined }),
-      current: current === word,
-      ...(bare ? { count: count.toLocaleString('en-US') } : {}),
-    }
-  }
-  return {
-    kind: 'chips',
-    chips: [chip('', 'All'), ...EMAIL_LADDER.map((word) => chip(word, word))],
-    ...(bare ? { note: 'Counts are those of the last 30 days.' } : {}),
-  }
-}
-
-/** What is set, each with a way to take it away. */
-function setChips(request: TeamRequest, templates: Templates): Section[] {
-  const names = new Map(templates.map(({ id, name }) => [id, name]))
-  const chips = [...chosen(request.query)]
-    .filter(([name]) => name !== 'status')
-    .map(([name, value]) => ({
-      label: `${LABELS[name] ?? name}: ${name === 'template' ? (names.get(value) ?? value) : value}`,
-      href: addressWith(request, { [name]: undefined, before: undefined, newer: undefined }),
-      off: true,
-    }))
-  return chips.length === 0 ? [] : [{ kind: 'chips', chips }]
 }
 
 function filterForm({ team, query }: TeamRequest, templates: Templates): Section {
@@ -187,12 +145,16 @@ const list: TeamPage = {
     const templates = await templatesOfTeam(deps.database, request.team.id)
     const since = dayBefore(request.now, 29)
     const figures = await figuresSince(deps.database, request.team.id, EMAIL, since)
+    const names = new Map(templates.map(({ id, name }) => [id, name]))
+    const set = chosen(request.query)
     return show({
       title: 'Emails',
       sections: [
         filterForm(request, templates),
-        ...setChips(request, templates),
-        statusChips(request, figures),
+        ...setChips(request, set, LABELS, (name, value) =>
+          name === 'template' ? (names.get(value) ?? value) : value,
+        ),
+        statusChips(request, EMAIL_LADDER, figures, set),
         await listSection(request, deps, templates),
       ],
     })

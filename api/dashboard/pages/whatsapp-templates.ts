@@ -2,9 +2,11 @@
 
 import { Refusal } from '../../../db/errors.ts'
 import { createWhatsappTemplate, readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
+import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
 import { act, inTeam } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
@@ -20,15 +22,14 @@ const list: TeamPage = {
     return show({
       title: 'WhatsApp templates',
       lead: 'Templates are made and approved at the provider; a sync brings their states here.',
+      actions: {
+        kind: 'actions',
+        forms:
+          team.role === 'viewer'
+            ? []
+            : [{ action: `${here}/sync`, method: 'post', fields: [], submit: 'Sync now', tone: 'quiet' }],
+      },
       sections: [
-        ...(team.role === 'viewer'
-          ? []
-          : [
-              {
-                kind: 'actions' as const,
-                forms: [{ action: `${here}/sync`, method: 'post' as const, fields: [], submit: 'Sync now' }],
-              },
-            ]),
         {
           kind: 'table',
           columns: ['Template', 'State', 'Variables', 'Last sync'].map((label) => ({ label })),
@@ -43,7 +44,10 @@ const list: TeamPage = {
               time(template.synced_at, now),
             ],
           })),
-          empty: 'No template yet: add the provider’s own template object.',
+          empty:
+            team.role === 'viewer'
+              ? 'No templates yet.'
+              : 'No templates yet: sync those that the provider has approved, or add one below.',
         },
         ...(team.role === 'viewer'
           ? []
@@ -51,7 +55,7 @@ const list: TeamPage = {
               {
                 kind: 'form' as const,
                 title: 'Add a template',
-                folded: true,
+                folded: templates.length > 0,
                 action: here,
                 method: 'post' as const,
                 fields: [
@@ -72,6 +76,26 @@ const list: TeamPage = {
   },
 }
 
+/** Whether a template can be sent, by its state. */
+const SENDABLE: Readonly<Record<TemplateState, string>> = {
+  approved: 'Approved: it can be sent.',
+  pending: 'The provider has not approved it yet: it cannot be sent.',
+  rejected: 'The provider rejected it: it cannot be sent.',
+  paused: 'The provider has paused it: it cannot be sent.',
+  disabled: 'The provider has disabled it: it cannot be sent.',
+}
+
+/** What recipients read: the texts of the provider's object, part by part. */
+function readable({ components }: Readonly<Record<string, unknown>>): Section[] {
+  const parts = Array.isArray(components) ? components : []
+  const facts = parts.flatMap((part: unknown) => {
+    const { type, text: words } = Object(part) as { type?: unknown; text?: unknown }
+    if (typeof type !== 'string' || typeof words !== 'string') return []
+    return [{ label: type.charAt(0) + type.slice(1).toLowerCase(), cell: text(words) }]
+  })
+  return facts.length === 0 ? [] : [{ kind: 'facts', title: 'What it says', facts }]
+}
+
 const template: TeamPage = {
   method: 'GET',
   path: `${PATH}/:id`,
@@ -81,31 +105,48 @@ const template: TeamPage = {
     if (!found) throw new Refusal('not_found', 'there is no such template')
     return show({
       title: found.name,
+      state: status(found.status),
+      lead: found.unsupported ? `Cannot be sent: ${found.unsupported}` : SENDABLE[found.status],
       back: { href: teamPath(team, 'whatsapp-templates'), label: 'WhatsApp templates' },
+      actions: {
+        kind: 'actions',
+        links: [
+          {
+            href: `${teamPath(team, 'whatsapp')}?${new URLSearchParams({ template: found.id })}`,
+            label: 'Messages with this template',
+          },
+        ],
+      },
       sections: [
+        ...(found.fault === null
+          ? []
+          : [
+              {
+                kind: 'alerts' as const,
+                calm: '',
+                alerts: [
+                  { tone: 'warn' as const, title: 'The provider’s last complaint', text: found.fault },
+                ],
+              },
+            ]),
+        ...readable(found.definition),
+        {
+          kind: 'code',
+          title: 'The provider’s object',
+          code: JSON.stringify(found.definition, null, 2),
+        },
+      ],
+      aside: [
         {
           kind: 'facts',
           facts: [
-            { label: 'State', cell: status(found.status) },
             { label: 'Language', cell: text(found.language) },
             { label: 'Category', cell: text(found.category) },
             { label: 'Variables', cell: text(found.slots.join(', ')) },
-            { label: 'Can be sent', cell: text(found.unsupported ?? 'yes') },
-            { label: 'Last complaint', cell: text(found.fault) },
             { label: 'Last sync', cell: time(found.synced_at, now) },
             { label: 'ID', cell: text(found.id, { code: true, copy: true }) },
           ],
         },
-        {
-          kind: 'actions',
-          links: [
-            {
-              href: `${teamPath(team, 'whatsapp')}?${new URLSearchParams({ template: found.id })}`,
-              label: 'Messages with this template',
-            },
-          ],
-        },
-        { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
       ],
     })
   },

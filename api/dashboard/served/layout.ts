@@ -31,9 +31,19 @@ export type Frame = {
 
 const SIGNS = { '+': 'add', '-': 'del', ' ': 'same' } as const
 
+type FormSection = Extract<Section, { kind: 'form' }>
+
+/** A form; a folded one has its title and its note where it is opened. */
+function formSection(section: FormSection, index: number, frame: Frame): object {
+  const ready = { ...formReady(section, index * 100, frame), unfolded: section.open }
+  if (!section.folded) return ready
+  const { title, note, submit } = section
+  return { ...ready, title: undefined, note: undefined, summary: title ?? submit, inner: note }
+}
+
 /** A section with what its partial cannot work out for itself. */
 function prepared(section: Section, index: number, frame: Frame): object {
-  if (section.kind === 'form') return { ...formReady(section, index * 100, frame), unfolded: section.open }
+  if (section.kind === 'form') return formSection(section, index, frame)
   if (section.kind === 'filter') return formReady(section, index * 100, frame)
   if (section.kind === 'actions') {
     const forms = section.forms?.map((form, at) => formReady(form, index * 100 + at, frame))

@@ -83,7 +83,7 @@ async function journey(browser: Browser): Promise<void> {
       await page.getByText('1 of 2 contacts, 1 skipped').waitFor()
       await until('it is sent', async () => {
         await page.reload()
-        return /State\s+sent/i.test(await said(page))
+        return /Sent: \d/.test(await said(page))
       })
       await isFine('a broadcast that is sent')
       await page.locator('main a[href$="/skips"]').click()

@@ -63,7 +63,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   const condition = { 'property.0': 'city', 'op.0': 'eq', 'value.0': 'Graz' }
   const path = await draft({ template_id, topic_ids: topic, ...condition })
   const drafted = await editor.get(path)
-  shows(t, drafted, /State draft.*Topics News Conditions city is Graz/)
+  shows(t, drafted, /draft A draft: .*Topics News Conditions city is Graz/)
   shows(t, drafted, /Contacts 2 Lack a variable 1.*1 contact would be skipped: no value for one of name/)
   shows(t, drafted, 'Nothing is missing.')
   t.match(drafted.html, 'Send “Spring” to 2 contacts of News?')
@@ -83,9 +83,9 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   t.match(await editor.post(`${path}/test`, { to: many }), { status: 400 })
   const started = await after(await editor.post(`${path}/send`))
   shows(t, started, /Spring is being sent/)
-  await until('it is sent', async () => textOf((await editor.get(path)).html).includes('State sent'))
+  await until('it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const sent = await viewer.get(path)
-  shows(t, sent, /Progress 1 of 2 contacts, 1 skipped.*Audience 2 Emails 1 Skipped 1/)
+  shows(t, sent, /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Emails 1 Skipped 1/)
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
   shows(t, await viewer.get(`${path}/people?status=bounced`), 'Nobody.')
@@ -104,10 +104,10 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   shows(t, await editor.get(`${path}/again`), /2 contacts fit now and have no email of it/)
   const before = sink.messages().length
   shows(t, await after(await editor.post(`${path}/again`)), /Spring is being sent/)
-  await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('State sent'))
+  await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
-  shows(t, await viewer.get(path), /Progress 3 of 3 contacts.*Emails 3 Skipped 0/)
+  shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Emails 3 Skipped 0/)
   t.equal((await editor.post(`${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.send'])
@@ -146,13 +146,17 @@ t.test(
     await broadcast.emails('one@example.net', 'two@example.net')
     const path = at(`broadcasts/${broadcast.id}`)
     t.match((await editor.get(path)).html, 'Pause “News”')
-    shows(t, await after(await editor.post(`${path}/pause`)), /News is paused.*State paused/)
+    shows(
+      t,
+      await after(await editor.post(`${path}/pause`)),
+      /News is paused.*paused Paused: 0 of 2 contacts/,
+    )
     t.match(
       (await editor.get(path)).html,
       /Go on with “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
     )
-    shows(t, await after(await editor.post(`${path}/resume`)), /News goes on.*State sending/)
-    shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*State cancelled/)
+    shows(t, await after(await editor.post(`${path}/resume`)), /News goes on.*sending Being sent/)
+    shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*cancelled Cancelled/)
     const late = await editor.post(`${path}/pause`)
     t.equal(late.status, 409)
     shows(t, late, /the broadcast is cancelled/i)

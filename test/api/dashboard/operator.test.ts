@@ -162,7 +162,7 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   t.equal((await operator.get(`/operator/reports/${waiting}`)).status, 200, 'it was parked after that')
   for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)
   await operator.post('/operator/reports/replay', { id: one })
-  shows(t, await operator.get(`/operator/reports/${one}`), /State pending/)
+  shows(t, await operator.get(`/operator/reports/${one}`), /Report from smtp pending/)
 })
 
 t.test('what an operator changes is in the audit trail, with who did it', async (t) => {

@@ -23,6 +23,8 @@ const path = `/teams/${team.id}/whatsapp`
 t.test('a message is found by its number, any of its ids, status and template', async (t) => {
   for (const query of [
     'recipient=%2B1+555+555+0101',
+    'q=1+555+555+0101',
+    `q=${first?.id}`,
     `id=${first?.id}`,
     `status=queued&template=${template.id}&recipient=%2B15555550101`,
   ]) {
@@ -35,6 +37,7 @@ t.test('a message is found by its number, any of its ids, status and template', 
   shows(t, both, /\+15555550102/)
   shows(t, await viewer.get(`${path}?status=read`), /No message matches/)
   t.equal((await viewer.get(`${path}?recipient=nobody`)).status, 400)
+  t.equal((await viewer.get(`${path}?q=%2B15555550101&recipient=%2B15555550102`)).status, 400)
 })
 
 t.test('a message shows its parameters as text, its timeline and why it waits', async (t) => {
@@ -66,7 +69,7 @@ t.test('what was refused outright is sent again by force alone, and says so in t
   t.equal((await viewer.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 403)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 400, 'not without the word')
   t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
-  shows(t, await editor.get(`${path}/${id}`), /Status queued .* Requeued/)
+  shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Requeued/)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
   const deed = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
   t.match(entry, { ...deed, detail: 'it was refused before' })

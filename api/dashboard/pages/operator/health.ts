@@ -164,17 +164,9 @@ const health: PersonPage = {
         calm: 'All checks passed.',
       },
       {
-        kind: 'actions',
-        forms: [
-          { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
-          { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
-        ],
-      },
-      await checkSection(database, query.get('check')),
-      { kind: 'facts', title: 'Database', facts },
-      {
         kind: 'table',
         title: 'Processes',
+        id: 'processes',
         live: true,
         columns: [
           { label: 'Process' },
@@ -190,6 +182,10 @@ const health: PersonPage = {
       ...(used.length === 0
         ? []
         : [{ kind: 'facts' as const, title: 'Senders, as the workers find them', facts: used }]),
+      await checkSection(database, query.get('check')),
+    ]
+    const aside: Section[] = [
+      { kind: 'facts', title: 'Database', facts },
       {
         kind: 'facts',
         title: 'Hooks last heard from',
@@ -204,7 +200,18 @@ const health: PersonPage = {
         })),
       },
     ]
-    return show({ title: 'Health', sections })
+    return show({
+      title: 'Health',
+      actions: {
+        kind: 'actions',
+        forms: [
+          { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
+          { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
+        ],
+      },
+      sections,
+      aside,
+    })
   },
 }
 

@@ -62,6 +62,8 @@ const plans: PersonPage = {
           ],
           submit: 'Replace the catalog',
           confirm: 'Replace the whole catalog?',
+          warning:
+            'Teams keep their plans; the limits of each are those of the new catalog, within a minute.',
         },
       ],
     })

@@ -61,10 +61,18 @@ const reports: PersonPage = {
     })
     const { rows, next } = pageOf(request, found, ({ id }) => id)
     const reasons = await parkedByReason(database, filter)
+    const isFiltered = filter.provider !== undefined || filter.reason !== undefined
     const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
     return show({
       title: 'Parked reports',
       lead: 'Reports of providers that could not be read, or whose message was not found within an hour. They are forgotten after 30 days.',
+      actions: {
+        kind: 'actions',
+        forms:
+          total === 0
+            ? []
+            : [onAll('replay', request, { total, shown }), onAll('drop', request, { total, shown })],
+      },
       sections: [
         {
           kind: 'filter',
@@ -72,22 +80,21 @@ const reports: PersonPage = {
           method: 'get',
           fields: filled(fields, query),
           submit: 'Filter',
-          reset: query.size > 0 ? { href: PATH, label: 'All' } : null,
+          reset: isFiltered ? { href: PATH, label: 'All' } : null,
         },
         {
           kind: 'table',
           title: 'Reasons',
-          columns: [{ label: 'Reason' }, { label: 'Reports', number: true }],
+          columns: [
+            { label: 'Reason', wrap: true },
+            { label: 'Reports', number: true },
+          ],
           rows: reasons.map(({ reason, reports: count }) => ({ cells: [text(reason), number(count)] })),
-          empty: 'No report is parked: every report found its message.',
+          empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
         },
         ...(total === 0
           ? []
           : [
-              {
-                kind: 'actions' as const,
-                forms: [onAll('replay', request, { total, shown }), onAll('drop', request, { total, shown })],
-              },
               {
                 kind: 'table' as const,
                 title: 'Reports',
@@ -134,21 +141,20 @@ const report: PersonPage = {
       ...(verb === 'drop' ? { tone: 'danger' as const, confirm: 'Drop this report?' } : {}),
     })
     return show({
-      title: 'Report',
+      title: `Report from ${provider}`,
+      state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
+      ...(reason === null ? {} : { lead: `Parked: ${reason}` }),
       back: { href: PATH, label: 'Parked reports' },
-      sections: [
+      actions: { kind: 'actions', forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
+      sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) }],
+      aside: [
         {
           kind: 'facts',
           facts: [
-            { label: 'From', cell: text(provider) },
             { label: 'Received', cell: time(received_at, now) },
-            { label: 'State', cell: status(state, state === 'parked' ? { tone: 'warn' } : {}) },
-            { label: 'Reason', cell: text(reason) },
             { label: 'ID', cell: text(id, { code: true, copy: true }) },
           ],
         },
-        ...(state === 'parked' ? [{ kind: 'actions' as const, forms: [one('replay'), one('drop')] }] : []),
-        { kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) },
       ],
     })
   },

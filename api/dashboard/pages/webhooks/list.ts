@@ -32,13 +32,17 @@ const list: TeamPage = {
               number(endpoint.backlog),
             ],
           })),
-          empty: 'No webhooks yet: add one below. The documentation shows how a server checks what it gets.',
+          empty:
+            team.role === 'owner'
+              ? 'No webhooks yet: add one below. The documentation shows how a server checks what it gets.'
+              : 'No webhooks yet. An owner of the team can add one.',
         },
         ...(team.role === 'owner'
           ? [
               {
                 kind: 'form' as const,
                 title: 'New webhook',
+                folded: endpoints.length > 0,
                 action: teamPath(team, 'webhooks'),
                 method: 'post' as const,
                 submit: 'Add a webhook',

@@ -4,20 +4,12 @@ import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
 import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
-import { status, text, time } from '../../drawn/cell.ts'
-import type { Alert, Moment, Section } from '../../drawn/section.ts'
+import { plural, status, text, time } from '../../drawn/cell.ts'
+import type { Alert, Form, Moment, Section } from '../../drawn/section.ts'
 import { pausedQueue, stateAlert } from '../../drawn/story.ts'
 import { act, inTeam, noteLook } from '../../served/act.ts'
-import {
-  addressWith,
-  anyOf,
-  filled,
-  idGiven,
-  onlyKnown,
-  PAGE_SIZE,
-  pageOf,
-  wordGiven,
-} from '../../served/list.ts'
+import { wordChips } from '../../served/chips.ts'
+import { filled, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, EVERY_TYPE, PATH } from './parts.ts'
@@ -28,7 +20,7 @@ const list: TeamPage = {
   access: 'viewer',
   async handle(request, { database }) {
     const { team, params, query, now } = request
-    onlyKnown(query, ['status', 'type', 'before'])
+    onlyKnown(query, ['status', 'type', 'before', 'newer'])
     const endpoint = await endpointOrRefusal(database, team.id, params.id ?? '')
     const filter = {
       status: wordGiven(query, 'status', WEBHOOK_STATUSES),
@@ -40,8 +32,8 @@ const list: TeamPage = {
     const path = teamPath(team, 'webhooks', endpoint.id, 'messages')
     const isFiltered = filter.status !== undefined || filter.type !== undefined
     return show({
-      title: 'Messages',
-      lead: endpoint.name,
+      title: `Messages to ${endpoint.name}`,
+      lead: 'What was delivered is kept for 3 days, what failed for 30.',
       back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
       sections: [
         {
@@ -52,7 +44,7 @@ const list: TeamPage = {
           reset: isFiltered ? { href: path, label: 'All' } : null,
           fields: filled(
             [
-              { name: 'status', label: 'Status', type: 'select', options: anyOf(WEBHOOK_STATUSES) },
+              { name: 'status', label: '', type: 'hidden' },
               {
                 name: 'type',
                 label: 'Type',
@@ -66,22 +58,22 @@ const list: TeamPage = {
             query,
           ),
         },
+        { kind: 'chips', chips: wordChips(request, 'status', WEBHOOK_STATUSES) },
         {
           kind: 'table',
           id: 'messages',
-          live: true,
+          live: !query.has('before'),
+          fresh: true,
           columns: ['Status', 'Type', 'Made'].map((label) => ({ label })),
           rows: rows.map((each) => ({
+            key: each.id,
             cells: [
               status(each.status),
               text(each.type, { href: teamPath(team, 'webhooks', endpoint.id, 'events', each.event_id) }),
               time(each.created_at, now),
             ],
           })),
-          empty: isFiltered ? 'None like that.' : 'Nothing has happened that it gets.',
-          ...(query.has('before')
-            ? { start: { href: addressWith(request, { before: undefined }), label: 'Newest' } }
-            : {}),
+          empty: isFiltered ? 'No message matches.' : 'Nothing has happened yet that it gets.',
           next,
         },
       ],
@@ -118,13 +110,20 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
     return { at: occurred_at, moment: { tone: kind === 'gave_up' ? 'bad' : 'busy', title, detail } }
   })
   const made = { at: created_at, moment: { tone: 'plain', title: 'It happened', detail: '' } }
-  return [made, ...tries, ...notes]
+  return [...notes, ...tries.toReversed(), made]
     .sort((one, other) => Date.parse(other.at) - Date.parse(one.at))
     .map(({ at, moment: { detail, ...moment } }) => ({
       ...(moment as Pick<Moment, 'tone' | 'title'>),
       at: time(at, now),
       ...(detail === '' ? {} : { detail }),
     }))
+}
+
+/** What became of it in one sentence. */
+function sentenceOf({ status: word, attempts }: ShownWebhook): string {
+  const tries = plural(attempts.length, 'try', 'tries')
+  if (word === 'delivered') return `Delivered after ${tries}.`
+  return word === 'failed' ? `Given up after ${tries}.` : 'Waiting to be sent.'
 }
 
 const one: TeamPage = {
@@ -141,36 +140,21 @@ const one: TeamPage = {
       alerts.length === 0
         ? []
         : [{ kind: 'alerts', id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
-    const again: Section = {
-      kind: 'actions',
-      forms: [
-        {
-          action: teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
-          method: 'post',
-          fields: [],
-          submit: 'Try again now',
-        },
-      ],
+    const again: Form = {
+      action: teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
+      method: 'post',
+      fields: [],
+      submit: 'Try again now',
     }
+    const canRetry = team.role === 'owner' && found.status !== 'delivered'
     return show({
       title: found.type,
+      state: status(found.status),
+      lead: sentenceOf(found),
+      actions: { kind: 'actions', forms: canRetry ? [again] : [] },
       back: { href: teamPath(team, 'webhooks', endpoint_id), label: 'Webhook' },
       sections: [
         ...waits,
-        {
-          kind: 'facts',
-          id: 'facts',
-          live: true,
-          facts: [
-            { label: 'Status', cell: status(found.status) },
-            { label: 'webhook-id', cell: text(event_id, { code: true, copy: true }) },
-            { label: 'Made', cell: time(found.created_at, now) },
-            ...(found.requeued_at === null
-              ? []
-              : [{ label: 'Begun again', cell: time(found.requeued_at, now) }]),
-          ],
-        },
-        ...(team.role === 'owner' && found.status !== 'delivered' ? [again] : []),
         {
           kind: 'timeline',
           id: 'timeline',
@@ -180,6 +164,20 @@ const one: TeamPage = {
           empty: 'Nothing has happened yet.',
         },
         { kind: 'code', title: 'Body', code: JSON.stringify(JSON.parse(found.body), null, 2) },
+      ],
+      aside: [
+        {
+          kind: 'facts',
+          id: 'facts',
+          live: true,
+          facts: [
+            { label: 'Made', cell: time(found.created_at, now) },
+            ...(found.requeued_at === null
+              ? []
+              : [{ label: 'Begun again', cell: time(found.requeued_at, now) }]),
+            { label: 'webhook-id', cell: text(event_id, { code: true, copy: true }) },
+          ],
+        },
       ],
     })
   },

@@ -3,13 +3,19 @@ import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { number, text, time } from '../../drawn/cell.ts'
+import { countdown, number, text, time } from '../../drawn/cell.ts'
 import type { Form, Section } from '../../drawn/section.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
 import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords } from './parts.ts'
 
+/** How many tries are listed; the others are behind their messages. */
+const TRIES = 15
+
+type Actions = Extract<Section, { kind: 'actions' }>
+
 /** What an owner can do with an endpoint as it is. */
-function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Section {
+function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
+  if (team.role !== 'owner') return { kind: 'actions' }
   const form = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
     action: teamPath(team, 'webhooks', id, verb),
     method: 'post',
@@ -81,7 +87,7 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     ...['At', 'Type', 'Answer', 'What came back'].map((label) => ({ label })),
     { label: 'ms', number: true },
   ],
-  rows: attempts.map((each) => ({
+  rows: attempts.slice(0, TRIES).map((each) => ({
     cells: [
       time(each.at, now),
       text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
@@ -91,6 +97,41 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     ],
   })),
   empty: 'Nothing was sent so far.',
+  next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All its messages' }],
+})
+
+/** What keeps an endpoint from getting what it should, if anything. */
+function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
+  const alert = (tone: 'warn' | 'bad', title: string, text: string): Section[] => [
+    { kind: 'alerts', id: 'troubles', live: true, calm: '', alerts: [{ tone, title, text }] },
+  ]
+  if (state === 'disabled') {
+    const words = 'Nothing is sent to it. Enable it, then send again what failed.'
+    return alert('bad', `It is disabled${state_reason ? `: ${state_reason}` : ''}`, words)
+  }
+  if (paused_until !== null)
+    return alert(
+      'warn',
+      `Its server asks to wait: next try ${countdown(paused_until, now)}`,
+      'Nothing is lost.',
+    )
+  if (failing_since === null) return []
+  const words = 'Each message is tried again, less and less often. The tries below have its answers.'
+  return alert('warn', `It has taken nothing since ${time(failing_since, now).text}`, words)
+}
+
+/** What stands beside its tries. */
+const factsOf = (endpoint: ShownEndpoint, now: Date): Section => ({
+  kind: 'facts',
+  id: 'facts',
+  live: true,
+  facts: [
+    { label: 'Events', cell: text(typeWords(endpoint.types)) },
+    { label: 'Domain', cell: text(endpoint.domain ?? 'any') },
+    { label: 'Waiting', cell: text(endpoint.backlog.toLocaleString('en-US')) },
+    { label: 'Last success', cell: time(endpoint.last_success_at, now) },
+    { label: 'ID', cell: text(endpoint.id, { code: true, copy: true }) },
+  ],
 })
 
 const page: TeamPage = {
@@ -102,40 +143,21 @@ const page: TeamPage = {
     const endpoint = await showEndpoint(database, team.id, params.id ?? '')
     const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
     const isOwner = team.role === 'owner'
-    const { state_reason: reason } = endpoint
     return show({
       title: endpoint.name,
+      state: stateCell(endpoint),
       lead: endpoint.url,
       back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
+      actions: actionsFor(request, endpoint),
       sections: [
-        {
-          kind: 'facts',
-          live: true,
-          facts: [
-            { label: 'State', cell: { ...stateCell(endpoint), ...(reason ? { detail: reason } : {}) } },
-            { label: 'Events', cell: text(typeWords(endpoint.types)) },
-            { label: 'Domain', cell: text(endpoint.domain ?? 'any') },
-            { label: 'Waiting', cell: number(endpoint.backlog) },
-            { label: 'Last success', cell: time(endpoint.last_success_at, now) },
-            { label: 'Failing since', cell: time(endpoint.failing_since, now, 'it is not') },
-            ...(endpoint.paused_until === null
-              ? []
-              : [{ label: 'Asks to wait until', cell: time(endpoint.paused_until, now) }]),
-            { label: 'ID', cell: text(endpoint.id, { code: true, copy: true }) },
-          ],
-        },
-        ...(isOwner ? [actionsFor(request, endpoint)] : []),
+        ...troubles(endpoint, now),
         triesOf(request, endpoint),
-        {
-          kind: 'actions',
-          links: [{ href: teamPath(team, 'webhooks', endpoint.id, 'messages'), label: 'All its messages' }],
-        },
         ...(isOwner
           ? [
               ...(endpoint.state === 'enabled' ? [replayForm(request, endpoint)] : []),
               {
                 kind: 'form' as const,
-                title: 'Change',
+                title: 'Change the webhook',
                 folded: true,
                 action: teamPath(team, 'webhooks', endpoint.id, 'set'),
                 method: 'post' as const,
@@ -145,6 +167,7 @@ const page: TeamPage = {
             ]
           : []),
       ],
+      aside: [factsOf(endpoint, now)],
     })
   },
 }

@@ -41,7 +41,7 @@ t.test(
     shows(t, page, /Why it waits Tried 1 time; next try in .* The last answer: answered 503/)
     shows(t, page, /Answered 503 after .* ms .* not <now>/)
     shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
-    shows(t, await owner.get(at('messages?status=delivered')), 'None like that.')
+    shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
     t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
     receiver.answer = null
     await owner.post(at('events', event_id, 'requeue'))
@@ -124,6 +124,13 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
     from generate_series(1, ${many})`)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = `/teams/${team.id}/webhooks/${endpoint.id}`
+  let list = await owner.get(`${at}/messages?status=failed`)
+  for (const rel of ['next', 'next', 'prev']) {
+    const [, href = ''] = new RegExp(`href="/dashboard([^"]+)" rel="${rel}"`).exec(list.html) ?? []
+    list = await owner.get(href.replaceAll('&amp;', '&').replaceAll('&#x3D;', '='))
+    t.equal(list.status, 200, `${rel}: ${href}`)
+    t.match(list.html, 'rel="prev"')
+  }
   const { location } = await owner.post(`${at}/replay`, { what: 'failed' })
   t.match(location, `/teams/${team.id}/works/`, 'more than one slice: it goes on without the page')
   shows(t, await owner.get(location ?? ''), 'Begun again 1,000')

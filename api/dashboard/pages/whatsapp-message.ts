@@ -1,0 +1,134 @@
+/** One WhatsApp message: what became of it, why it waits, what it is filled with; and trying it again. */
+import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
+import { requeueWay } from '../../../db/delivery/requeue.ts'
+import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
+import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { type Cell, status, text, time } from '../drawn/cell.ts'
+import type { Section } from '../drawn/section.ts'
+import { waitingAlerts } from '../drawn/story.ts'
+import { messageMoments, messageSentence } from '../drawn/whatsapp-story.ts'
+import { noteLook } from '../served/act.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { backTo } from '../served/list.ts'
+import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { requeueAsAsked, requeueForms } from './requeue.ts'
+
+const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
+  Object.keys(parameters).length === 0
+    ? []
+    : [
+        {
+          kind: 'facts',
+          title: 'Parameters',
+          facts: Object.entries(parameters).map(([label, value]) => ({ label, cell: text(value) })),
+        },
+      ]
+
+/** What a message is filled with; an operator of another team opens it on a page of its own. */
+function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
+  if (team.member || filling(message).length === 0) return filling(message)
+  const href = teamPath(team, 'whatsapp', message.id, 'content')
+  const note = 'You are no member of this team: this view is noted in the audit trail.'
+  return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open what it holds' }] }]
+}
+
+const opened: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/whatsapp/:id/content',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, params, now } = request
+    const message = await showMessage({ tx: deps.database, now }, team.id, params.id ?? '')
+    await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
+    const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
+    return show({ title: `To ${message.to}`, back, sections: filling(message) })
+  },
+}
+
+/** What stands beside the timeline, and its ids behind a press. */
+async function facts(
+  row: ShownMessage,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section[]> {
+  const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
+  const words = template ? `${template.name} (${template.language})` : 'deleted'
+  const link = template ? { href: teamPath(team, 'whatsapp-templates', template.id) } : {}
+  const id = (label: string, value: string | null): { label: string; cell: Cell }[] =>
+    value === null ? [] : [{ label, cell: text(value, { code: true, copy: true }) }]
+  return [
+    {
+      kind: 'facts',
+      id: 'facts',
+      facts: [
+        { label: 'To', cell: text(row.to, { copy: true }) },
+        ...(row.country === null ? [] : [{ label: 'Country', cell: text(row.country) }]),
+        { label: 'Template', cell: text(words, link) },
+        { label: 'Accepted', cell: time(row.created_at, now) },
+        ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
+      ],
+    },
+    {
+      kind: 'facts',
+      title: 'IDs',
+      fold: true,
+      facts: [
+        ...id('ID', row.id),
+        ...id('Request ID', row.http_request_id),
+        ...id('Idempotency key', row.idempotency_key),
+        ...id('Provider ID', row.provider_message_id),
+      ],
+    },
+  ]
+}
+
+const message: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/whatsapp/:id',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { team, params, now } = request
+    const { database } = deps
+    const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
+    const alerts = waitingAlerts(row, request)
+    const way =
+      team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
+    return show({
+      title: `To ${row.to}`,
+      state: status(row.status),
+      lead: messageSentence(row),
+      back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
+      actions: {
+        kind: 'actions',
+        forms: requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
+      },
+      sections: [
+        ...(alerts.length > 0
+          ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
+          : []),
+        {
+          kind: 'timeline',
+          id: 'timeline',
+          live: true,
+          title: 'What happened',
+          moments: messageMoments(row, request),
+          empty: 'Nothing has happened yet.',
+        },
+        ...parametersOf(row, request),
+      ],
+      aside: await facts(row, request, deps),
+    })
+  },
+}
+
+const requeue: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/whatsapp/:id/requeue',
+  access: 'editor',
+  async handle(request, deps) {
+    const said = await requeueAsAsked(request, deps, WHATSAPP, 'whatsapp.requeue')
+    return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
+  },
+}
+
+export const whatsappMessagePages = [message, opened, requeue]

@@ -1,0 +1,48 @@
+/** Every list of a team that has nothing yet, in a real browser: it fits, and it says what to do next. */
+import type { Browser } from 'playwright-core'
+import t from 'tap'
+import { launchBrowser, signInWith } from '../../support/browser.ts'
+import { isWanted, lookAt, pathsWith } from '../../support/looks.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+
+const browser = await launchBrowser(t, 'lists without anything in them')
+if (browser) await looks(browser)
+
+async function looks(browser: Browser): Promise<void> {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+
+  t.test('lists of a new team are accessible and fit, and none is empty without a word', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    const here = `/teams/${team.id}`
+    const paths = pathsWith({ '/teams/:team': team.id }).filter((path) => path.startsWith(here))
+    t.ok(paths.length > 15)
+    for (const path of paths) {
+      const name = `empty${path.slice(here.length)}`
+      if (isWanted(path)) await lookAt(t, page, `${service.base}/dashboard${path}`, name)
+    }
+  })
+
+  t.test('a list of what one makes here, or with the API, says how to begin', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    const begins = {
+      emails: 'How to send',
+      whatsapp: 'How to send',
+      broadcasts: 'New broadcast',
+      contacts: 'Import from CSV',
+    }
+    for (const [list, words] of Object.entries(begins)) {
+      await page.goto(`${service.base}/dashboard/teams/${team.id}/${list}`)
+      t.equal(await page.locator('.empty').getByRole('link', { name: words }).count(), 1, list)
+    }
+    const forms = {
+      topics: 'Add a topic',
+      webhooks: 'Add a webhook',
+      'whatsapp-templates': 'Add the template',
+    }
+    for (const [list, words] of Object.entries(forms)) {
+      await page.goto(`${service.base}/dashboard/teams/${team.id}/${list}`)
+      t.ok(await page.getByRole('button', { name: words }).isVisible(), list)
+    }
+  })
+}

@@ -1,0 +1,66 @@
+/**
+ * Looks at pages of the dashboard in all their forms: whether axe finds fault, whether they fit the window, whether
+ * fingers find room. With DASHBOARD_LOOKS set to a folder, pictures of each are left there, wide and narrow, light and
+ * dark (DASHBOARD_LOOKS_ONLY: a pattern of paths), README's among them.
+ */
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { PAGES } from '../../api/dashboard/routes.ts'
+import { fits, isAccessible } from './browser.ts'
+
+const FOLDER = process.env.DASHBOARD_LOOKS
+const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
+
+/** Not pages to look at: what is asked for by a link of its own, files, and what stands in a frame. */
+const NO_PAGES = /login\/|openid|\.csv|\/preview|\/files\//
+
+export const WIDE = { width: 1_280, height: 800 }
+const NARROW = { width: 320, height: 800 }
+
+/** The picture of README, small enough for a repository. */
+async function readmePicture(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 1_040, height: 600 })
+  await page.screenshot({ path: join(FOLDER ?? '', 'overview.png') })
+}
+
+async function pictures(page: Page, name: string, width: number): Promise<void> {
+  await page.setViewportSize({ width, height: 800 })
+  const file = name.replace(/[0-9a-f-]{36}/g, 'ID').replace(/[^\w.-]+/g, '_')
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme })
+    const picture = `${file}-${width}-${colorScheme}.png`
+    await page.screenshot({ path: join(FOLDER ?? '', picture), fullPage: width > 390 })
+    if (picture === '_teams_ID-1280-light.png') await readmePicture(page)
+  }
+}
+
+/** Whether a path is looked at: all of them, but when pictures of some are wanted. */
+export const isWanted = (path: string): boolean => !FOLDER || ONLY.test(path)
+
+/**
+ * The GET pages that one can open with what there is.
+ * @param things by the end of the path that has a parameter, such as `/emails/:id`. Pages of other things are left out.
+ */
+export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
+  PAGES.filter(({ method, path }) => method === 'GET' && path !== '' && !NO_PAGES.test(path))
+    .map(({ path }) =>
+      path.replace(/\/([\w-]+)\/(:\w+)/g, (whole, place: string) => {
+        const thing = things[whole]
+        return thing === undefined ? whole : `/${place}/${thing}`
+      }),
+    )
+    .filter((path) => !path.includes(':'))
+
+/** Looks at one page. @param name what its pictures are called after. */
+export async function lookAt(t: Test, page: Page, url: string, name: string): Promise<void> {
+  await page.setViewportSize(WIDE)
+  const answer = await page.goto(url)
+  t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)
+  await isAccessible(t, page, name)
+  await fits(t, page, `${name} at 1,280 px`)
+  if (FOLDER) await pictures(page, name, 1_280)
+  await page.setViewportSize(NARROW)
+  await fits(t, page, `${name} at 320 px`)
+  if (FOLDER) await pictures(page, name, 390)
+}
