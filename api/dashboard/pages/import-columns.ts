@@ -137,7 +137,10 @@ export function samples({ table: { header, records } }: Draft): Section {
     kind: 'table',
     title: first.length === 1 ? 'The first record' : `The first ${first.length} records`,
     fold: true,
-    columns: [{ label: 'Column' }, ...first.map(({ line }) => ({ label: `Line ${line}`, wrap: true }))],
+    columns: [
+      { label: 'Column', wrap: true },
+      ...first.map(({ line }) => ({ label: `Line ${line}`, wrap: true })),
+    ],
     rows: header.map((name, at) => ({
       cells: [
         text(name || `Column ${at + 1}`),

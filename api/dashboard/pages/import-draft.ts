@@ -15,7 +15,7 @@ import {
 } from '../../../db/audience/import/draft.ts'
 import { type Becomes, checkMapping, type Mapping } from '../../../db/audience/import/mapping.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
-import { byteWords, number, plural, text, time } from '../drawn/cell.ts'
+import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -135,10 +135,10 @@ function trialSections(draft: Draft, { tried, fresh, known, refused }: Trial): S
             kind: 'table' as const,
             title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
             note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
-            columns: [{ label: 'Line', number: true }, { label: 'Why' }],
+            columns: [{ label: 'Line' }, { label: 'Why' }],
             rows: refused
               .slice(0, SHOWN)
-              .map(({ line, message }) => ({ cells: [number(line), text(message)] })),
+              .map(({ line, message }) => ({ cells: [text(line.toLocaleString('en-US')), text(message)] })),
             empty: '',
           },
         ]),

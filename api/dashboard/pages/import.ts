@@ -176,9 +176,9 @@ const progress: TeamPage = {
         id: 'refused',
         live: !finished,
         title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
-        columns: [{ label: 'Line', number: true }, { label: 'Why' }],
+        columns: [{ label: 'Line' }, { label: 'Why' }],
         rows: refused.slice(0, SHOWN).map(({ line, message }) => ({
-          cells: [number(line), text(message)],
+          cells: [text(line.toLocaleString('en-US')), text(message)],
         })),
         empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
       },
