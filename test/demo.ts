@@ -39,7 +39,7 @@ const WHATSAPP = {
 
 /** Contacts of a topic, in addresses that the sandbox takes, and a broadcast to them that only has to be started. */
 async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId: string): Promise<void> {
-  const { id: topic } = await createTopic({ tx, now }, teamId, { name: 'News' })
+  const { id: topic } = await createTopic({ tx, now, actor: 'cli' }, teamId, { name: 'News' })
   for (const name of ['Ana', 'Ben', 'Cleo', 'Dan', 'Eve']) {
     const contact = { email: `${name.toLowerCase()}@example.com`, properties: { name }, topic_ids: [topic] }
     await createContact({ tx, secrets }, teamId, contact)

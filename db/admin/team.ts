@@ -132,29 +132,13 @@ const states: Verbs = (team, admin) => {
     .command('suspend')
     .description('refuse every credential of a team, and let its queued messages wait; nothing is deleted')
     .argument('<team>', 'id of the team', uuid)
-    .action(
-      answer(
-        async (id: string) =>
-          await admin.change(
-            (at) => suspendTeam(at, id),
-            ({ name }) => ({ team_id: id, action: 'team.suspend', subject: name }),
-          ),
-      ),
-    )
+    .action(answer((id: string) => admin.transaction((by) => suspendTeam(by, id))))
 
   team
     .command('resume')
     .description('end a suspension: credentials count again, and what waits goes out')
     .argument('<team>', 'id of the team', uuid)
-    .action(
-      answer(
-        async (id: string) =>
-          await admin.change(
-            (at) => resumeTeam(at, id),
-            ({ name }) => ({ team_id: id, action: 'team.resume', subject: name }),
-          ),
-      ),
-    )
+    .action(answer((id: string) => admin.transaction((by) => resumeTeam(by, id))))
 
   team
     .command('list')

@@ -13,12 +13,8 @@ export const verbs: Verbs = (topic, admin) => {
     .argument('<team>', 'id of the team', uuid)
     .requiredOption('--name <name>', 'what people call it, once per team')
     .action(
-      answer(
-        async (team: string, options: { name: string }) =>
-          await admin.change(
-            (at) => createTopic(at, team, options),
-            ({ id }) => ({ team_id: team, action: 'topic.create', subject: options.name, detail: id }),
-          ),
+      answer((team: string, options: { name: string }) =>
+        admin.transaction((by) => createTopic(by, team, options)),
       ),
     )
 
@@ -41,10 +37,7 @@ export const verbs: Verbs = (topic, admin) => {
     .argument('<id>', 'id of the topic', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const row = await admin.change(
-          (at) => removeTopic(at, team, id),
-          ({ name }) => ({ team_id: team, action: 'topic.delete', subject: id, detail: name }),
-        )
+        const row = await admin.transaction((by) => removeTopic(by, team, id))
         return { id: row.id, name: row.name, deleted: true }
       }),
     )

@@ -22,14 +22,14 @@ t.test(
     const other = await makeTeam(service)
     const session = await makeSession(service, team.id)
     const { status, body } = await service.call('GET', '/v1/contacts', { key: 'hg_nonsense' })
-    await suspendTeam({ tx: database, now }, team.id)
+    await suspendTeam({ tx: database, now, actor: 'cli' }, team.id)
     for (const key of [team.key, session]) {
       const refused = await service.call('POST', '/v1/emails', { key, body: anEmail() })
       t.equal(refused.status, status)
       t.same(refused.body, body, 'like any credential that does not count')
     }
     t.equal(await statusOf(other.key), 201)
-    await resumeTeam({ tx: database }, team.id)
+    await resumeTeam({ tx: database, now: new Date(), actor: 'cli' }, team.id)
     t.equal(await statusOf(team.key), 201)
     t.equal(await statusOf(session), 201)
   },

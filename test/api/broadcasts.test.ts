@@ -385,7 +385,7 @@ t.test('the broadcast of a suspended team is walked no further until the team go
     database.transaction((tx) =>
       walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
     )
-  const at = { tx: database, now: new Date() }
+  const at = { tx: database, now: new Date(), actor: 'cli' }
   await suspendTeam(at, team.id)
   t.match(await step(), { kind: 'early' })
   await resumeTeam(at, team.id)

@@ -54,7 +54,9 @@ t.test(
 )
 
 t.test('a contact created by bulk starts subscribed, without topics; topic_ids is ignored', async (t) => {
-  const topic = await createTopic({ tx: service.database, now: new Date() }, team.id, { name: 'bulk' })
+  const topic = await createTopic({ tx: service.database, now: new Date(), actor: 'cli' }, team.id, {
+    name: 'bulk',
+  })
   await bulk([
     { email: ' New@Example.org ', topic_ids: [topic.id] },
     { email: 'odd@example.org', topic_ids: 'x' },
@@ -73,7 +75,9 @@ t.test('a contact created by bulk starts subscribed, without topics; topic_ids i
 t.test(
   'existing contacts return their existing id; only properties are written; status is never reset',
   async (t) => {
-    const topic = await createTopic({ tx: service.database, now: new Date() }, team.id, { name: 'kept' })
+    const topic = await createTopic({ tx: service.database, now: new Date(), actor: 'cli' }, team.id, {
+      name: 'kept',
+    })
     const states = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
     for (const state of states) {
       const email = `${state}@example.org`

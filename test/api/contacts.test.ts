@@ -18,7 +18,7 @@ const create = (body: unknown): Promise<Reply> => call('POST', '/v1/contacts', {
 const path = (email: string): string => `/v1/contacts/${encodeURIComponent(email)}`
 const refused = ({ status, body }: Reply): [number, string] => [status, body.error?.code]
 const topic = async (name: string, teamId = team.id): Promise<string> =>
-  (await createTopic({ tx: service.database, now: new Date() }, teamId, { name })).id
+  (await createTopic({ tx: service.database, now: new Date(), actor: 'cli' }, teamId, { name })).id
 
 t.test('POST creates one contact: 201, the Contact, status subscribed', async (t) => {
   const { status, body } = await create({ email: 'first@example.org' })

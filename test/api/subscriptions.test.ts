@@ -29,7 +29,7 @@ const marketing = (body: unknown, credential = key): Promise<Reply> =>
   call('POST', '/v1/marketing/unsubscribe', { key: credential, body })
 const refused = ({ status, body }: Reply): [number, string] => [status, body.error?.code]
 const topic = async (name: string): Promise<string> =>
-  (await createTopic({ tx: database, now: new Date() }, team.id, { name })).id
+  (await createTopic({ tx: database, now: new Date(), actor: 'cli' }, team.id, { name })).id
 
 t.test('subscribed → unsubscribed: 200 with the contact', async (t) => {
   const before = await contact({ properties: { a: '1' } })
@@ -182,7 +182,7 @@ t.test('deleting a topic removes it from contacts, those being made just then to
     const first = await contact({ topic_ids: [gone, kept] })
     const others = await Promise.all([
       contact({ topic_ids: [gone] }),
-      database.transaction((tx) => removeTopic({ tx, now: new Date() }, team.id, gone)),
+      database.transaction((tx) => removeTopic({ tx, now: new Date(), actor: 'cli' }, team.id, gone)),
       contact({ topic_ids: [gone] }),
       call('PATCH', `/v1/contacts/${first.email}`, { key, body: { topic_ids: [kept, gone] } }),
     ])
@@ -205,7 +205,9 @@ t.test('a topic that is just being put on a contact is removed from it too', asy
     await waited.promise
   })
   await changed.promise
-  const removal = database.transaction((tx) => removeTopic({ tx, now: new Date() }, team.id, gone))
+  const removal = database.transaction((tx) =>
+    removeTopic({ tx, now: new Date(), actor: 'cli' }, team.id, gone),
+  )
   await until('the removal waits', async () => (await lockWaits(service)) === 1)
   waited.resolve()
   await Promise.all([change, removal])

@@ -24,7 +24,7 @@ export async function makeAudience(
   const at = { now: new Date(), actor: 'test' }
   const [template, topic] = await database.transaction(async (tx) => [
     await saveTemplate({ tx, ...at }, teamId, { name: 'News', html: HTML, text: '' }),
-    await createTopic({ tx, ...at }, teamId, { name: 'News' }),
+    await createTopic({ tx, ...at, actor: 'cli' }, teamId, { name: 'News' }),
   ])
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)

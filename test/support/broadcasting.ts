@@ -42,7 +42,7 @@ export async function broadcastingOf(service: Service, team: TestTeam, html = HT
   const at = { now: new Date(), actor: 'test' }
   const [template_id, topic_id] = await database.transaction(async (tx) => [
     (await saveTemplate({ tx, ...at }, team.id, { name: `News ${randomUUID()}`, html, text: '' })).id,
-    (await createTopic({ tx, ...at }, team.id, { name: `Topic ${randomUUID()}` })).id,
+    (await createTopic({ tx, ...at, actor: 'cli' }, team.id, { name: `Topic ${randomUUID()}` })).id,
   ])
   const draft = (changes: Record<string, unknown> = {}) => ({
     name: 'Spring news',

@@ -3,7 +3,7 @@ import { subscribersOf } from '../../../db/audience/contacts/search.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { text, time } from '../drawn/cell.ts'
-import { act, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
 /** How far a topic's contacts are counted: to count a million takes too long. */
@@ -76,9 +76,7 @@ const create: TeamPage = {
   async handle(request, deps) {
     const { team, form } = request
     const name = (form.get('name') ?? '').trim()
-    await act(request, deps, inTeam(request, 'topic.create', name), (at) =>
-      createTopic(at, team.id, { name }),
-    )
+    await inPerson(request, deps, (by) => createTopic(by, team.id, { name }))
     return redirect(teamPath(team, 'topics'), `The topic ${name} is made.`)
   },
 }
@@ -129,9 +127,7 @@ const rename: TeamPage = {
   async handle(request, deps) {
     const { team, params, form } = request
     const wanted = { id: params.id ?? '', name: (form.get('name') ?? '').trim() }
-    await act(request, deps, inTeam(request, 'topic.rename', wanted.id, wanted.name), (at) =>
-      renameTopic(at, team.id, wanted),
-    )
+    await inPerson(request, deps, (by) => renameTopic(by, team.id, wanted))
     return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
   },
 }
@@ -143,7 +139,7 @@ const remove: TeamPage = {
   async handle(request, deps) {
     const { team, params } = request
     const id = params.id ?? ''
-    await act(request, deps, inTeam(request, 'topic.delete', id), (at) => removeTopic(at, team.id, id))
+    await inPerson(request, deps, (by) => removeTopic(by, team.id, id))
     return redirect(teamPath(team, 'topics'), 'The topic is deleted.')
   },
 }

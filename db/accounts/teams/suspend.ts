@@ -1,22 +1,26 @@
 /**
  * Suspends a team and lets it go on.
  * Promises: from the next request on every credential of a suspended team is refused, in every process; what it has
- * queued waits, and goes out once it may go on. Nothing is deleted.
+ * queued waits, and goes out once it may go on. Nothing is deleted; the audit trail says who did it.
  */
-import type { At } from '../../postgres/pool.ts'
+import { type By, record } from '../audit/record.ts'
 import { setResumed, setSuspended, type TeamRow } from './teams.sql.ts'
 import { teamOrRefusal } from './view.ts'
 
 /** Suspends the team; suspending it again changes nothing. @throws Refusal not_found. */
-export async function suspendTeam({ tx, now }: At, teamId: string): Promise<TeamRow> {
-  await teamOrRefusal(tx, teamId)
+export async function suspendTeam(by: By, teamId: string): Promise<TeamRow> {
+  const { tx, now } = by
+  const { name } = await teamOrRefusal(tx, teamId)
   await setSuspended(tx, teamId, now)
+  await record(by, { team_id: teamId, action: 'team.suspend', subject: name })
   return teamOrRefusal(tx, teamId)
 }
 
 /** Ends a suspension; a team in good standing stays so. @throws Refusal not_found. */
-export async function resumeTeam({ tx }: Pick<At, 'tx'>, teamId: string): Promise<TeamRow> {
-  await teamOrRefusal(tx, teamId)
+export async function resumeTeam(by: By, teamId: string): Promise<TeamRow> {
+  const { tx } = by
+  const { name } = await teamOrRefusal(tx, teamId)
   await setResumed(tx, teamId)
+  await record(by, { team_id: teamId, action: 'team.resume', subject: name })
   return teamOrRefusal(tx, teamId)
 }

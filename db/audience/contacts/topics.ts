@@ -1,45 +1,45 @@
 /**
  * Topics that a team's contacts can be subscribed to.
- * Promises: a name once per team; a deleted topic is on no contact any more.
+ * Promises: a name once per team; a deleted topic is on no contact any more; the audit trail says who changed what.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
-import type { At } from '../../postgres/pool.ts'
 import { nameProblem } from '../../text/name.ts'
 import { deleteTopic, insertTopic, lockTopic, renameTopicRow, type TopicRow } from './topics.sql.ts'
 
 /** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
-export async function createTopic(
-  { tx, now }: At,
-  teamId: string,
-  { name }: { name: string },
-): Promise<TopicRow> {
+export async function createTopic(by: By, teamId: string, { name }: { name: string }): Promise<TopicRow> {
+  const { tx, now } = by
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   await teamOrRefusal(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: uuidv7(), name }, now)
   if (!topic) throw new Refusal('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
+  await record(by, { team_id: teamId, action: 'topic.create', subject: name, detail: topic.id })
   return topic
 }
 
 /** @throws Refusal bad_request for a name that cannot be or is taken, or when there is no such topic. */
 export async function renameTopic(
-  { tx }: Pick<At, 'tx'>,
+  by: By,
   teamId: string,
   { id, name }: { id: string; name: string },
 ): Promise<TopicRow> {
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
-  const topic = await renameTopicRow(tx, teamId, { id, name })
+  const topic = await renameTopicRow(by.tx, teamId, { id, name })
   if (!topic)
     throw new Refusal('bad_request', `the topic is gone, or another is called ${JSON.stringify(name)}`)
+  await record(by, { team_id: teamId, action: 'topic.rename', subject: id, detail: name })
   return topic
 }
 
 /** @throws Refusal not_found. */
-export async function removeTopic({ tx, now }: At, teamId: string, id: string): Promise<TopicRow> {
+export async function removeTopic(by: By, teamId: string, id: string): Promise<TopicRow> {
+  const { tx, now } = by
   await teamOrRefusal(tx, teamId)
   // The account's lock keeps bulk upserts out, which lock many contacts too. The topic's lock waits for calls that are
   // putting it on a contact, so that the deletion, a statement of its own, sees that contact.
@@ -47,5 +47,6 @@ export async function removeTopic({ tx, now }: At, teamId: string, id: string): 
   await lockTopic(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
   if (!topic) throw new Refusal('not_found', `there is no topic ${id} in this team`)
+  await record(by, { team_id: teamId, action: 'topic.delete', subject: id, detail: topic.name })
   return topic
 }

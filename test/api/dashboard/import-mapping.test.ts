@@ -18,7 +18,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
 const IMPORT = at('contacts', 'import')
 const news = await database.transaction((tx) =>
-  createTopic({ tx, now: new Date() }, team.id, { name: 'News' }),
+  createTopic({ tx, now: new Date(), actor: 'cli' }, team.id, { name: 'News' }),
 )
 
 const forget = () => forgetUpserts(service.deps as unknown as WorkerDeps)
@@ -273,7 +273,9 @@ t.test(
   'what was chosen is known for the next file of the same columns and purpose, but for a topic that is gone',
   async (t) => {
     const topic = (
-      await database.transaction((tx) => createTopic({ tx, now: new Date() }, team.id, { name: 'Gone' }))
+      await database.transaction((tx) =>
+        createTopic({ tx, now: new Date(), actor: 'cli' }, team.id, { name: 'Gone' }),
+      )
     ).id
     const file = 'who,what,where\nx@example.org,yes,Graz\n'
     const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }

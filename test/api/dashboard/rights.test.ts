@@ -209,7 +209,7 @@ t.test('who is a member already is not invited again: the role stays', async (t)
 t.test('people of a suspended team look, and change nothing', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const operator = await signedIn(service, { operator: true })
-  await suspendTeam({ tx: database, now }, team.id)
+  await suspendTeam({ tx: database, now, actor: 'cli' }, team.id)
   const tries: [string, Record<string, string>][] = [
     ['keys', { name: 'x', scopes: 'emails:send' }],
     ['people', { email: 'new@example.org', role: 'owner' }],
@@ -225,7 +225,7 @@ t.test('people of a suspended team look, and change nothing', async (t) => {
   }
   t.notMatch((await owner.get(people)).html, /Invite/)
   t.equal((await operator.post(`/teams/${team.id}/topics`, { name: 'x' })).status, 303, 'an operator may')
-  await resumeTeam({ tx: database }, team.id)
+  await resumeTeam({ tx: database, now: new Date(), actor: 'cli' }, team.id)
   t.equal((await owner.post(`/teams/${team.id}/topics`, { name: 'y' })).status, 303)
 })
 

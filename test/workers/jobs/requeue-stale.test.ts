@@ -261,11 +261,11 @@ t.test(
     const sender = { key, ceiling: 10 }
     await storePause(database, 'deliver-email', new Date())
     await shiftClock(database, 10 * 3_600)
-    await database.transaction((tx) => suspendTeam({ tx, now: new Date() }, team.id))
+    await database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
     await deletePause(database, 'deliver-email')
     await shiftClock(database, 20 * 3_600)
     await database.transaction((tx) => pauseSender(tx, sender, 86_400, 'over quota'))
-    await database.transaction((tx) => resumeTeam({ tx }, team.id))
+    await database.transaction((tx) => resumeTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
     await shiftClock(database, 30 * 3_600)
     await resumeSender({ tx: database, now: new Date(), actor: 'cli' }, key)
     await setJobsDue(service, id)
@@ -287,7 +287,7 @@ t.test(
     const sink = await startSmtpSink(t)
     const other = await makeTeam(service)
     const [held, free] = [await post(service, team), await post(service, other)]
-    await suspendTeam({ tx: service.database, now: new Date() }, team.id)
+    await suspendTeam({ tx: service.database, now: new Date(), actor: 'cli' }, team.id)
     await startWorker(t, service, { smtp_url: sink.url })
     await until('the other team’s is sent', async () => (await emailStatus(service, free)) === 'sent')
     await until('its job is over', async () => (await jobsIn(service, 'deliver-email')).length === 0)

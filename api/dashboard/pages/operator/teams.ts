@@ -13,6 +13,7 @@ import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { ageOf, type Cell, headed, number, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
+import { inPerson } from '../../served/act.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
 import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
@@ -261,14 +262,9 @@ const suspend: PersonPage = {
   method: 'POST',
   path: `${PATH}/:id/suspend`,
   access: 'operator',
-  async handle({ params, person, now }, { database }) {
-    const id = params.id ?? ''
-    const team = await database.transaction(async (tx) => {
-      const suspended = await suspendTeam({ tx, now }, id)
-      const deed = { team_id: id, action: 'team.suspend', subject: suspended.name }
-      await record({ tx, now, actor: person.email }, deed)
-      return suspended
-    })
+  async handle(request, deps) {
+    const id = request.params.id ?? ''
+    const team = await inPerson(request, deps, (by) => suspendTeam(by, id))
     return redirect(pageOfTeam(id), `${team.name} is suspended.`)
   },
 }
@@ -277,14 +273,9 @@ const resume: PersonPage = {
   method: 'POST',
   path: `${PATH}/:id/resume`,
   access: 'operator',
-  async handle({ params, person, now }, { database }) {
-    const id = params.id ?? ''
-    const team = await database.transaction(async (tx) => {
-      const resumed = await resumeTeam({ tx }, id)
-      const deed = { team_id: id, action: 'team.resume', subject: resumed.name }
-      await record({ tx, now, actor: person.email }, deed)
-      return resumed
-    })
+  async handle(request, deps) {
+    const id = request.params.id ?? ''
+    const team = await inPerson(request, deps, (by) => resumeTeam(by, id))
     return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
   },
 }

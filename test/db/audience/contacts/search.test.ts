@@ -12,7 +12,7 @@ const { database, deps } = service
 const { id: team } = await makeTeam(service)
 const now = new Date()
 await stopClock(database, now)
-const news = await createTopic({ tx: database, now }, team, { name: 'News' })
+const news = await createTopic({ tx: database, now, actor: 'cli' }, team, { name: 'News' })
 
 /** Adds a contact. All are made at the same time: only their ids tell them apart. */
 const add = async (email: string, topic_ids: string[] = []): Promise<void> =>

@@ -100,7 +100,7 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
     const now = new Date()
     await refill()
     await bulk(now)
-    const topic = await createTopic({ tx: database, now }, team.id, { name: `topic ${round}` })
+    const topic = await createTopic({ tx: database, now, actor: 'cli' }, team.id, { name: `topic ${round}` })
     for (const one of everyone.slice(0, 4)) {
       await call('PATCH', `/v1/contacts/${one}`, { key: team.key, body: { topic_ids: [topic.id] } })
     }
@@ -114,7 +114,7 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
       database.transaction((tx) => removeEmail({ tx }, team.id, emailIds[round] ?? '')),
       database.transaction((tx) => removeContact({ tx }, team.id, address(round + 3))),
       database.transaction((tx) => requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person' })),
-      database.transaction((tx) => removeTopic({ tx, now }, team.id, topic.id)),
+      database.transaction((tx) => removeTopic({ tx, now, actor: 'cli' }, team.id, topic.id)),
       reviewSoftSuppressions(database, now),
       reports(now),
       bulk(now),
