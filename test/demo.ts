@@ -64,7 +64,7 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   return database.transaction(async (tx) => {
     const team = await createTeam({ tx }, { name: 'Demo', plan: 'pro' })
     const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
-    await addDomain({ tx, secrets, now }, team.id, { name: 'demo.test', verified: true })
+    await addDomain({ tx, secrets, now, actor: 'cli' }, team.id, { name: 'demo.test', verified: true })
     const request = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
     const { key } = await issueKey({ tx, now, actor: 'cli' }, team.id, request)
     await saveTemplate({ tx, now, actor: 'cli' }, team.id, {

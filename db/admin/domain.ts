@@ -20,10 +20,7 @@ const adding: Verbs = (domain, admin) => {
     .action(
       answer(async (team: string, name: string, { verified }: { verified: boolean }) => {
         const secrets = await admin.secrets()
-        const row = await admin.change(
-          (at) => addDomain({ ...at, secrets }, team, { name, verified }),
-          ({ name, status }) => ({ team_id: team, action: 'domain.add', subject: name, detail: status }),
-        )
+        const row = await admin.transaction((by) => addDomain({ ...by, secrets }, team, { name, verified }))
         return domainView(row)
       }),
     )
@@ -55,14 +52,7 @@ const keeping: Verbs = (domain, admin) => {
     .action(
       answer(async (team: string, name: string) => {
         const secrets = await admin.secrets()
-        const row = await admin.change(
-          ({ tx }) => rekeyDomain({ tx, secrets }, team, name),
-          ({ name, next_dkim_selector }) => ({
-            ...{ team_id: team, action: 'domain.rekey', subject: name },
-            detail: next_dkim_selector ?? '',
-          }),
-        )
-        return domainView(row)
+        return domainView(await admin.transaction((by) => rekeyDomain({ ...by, secrets }, team, name)))
       }),
     )
 
@@ -73,10 +63,7 @@ const keeping: Verbs = (domain, admin) => {
     .argument('<name>', 'the domain')
     .action(
       answer(async (team: string, name: string) => {
-        const row = await admin.change(
-          ({ tx }) => removeDomain(tx, team, name),
-          ({ name }) => ({ team_id: team, action: 'domain.remove', subject: name }),
-        )
+        const row = await admin.transaction((by) => removeDomain(by, team, name))
         return { id: row.id, name: row.name, removed: true }
       }),
     )

@@ -6,7 +6,7 @@ import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/account
 import { Refusal } from '../../../db/errors.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
@@ -185,8 +185,8 @@ const add: TeamPage = {
   async handle(request, deps) {
     const { team, form } = request
     const name = (form.get('name') ?? '').trim()
-    const row = await act(request, deps, inTeam(request, 'domain.add', name), (at) =>
-      addDomain({ ...at, secrets: deps.secrets }, team.id, { name, verified: false }),
+    const row = await inPerson(request, deps, (by) =>
+      addDomain({ ...by, secrets: deps.secrets }, team.id, { name, verified: false }),
     )
     return redirect(teamPath(team, 'domains', row.name), `${row.name} is added: publish its records now.`)
   },
@@ -217,9 +217,7 @@ const rekey: TeamPage = {
   async handle(request, deps) {
     const { team, params } = request
     const name = params.name ?? ''
-    await act(request, deps, inTeam(request, 'domain.rekey', name), ({ tx }) =>
-      rekeyDomain({ tx, secrets: deps.secrets }, team.id, name),
-    )
+    await inPerson(request, deps, (by) => rekeyDomain({ ...by, secrets: deps.secrets }, team.id, name))
     const words = 'A new key is made: publish its record, then verify. Until then the old one signs.'
     return redirect(teamPath(team, 'domains', name), words)
   },
@@ -232,9 +230,7 @@ const remove: TeamPage = {
   async handle(request, deps) {
     const { team, params } = request
     const name = params.name ?? ''
-    await act(request, deps, inTeam(request, 'domain.remove', name), ({ tx }) =>
-      removeDomain(tx, team.id, name),
-    )
+    await inPerson(request, deps, (by) => removeDomain(by, team.id, name))
     return redirect(teamPath(team, 'domains'), `${name} is removed.`)
   },
 }

@@ -1,14 +1,15 @@
 /**
  * Adds, shows and removes a team's sending domains.
  * Promises: names are stored in ASCII form, once per team, each with a DKIM key of its own, never one more than the
- * plan's domains_limit, under any concurrency; emails of a removed domain stay. Must not look anything up in DNS
- * (verify.ts does).
+ * plan's domains_limit, under any concurrency; emails of a removed domain stay; the audit trail says who did it. Must
+ * not look anything up in DNS (verify.ts does).
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii } from '../../text/address.ts'
+import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import { type DnsRecord, dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
@@ -58,28 +59,31 @@ async function checkRoom(tx: Tx, teamId: string): Promise<void> {
  * the team's plan allows.
  */
 export async function addDomain(
-  { tx, secrets, now }: { tx: Tx; secrets: Secrets; now: Date },
+  { secrets, ...by }: By & { secrets: Secrets },
   teamId: string,
   { name: given, verified }: { name: string; verified: boolean },
 ): Promise<DomainRow> {
   const name = domainName(given)
-  await teamOrRefusal(tx, teamId)
+  await teamOrRefusal(by.tx, teamId)
   const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
   const status = verified ? ('verified' as const) : ('pending' as const)
-  return tx.transaction(async (tx) => {
+  return by.tx.transaction(async (tx) => {
     // Other additions and changes of plan queue up here; the count is read after that.
     await lockAccountRow(tx, teamId)
     if (await domainByName(tx, teamId, name))
       throw new Refusal('bad_request', `the team has the domain ${name} already`)
     await checkRoom(tx, teamId)
-    return insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, now)
+    const row = await insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, by.now)
+    await record({ ...by, tx }, { team_id: teamId, action: 'domain.add', subject: name, detail: status })
+    return row
   })
 }
 
 /** Removes a domain with its key. @throws Refusal not_found. */
-export async function removeDomain(tx: Tx, teamId: string, given: string): Promise<DomainRow> {
-  const { name } = await domainOrRefusal(tx, teamId, given)
-  const row = await deleteDomain(tx, teamId, name)
+export async function removeDomain(by: By, teamId: string, given: string): Promise<DomainRow> {
+  const { name } = await domainOrRefusal(by.tx, teamId, given)
+  const row = await deleteDomain(by.tx, teamId, name)
   if (!row) throw new Refusal('not_found', `the team has no domain ${name}`)
+  await record(by, { team_id: teamId, action: 'domain.remove', subject: name })
   return row
 }

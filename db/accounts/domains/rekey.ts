@@ -7,6 +7,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { type By, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
 import { makeDkimKey, openKey, sealKey } from './dkim.ts'
 import {
@@ -25,15 +26,16 @@ const selectorAfter = (selector: string): string => {
 
 /** Makes a key that will follow the domain's; its record has to be published beside the old one. @throws Refusal. */
 export async function rekeyDomain(
-  { tx, secrets }: { tx: Tx; secrets: Secrets },
+  { secrets, ...by }: By & { secrets: Secrets },
   teamId: string,
   given: string,
 ): Promise<DomainRow> {
-  const { id, name, dkim_selector, next_dkim_selector } = await domainOrRefusal(tx, teamId, given)
+  const { id, name, dkim_selector, next_dkim_selector } = await domainOrRefusal(by.tx, teamId, given)
   const selector = selectorAfter(next_dkim_selector ?? dkim_selector)
   const key = await makeDkimKey(secrets, { team_id: teamId, name }, selector)
-  const row = await putNextKey(tx, teamId, id, key)
+  const row = await putNextKey(by.tx, teamId, id, key)
   if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+  await record(by, { team_id: teamId, action: 'domain.rekey', subject: name, detail: selector })
   return row
 }
 

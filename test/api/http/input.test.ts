@@ -194,7 +194,7 @@ t.test(
 t.test('a domain that is pending is told from one that is unknown', async (t) => {
   const { database, deps } = service
   await database.transaction((tx) =>
-    addDomain({ tx, secrets: deps.secrets, now: new Date() }, team.id, {
+    addDomain({ tx, secrets: deps.secrets, now: new Date(), actor: 'cli' }, team.id, {
       name: 'pending.test',
       verified: false,
     }),

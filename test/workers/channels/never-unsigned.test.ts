@@ -33,7 +33,7 @@ t.test(
 
     const add = (verified: boolean) =>
       service.database.transaction((tx) =>
-        addDomain({ tx, secrets: service.deps.secrets, now: new Date() }, team.id, {
+        addDomain({ tx, secrets: service.deps.secrets, now: new Date(), actor: 'cli' }, team.id, {
           name: 'example.com',
           verified,
         }),

@@ -188,7 +188,9 @@ t.test('mail whose domain was removed while it waited is held; verified again, i
 
   const deps = { secrets: service.deps.secrets, now: new Date() }
   const add = (verified: boolean) =>
-    database.transaction((tx) => addDomain({ tx, ...deps }, team.id, { name: 'example.com', verified }))
+    database.transaction((tx) =>
+      addDomain({ tx, ...deps, actor: 'cli' }, team.id, { name: 'example.com', verified }),
+    )
   await add(false)
   await setDue(service, 'deliver-email')
   await until('it is put off again', async () => (await reasons()).length > 1)

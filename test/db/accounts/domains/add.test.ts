@@ -11,7 +11,7 @@ t.test('a plan’s domains_limit is not exceeded by one, however many are added 
   const { database, team } = await openStore(t)
   // It has demo.test already; the plan allows 5.
   const id = await team('free')
-  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date() }
+  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
   const added = await Promise.allSettled(
     Array.from({ length: 8 }, (_, n) => addDomain(deps, id, { name: `d${n}.test`, verified: false })),
   )
@@ -30,7 +30,7 @@ t.test('a plan’s domains_limit is not exceeded by one, however many are added 
 t.test('of one name added twice at once, the second is told so', async (t) => {
   const { database, team } = await openStore(t)
   const id = await team('pro')
-  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date() }
+  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
   const added = await Promise.allSettled(
     ['a.test', 'A.test'].map((name) => addDomain(deps, id, { name, verified: false })),
   )
