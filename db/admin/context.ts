@@ -100,11 +100,14 @@ export function createAdmin(): Admin {
       throw error
     }
   })
+  const hints: Promise<void>[] = []
   const queue = once(async () => {
     // First, since it says clearly why a database cannot be used.
-    await database.get()
+    const opened = await database.get()
     const { openProducer } = await import('../queue/boss.ts')
-    return openProducer(await url(), () => {})
+    const { wakeAtOnce } = await import('../queue/wake.ts')
+    const noError = (): void => {}
+    return openProducer(await url(), noError, (job) => void hints.push(wakeAtOnce(opened, job)))
   })
   const secrets = once(async () => {
     // Before the database: what is missing here is said without one.
@@ -139,6 +142,7 @@ export function createAdmin(): Admin {
     secrets: secrets.get,
     url: () => known,
     async close() {
+      await Promise.all(hints)
       await (await queue.made())?.stop()
       await (await database.made())?.end()
     },

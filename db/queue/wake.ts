@@ -42,6 +42,10 @@ export function createWaker(database: Database): Waker {
  */
 export const wakeOnCommit = (tx: Tx, job: JobName): Promise<void> => notify(tx, CHANNEL, [job])
 
+/** Wakes at once, for processes that end soon. Never fails: the poll finds what is not heard of. */
+export const wakeAtOnce = (database: Database, job: JobName): Promise<void> =>
+  notify(database, CHANNEL, [job]).catch(() => {})
+
 /** The receiving side: `wake` runs for each hint, and for every queue after a reconnection. */
 export const onWake = (url: string | null, jobs: readonly JobName[], wake: (job: string) => void): Listener =>
   listen(url, CHANNEL, { onPayload: wake, onReconnect: () => jobs.forEach(wake) })

@@ -6,6 +6,7 @@ import { number, object } from 'yup'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import { createWaker, onWake } from '../../../db/queue/wake.ts'
+import { adminCli } from '../../support/admin.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { until } from '../../support/worker.ts'
@@ -107,3 +108,16 @@ t.test(
     await until('it listens again', everyQueue)
   },
 )
+
+t.test('what the command line enqueues hints its queue, before the process ends', async (t) => {
+  const { body } = await call('POST', '/v1/emails', { key, body: anEmail() })
+  const heard: string[] = []
+  const listener = onWake(service.url, ['deliver-email'], (job) => heard.push(job))
+  t.teardown(() => listener.close())
+  const isHeard = (): boolean => heard.includes('deliver-email')
+  await until('it listens', isHeard)
+  heard.length = 0
+  const cli = adminCli({ DATABASE_URL: service.url })
+  t.match(await cli.json(['email', 'requeue', teamId, body.id]), { status: 'queued' })
+  await until('it is heard', isHeard)
+})
