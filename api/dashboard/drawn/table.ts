@@ -22,10 +22,12 @@ export const cellReady = (cell: Cell, of?: string) => {
   return { ...whole, of, parts }
 }
 
-/** What a row is about: its first words. */
+/** What a row is about: its first words, else what it begins with. */
 const subjectOf = (cells: readonly Cell[]): string =>
   cells.find(({ iso, button, tone, number, text }) => !(iso || button || tone || number) && text !== '–')
-    ?.text ?? ''
+    ?.text ??
+  cells[0]?.text ??
+  ''
 
 const isShort = ({ iso, tone, button }: Cell): boolean => Boolean(iso || tone || button)
 

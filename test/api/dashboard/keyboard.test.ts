@@ -1,0 +1,130 @@
+/**
+ * The main journeys through the dashboard by the keyboard alone, in a real browser: nothing is clicked, and each stop
+ * on the way shows its focus. Left out where there is no chromium.
+ */
+import type { Browser, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { recordBounce } from '../../support/bounce.ts'
+import { launchBrowser, signInWith } from '../../support/browser.ts'
+import { enter, focused, follow, press, tab, tabTo, type } from '../../support/keys.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+
+const browser = await launchBrowser(t, 'journeys by the keyboard')
+if (browser) await journeys(browser)
+
+async function journeys(browser: Browser): Promise<void> {
+  const dns = new Map<string, string[]>()
+  const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
+  const team = await makeTeam(service)
+  const here = `${service.base}/dashboard/teams/${team.id}`
+  const { key } = team
+  const body = anEmail({ to: ['gone@example.org'], subject: 'Your invoice' })
+  const { body: gone } = await service.call('POST', '/v1/emails', { key, body })
+  await service.call('POST', '/v1/contacts', { key, body: { email: 'gone@example.org' } })
+  const bounce = { recipient: 'gone@example.org', detail: '550 5.1.1 no such user' }
+  await recordBounce(service, { team_id: team.id, email_id: gone.id }, bounce)
+
+  /** A page of somebody who has paused its updates: nothing of it changes but by a key. */
+  const signIn = async (t: Test): Promise<Page> => {
+    const { context, page } = await signInWith(browser, service, { t, team: team.id })
+    await context.addInitScript("sessionStorage.paused = 'yes'")
+    await page.reload()
+    return page
+  }
+  const says = (page: Page, words: string | RegExp) => page.locator('main').getByText(words).first().waitFor()
+
+  t.test('the first stop leads past the navigation; menus open, close and give the focus back', async (t) => {
+    const page = await signIn(t)
+    t.equal((await tab(t, page)).name, 'Skip to content')
+    await page.keyboard.press('Enter')
+    t.ok((await tab(t, page)).inMain, 'what follows is the page itself')
+    await page.goto(`${here}/emails`)
+    await press(t, page, /^You are ana@example\.com/)
+    t.equal((await tab(t, page)).name, 'Your sessions')
+    await page.keyboard.press('Escape')
+    t.match((await focused(page)).name, /^You are ana@example\.com/)
+    t.equal(await page.locator('details.menu[open]').count(), 0)
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.goto(`${here}/emails`)
+    await press(t, page, 'Menu')
+    await follow(t, page, 'Contacts')
+    t.equal(page.url(), `${here}/contacts`)
+  })
+
+  t.test('a mail is found and resent corrected, and the suppression lifted', async (t) => {
+    const page = await signIn(t)
+    await page.keyboard.press('/')
+    await page.keyboard.type('gone@example.org')
+    await enter(page)
+    await follow(t, page, 'Your invoice')
+    await says(page, 'Bounced: the mailbox does not exist.')
+    await type(t, page, 'Corrected address', 'back@example.org')
+    await enter(page)
+    await says(page, 'the new email, to back@example.org')
+    await page.goto(`${here}/emails/${gone.id}`)
+    await follow(t, page, 'The contact, and how to lift it')
+    await press(t, page, 'Lift the suppression')
+    await type(t, page, 'Reason', 'the mailbox is back')
+    await enter(page)
+    await follow(t, page, 'Lift the suppression')
+    await says(page, /The suppression is lifted/)
+  })
+
+  t.test('a domain is added and verified', async (t) => {
+    const page = await signIn(t)
+    await follow(t, page, 'Domains')
+    await type(t, page, 'Name of a domain', 'mail.example.net')
+    await enter(page)
+    const record = page.locator('tr', { hasText: 'DKIM' })
+    await record.waitFor()
+    const [, name = '', value = ''] = await record.locator('code').allInnerTexts()
+    dns.set(name, [value])
+    await follow(t, page, 'Verify now')
+    await says(page, 'mail.example.net is verified')
+  })
+
+  t.test('a key is made with a permission, and revoked after a question', async (t) => {
+    const page = await signIn(t)
+    await follow(t, page, 'API keys')
+    await type(t, page, 'Name', 'shop')
+    await tabTo(t, page, 'contacts:read')
+    await page.keyboard.press('Space')
+    await follow(t, page, 'Create key')
+    await page.locator('#secret').waitFor()
+    await follow(t, page, 'Revoke shop')
+    await page.locator('#confirm').waitFor()
+    await follow(t, page, /^Revoke/)
+    await page.locator('tr', { hasText: 'shop' }).getByText('revoked').waitFor()
+  })
+
+  t.test('a queue is paused after a question, and resumed', async (t) => {
+    const page = await signIn(t)
+    await follow(t, page, 'Queues')
+    await follow(t, page, 'Pause deliver-email')
+    await page.locator('#confirm').waitFor()
+    await follow(t, page, 'Pause')
+    await follow(t, page, /^Resume deliver-email/)
+    await page.getByRole('button', { name: 'Pause deliver-email' }).waitFor()
+  })
+
+  t.test('a list is filtered, and a fault leads back to its field', async (t) => {
+    const page = await signIn(t)
+    await page.goto(`${here}/whatsapp`)
+    await press(t, page, 'More filters')
+    await type(t, page, 'Number', 'nobody')
+    await enter(page)
+    await says(page, 'Recipient must be a number')
+    t.match(await focused(page), { name: 'Number', wrong: '' })
+  })
+
+  t.test('every stop of a narrow page shows its focus, too', async (t) => {
+    const page = await signIn(t)
+    await page.setViewportSize({ width: 390, height: 800 })
+    for (const path of ['', '/emails', `/emails/${gone.id}`, '/contacts/gone@example.org']) {
+      await page.goto(here + path)
+      const names = new Set<string>()
+      for (let stops = 0; stops < 70; stops += 1) names.add((await tab(t, page)).name)
+      t.ok(names.size > 5, path)
+    }
+  })
+}

@@ -1,0 +1,85 @@
+/**
+ * A page used by its keys alone, as by somebody without a mouse. Promises: where the focus goes is where Tab takes it;
+ * each stop on the way is looked at: it shows that it has the focus, within the window and not below the header.
+ */
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { until } from './worker.ts'
+
+/** More stops than any page has between its first and what one looks for. */
+const MOST_STOPS = 250
+
+/** What has the focus: its name, and what is wrong with how it shows that; '' for nothing. */
+type Stop = { name: string; inMain: boolean; wrong: string }
+
+// A field of a date has stops of its own within it, which the browser marks, as a frame has.
+const STOP = `(() => {
+  const one = document.activeElement
+  if (one === null || one === document.body) return { name: '', inMain: false, wrong: '' }
+  const labels = [...(one.labels ?? [])].map((label) => label.textContent.trim())
+  const name = [one.getAttribute('aria-label'), ...labels, one.matches('input, select, textarea') ? '' : one.textContent]
+  const { top, bottom, left, right, width, height } = one.getBoundingClientRect()
+  const header = document.querySelector('header.top')
+  const covered = header && one.closest('main') && bottom <= header.getBoundingClientRect().bottom
+  const { outlineStyle, outlineWidth } = getComputedStyle(one)
+  const showsItself = one.matches('iframe, [type=date], [type=datetime-local]')
+  const wrong = [
+    !showsItself && (outlineStyle === 'none' || outlineWidth === '0px') && 'shows no focus',
+    (bottom <= 0 || top >= innerHeight || right <= 0 || left >= innerWidth) && 'is out of the window',
+    (width < 2 || height < 2) && 'is too small to see',
+    covered && 'is below the header',
+  ]
+  return {
+    name: name.filter(Boolean).join(' ').replace(/\\s+/g, ' ').trim(),
+    inMain: one.closest('main') !== null,
+    wrong: wrong.filter(Boolean).join(', '),
+  }
+})()`
+
+/** What has the focus now. */
+export const focused = (page: Page): Promise<Stop> => page.evaluate<Stop>(STOP)
+
+/** Presses Tab and looks at where it leads. @returns what has the focus then. */
+export async function tab(t: Test, page: Page): Promise<Stop> {
+  await page.keyboard.press('Tab')
+  const stop = await focused(page)
+  t.equal(stop.wrong, '', `${stop.name}: ${page.url()}`)
+  return stop
+}
+
+/** Presses Tab until something of this name has the focus. @throws Error when nothing on the page has it. */
+export async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
+  const seen: string[] = []
+  for (let stops = 0; stops < MOST_STOPS; stops += 1) {
+    const stop = await tab(t, page)
+    if (typeof name === 'string' ? stop.name === name : name.test(stop.name)) return
+    seen.push(stop.name)
+  }
+  throw new Error(`Tab leads to no ${name}, but to ${[...new Set(seen)].join(' | ')}`)
+}
+
+/** Goes to something by Tab, and presses Enter: for what opens or closes on the page itself. */
+export async function press(t: Test, page: Page, name: string | RegExp): Promise<void> {
+  await tabTo(t, page, name)
+  await page.keyboard.press('Enter')
+}
+
+/** Presses Enter, which leads to another page, and waits for that. */
+export async function enter(page: Page): Promise<void> {
+  await page.evaluate('window.isLeft = true')
+  await page.keyboard.press('Enter')
+  const isThere = "!window.isLeft && document.readyState === 'complete'"
+  await until('another page is there', () => page.evaluate<boolean>(isThere).catch(() => false))
+}
+
+/** Goes to something by Tab, and to the page that it leads to by Enter. */
+export async function follow(t: Test, page: Page, name: string | RegExp): Promise<void> {
+  await tabTo(t, page, name)
+  await enter(page)
+}
+
+/** Goes to a field by Tab, and types. */
+export async function type(t: Test, page: Page, name: string | RegExp, words: string): Promise<void> {
+  await tabTo(t, page, name)
+  await page.keyboard.type(words)
+}
