@@ -56,7 +56,7 @@ t.test('the vetted address is asked by the name of the URL, in TLS and in Host',
   t.strictSame(asked, ['hooks.example.test'], 'the name is looked up once')
 })
 
-t.test('a server with a certificate for another name is told nothing', async (t) => {
+t.test('a server with a certificate for another name gets nothing', async (t) => {
   const { came, post } = await begin(t, 'hooks.example.test')
   const { status, response } = await post('other.example.test')
   t.equal(status, null)
@@ -84,7 +84,7 @@ async function beginPlain(t: Test, answer: RequestListener) {
     resolve: async () => name.addresses,
     connections: createConnections(),
   }
-  const post = () => postWebhook({ ...GIVEN, url }, deps, new AbortController().signal)
+  const post = (cut = new AbortController().signal) => postWebhook({ ...GIVEN, url }, deps, cut)
   return { name, post, opened: () => opened }
 }
 
@@ -120,5 +120,30 @@ t.test('a connection that its server closes as it is used again is no failure', 
 t.test('a server that closes each new connection has failed', async (t) => {
   const { post, opened } = await beginPlain(t, ({ socket }) => void socket.resetAndDestroy())
   t.match(await post(), { status: null, response: 'ECONNRESET' })
+  t.equal(opened(), 1)
+})
+
+t.test('of a long answer the first KiB is kept, and its end is not waited for', async (t) => {
+  const { post } = await beginPlain(t, (_request, response) => void response.write('a'.repeat(100_000)))
+  t.match(await post(), { status: 200, response: 'a'.repeat(1_024) })
+})
+
+t.test('an answer that breaks off is none', async (t) => {
+  const { post } = await beginPlain(t, ({ socket }, response) => {
+    response.writeHead(200, { 'content-length': 1_000 })
+    response.write('the beginning', () => socket.destroy())
+  })
+  t.match(await post(), { status: null, response: 'ECONNRESET' })
+})
+
+t.test('a request is cut off when the worker has to end, at any moment', async (t) => {
+  const cutting = new AbortController()
+  const { name, post, opened } = await beginPlain(t, () => cutting.abort())
+  const said = { status: null, response: 'cut off: the worker had to end' }
+  t.match(await post(cutting.signal), said)
+  t.equal(opened(), 1)
+  t.match(await post(cutting.signal), said, 'it never begins once that is known')
+  name.addresses = ['10.0.0.1']
+  t.match(await post(cutting.signal), { status: null })
   t.equal(opened(), 1)
 })
