@@ -225,6 +225,17 @@ t.test('providers are named in their adapters, their hooks and the settings only
 })
 
 t.test(
+  'a channel is named in its own rooms, and in few files beside them: the others walk over the lists',
+  async (t) => {
+    const own = /whatsapp/i
+    const apart = /^api\/docs\/|\/config\.ts$/
+    const naming = all.filter(({ file, text }) => own.test(text) && !own.test(file) && !apart.test(file))
+    t.ok(naming.length > 0)
+    t.ok(naming.length <= 20, naming.map(({ file }) => file).join(', '))
+  },
+)
+
+t.test(
   'figures move with their rows: who stores, deletes or raises messages appends what moved',
   async (t) => {
     const statement = String.raw`(email_states|whatsapp_messages|\$\{([\w]+\.)?rows\})`
