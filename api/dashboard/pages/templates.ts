@@ -1,5 +1,6 @@
 /** Email templates: the list, a new one, and what changed between versions. */
 
+import { templatesWithDraft } from '../../../db/content/templates/drafts.sql.ts'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
@@ -15,6 +16,7 @@ const list: TeamPage = {
   access: 'viewer',
   async handle({ team, now }, { database }) {
     const templates = await templatesOfTeam(database, team.id)
+    const drafted = await templatesWithDraft(database, team.id)
     return show({
       title: 'Templates',
       lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
@@ -24,7 +26,10 @@ const list: TeamPage = {
           columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
           rows: templates.map(({ id, name, slots, updated_at }) => ({
             cells: [
-              text(name, { href: teamPath(team, 'templates', id) }),
+              text(name, {
+                href: teamPath(team, 'templates', id),
+                detail: drafted.includes(id) ? 'unpublished draft' : '',
+              }),
               text(slotWords(slots)),
               text(id, { code: true, copy: true }),
               time(updated_at, now),

@@ -23,6 +23,15 @@ export async function draftOf(tx: Tx, teamId: string, templateId: string): Promi
     where team_id = ${teamId} and template_id = ${templateId}`)
 }
 
+const placeRow = object({ template_id: string().defined() })
+
+/** The ids of a team's templates that have a draft. */
+export async function templatesWithDraft(tx: Tx, teamId: string): Promise<readonly string[]> {
+  const rows = await tx.any(sql.type(placeRow)`
+    select template_id from template_drafts where team_id = ${teamId}`)
+  return rows.map(({ template_id }) => template_id)
+}
+
 /** Stores the draft of a template in the place of the one that there was. */
 export async function putDraft(
   tx: Tx,

@@ -3,10 +3,14 @@ import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { saveDraft } from '../../../db/content/templates/draft.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
+import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
+import { lockWaits } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { until } from '../../support/worker.ts'
 
 const service = await startService(t)
 const { call, database } = service
@@ -76,6 +80,7 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
   shows(t, saved, /The draft is saved\..*Offer unpublished draft/)
   shows(t, await viewer.get(path), new RegExp(`Saved by ${editor.email}, just now`))
+  shows(t, await viewer.get(at('templates')), /Welcome name .*Offer unpublished draft name /)
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
@@ -135,6 +140,38 @@ t.test('of two who save a draft at once, the second is told, and keeps what was 
   t.strictSame(await deeds(idOf(path)), before, 'the same text again is no change')
   const same = await draft(editor, path, '<p>one</p>')
   shows(t, same, /there is no draft\. .*Shared published/)
+})
+
+t.test('who saves while another is just saving waits, and is told', async (t) => {
+  const path = await makeTemplate('Raced', '<p>one</p>')
+  const seen = hiddenIn(await editor.get(path), 'seen')
+  const save = (tx: Tx, actor: string) =>
+    saveDraft({ tx, now: new Date(), actor }, team.id, idOf(path), {
+      html: `<p>${actor}</p>`,
+      text: '',
+      seen,
+    })
+  const patient = await openDatabase(service.url, { size: 2, statementTimeout: 120_000 })
+  t.teardown(() => patient.end())
+  const saved = Promise.withResolvers<void>()
+  const waiting = Promise.withResolvers<void>()
+  const first = patient.transaction(async (tx) => {
+    await save(tx, 'first')
+    saved.resolve()
+    await waiting.promise
+  })
+  await saved.promise
+  const second = database
+    .transaction((tx) => save(tx, 'second'))
+    .then(
+      () => 'saved',
+      (refusal) => refusal.message,
+    )
+  await until('the second waits', async () => (await lockWaits(service)) > 0)
+  waiting.resolve()
+  await first
+  t.match(await second, 'somebody saved another text meanwhile')
+  t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
 })
 
 t.test('what was not seen is neither published nor discarded', async (t) => {
