@@ -8,7 +8,7 @@ import type { Column, Section } from './section.ts'
 type Table = Extract<Section, { kind: 'table' }>
 
 /** A value longer than this may be cut in a row. */
-const LONG = 18
+const LONG = 20
 
 /** Long words in parts: an address breaks after its @ and its dots, an id after its dashes. */
 export function parted(words: string): string[] {

@@ -35,7 +35,7 @@ const list: TeamPage = {
           columns: [
             { label: 'Name' },
             { label: 'Subscribers', number: true },
-            { label: 'ID' },
+            { label: 'ID', wrap: true },
             { label: 'Created' },
           ],
           rows: topics.map(({ id, name, created_at }) => ({

@@ -86,6 +86,7 @@ export const createLayout =
     return render({
       ...view,
       heading: parted(view.title),
+      lead: view.lead && parted(view.lead),
       icons: ICONS,
       css: paths['dashboard.css'],
       js: paths['dashboard.js'],
