@@ -53,6 +53,12 @@ const delivery = {
   partition: true,
 }
 
+/**
+ * The pause after a turn whose worker died, in seconds, for work that goes on turn by turn. Never one that doubles: each
+ * turn is an attempt, so that after some minutes of work a single death would cost the longest pause.
+ */
+const TURN_LOST = 5
+
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
 const webhookRef = object({
@@ -145,11 +151,10 @@ export const JOBS = {
   'do-work': {
     payload: workRef,
     id: (payload: InferType<typeof workRef>) => payload.work_id,
-    // It is promised, and goes on where it was: tried again for some days.
+    // It is promised, and goes on where it was: tried again for three days.
     options: {
-      retryLimit: 300,
-      retryDelay: 1,
-      retryDelayMax: 1_800,
+      retryLimit: (3 * DAY) / TURN_LOST,
+      retryDelay: TURN_LOST,
       expireInSeconds: 300,
       heartbeatSeconds: 10,
       partition: false,
@@ -161,9 +166,8 @@ export const JOBS = {
     id: (payload: InferType<typeof broadcastRef>) => payload.broadcast_id,
     // These are for crashes and a lost database; the sweep finds what has lost its job.
     options: {
-      retryLimit: 300,
-      retryDelay: 1,
-      retryDelayMax: 300,
+      retryLimit: DAY / TURN_LOST,
+      retryDelay: TURN_LOST,
       expireInSeconds: 120,
       heartbeatSeconds: 10,
       partition: false,

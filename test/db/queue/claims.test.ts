@@ -17,6 +17,8 @@ t.teardown(() => queue.stop(1_000))
 const claims = queue.claims('ingest-report')
 t.teardown(() => claims.close())
 
+const TEAM = '0190a1b2-0000-7000-8000-00000000a001'
+
 type Job = FetchedJob<'ingest-report'>
 
 const jobRow = object({
@@ -60,6 +62,28 @@ t.test(
     t.match(await rowOf(job.id), { state: 'completed' })
   },
 )
+
+t.test('after any number of turns a worker’s death costs long work some seconds', async (t) => {
+  const payload = { team_id: TEAM, broadcast_id: '0190a1b2-0000-7000-8000-00000000b001' }
+  await database.transaction((tx) => queue.enqueue(tx, 'expand-broadcast', [payload]))
+  const turns = queue.claims('expand-broadcast')
+  for (let turn = 0; turn < 20; turn++) {
+    const [job] = await turns.fetch(1)
+    if (!job) throw new Error('nothing was claimed')
+    await database.transaction((tx) => turns.settle(tx, new Map([[job, { end: 'snoozed', seconds: 0 }]])))
+    turns.release([job])
+  }
+  await turns.fetch(1)
+  turns.end()
+  await database.query(sql.unsafe`
+    update pgboss.job set heartbeat_on = now() - interval '1 minute' where id = ${payload.broadcast_id}`)
+  const job = () =>
+    database.one(sql.type(object({ state: string().defined(), wait: number().defined() }))`
+      select state::text, extract(epoch from start_after - now()) as wait
+      from pgboss.job where id = ${payload.broadcast_id} and name = 'expand-broadcast'`)
+  await until('its worker counts as dead', async () => (await job()).state === 'retry')
+  t.ok((await job()).wait <= 5)
+})
 
 t.test('a job that is tried again waits as long as it is told', async (t) => {
   const job = await claimed()
