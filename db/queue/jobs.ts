@@ -54,8 +54,8 @@ const delivery = {
 }
 
 /**
- * The pause after a turn whose worker died, in seconds, for work that goes on turn by turn. Never one that doubles: each
- * turn is an attempt, so that after some minutes of work a single death would cost the longest pause.
+ * The pause after a turn whose worker died, in seconds, for work that goes on turn by turn. Never one that doubles:
+ * each turn is an attempt, so that after some minutes of work a single death would cost the longest pause.
  */
 const TURN_LOST = 5
 
