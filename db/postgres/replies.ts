@@ -9,6 +9,8 @@ import { type Database, notify } from './pool.ts'
 
 const CHANNEL = 'heliograph_replies'
 const POLL = 2_000
+/** How often a command looks, which waits once and listens to nothing. */
+const COMMAND_POLL = 200
 
 /** How to ask, where the reply will lie, and how long to wait for it in milliseconds. */
 export type Question<T> = {
@@ -71,3 +73,16 @@ export function createReplies(url: string | null, { poll = POLL }: { poll?: numb
 /** Notifies the callers that wait for these keys: their replies are committed. */
 export const announce = async (database: Database, keys: readonly string[]): Promise<void> =>
   await notify(database, CHANNEL, keys)
+
+/**
+ * Waits for what has been asked for already, without a connection to listen on: for commands.
+ * @returns what `read` finds, or null when it found nothing within `timeout` milliseconds.
+ */
+export async function awaitOutcome<T>(read: () => Promise<T | null>, timeout: number): Promise<T | null> {
+  const replies = createReplies(null, { poll: COMMAND_POLL })
+  try {
+    return await replies.ask('outcome', { send: async () => {}, read, timeout })
+  } finally {
+    await replies.close()
+  }
+}

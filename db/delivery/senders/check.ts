@@ -2,17 +2,16 @@
  * Asks whether email's provider can be reached and would take our mail, now, through a worker: only workers know it.
  * Promises: no message is sent, and no sender is paused or resumed by what is found.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
+import { awaitOutcome } from '../../postgres/replies.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 
-/** How long to wait for a worker, and how often to look, in milliseconds. */
+/** How long to wait for a worker, in milliseconds. */
 const PATIENCE = 45_000
-const PAUSE = 200
 
 const JOB = 'check-email'
 
@@ -39,10 +38,7 @@ export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
 
 /** Waits for a check that was asked for. @throws Refusal unavailable */
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
-  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
-    const found = await checkFound(database, id)
-    if (found) return found
-    await sleep(PAUSE)
-  }
+  const found = await awaitOutcome(() => checkFound(database, id), PATIENCE)
+  if (found) return found
   throw new Refusal('unavailable', `no worker has checked within ${PATIENCE / 1_000} s: is one running?`)
 }

@@ -3,19 +3,18 @@
  * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
  * list is left as it is, and named in the answer.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { v7 as uuidv7 } from 'uuid'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
+import { awaitOutcome } from '../../postgres/replies.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
 import { refreshTemplates, type TemplateContent, templatesOfTeam } from './templates.sql.ts'
 
-/** How long to wait for a worker, and how often to look, in milliseconds. */
+/** How long to wait for a worker, in milliseconds. */
 const PATIENCE = 30_000
-const PAUSE = 200
 
 const JOB = 'sync-whatsapp-templates'
 
@@ -58,17 +57,21 @@ export async function requestSyncs(
   await queue.enqueue(tx, JOB, payloads)
 }
 
+/** What came of a sync; null while no worker has done it. @throws Refusal unavailable when it failed */
+async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncResult | null> {
+  const end = await jobEnd(tx, JOB, sync_id)
+  if (end?.state === 'completed') {
+    const templates = (await templatesOfTeam(tx, teamId)).map(templateView)
+    return { templates, missing: end.output?.missing ?? [] }
+  }
+  if (end?.output?.reason) throw new Refusal('unavailable', `the sync failed: ${end.output.reason}`)
+  return null
+}
+
 /** Waits for a sync that was asked for. @throws Refusal unavailable */
 export async function awaitSync(database: Database, teamId: string, sync_id: string): Promise<SyncResult> {
-  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
-    const end = await jobEnd(database, JOB, sync_id)
-    if (end?.state === 'completed') {
-      const templates = (await templatesOfTeam(database, teamId)).map(templateView)
-      return { templates, missing: end.output?.missing ?? [] }
-    }
-    if (end?.output?.reason) throw new Refusal('unavailable', `the sync failed: ${end.output.reason}`)
-    await sleep(PAUSE)
-  }
+  const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), PATIENCE)
+  if (found) return found
   throw new Refusal(
     'unavailable',
     `no worker has synced within ${PATIENCE / 1_000} s: is one running with WHATSAPP_ACCESS_TOKEN set?`,
