@@ -9,8 +9,8 @@ import { createVersions } from '../db/content/templates/versions.ts'
 import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { createScale } from '../db/figures/fleet/scale.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
-import { openDatabase } from '../db/postgres/pool.ts'
-import { createReplies } from '../db/postgres/replies.ts'
+import { type Database, openDatabase } from '../db/postgres/pool.ts'
+import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
@@ -80,6 +80,16 @@ const semaphoresFor = (size: number) => ({
   searches: createKeyedSemaphore(1),
 })
 
+/** Lets requests in flight end; those that still wait for a worker near the deadline get an answer by then. */
+async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies): Promise<void> {
+  const deadline = setTimeout(() => void replies.close(), DRAIN - FLUSH)
+  await server.drain()
+  clearTimeout(deadline)
+}
+
+const openQueue = (settings: ApiSettings, database: Database, log: Log) =>
+  openProducer(settings.DATABASE_URL, (err) => log.warn({ err }, 'queue error'), createWaker(database))
+
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
@@ -89,9 +99,7 @@ async function start(settings: ApiSettings, log: Log) {
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
-  const wake = createWaker(database)
-  const tell = (error: Error) => log.warn({ err: error }, 'queue error')
-  const queue = await openProducer(settings.DATABASE_URL, tell, wake)
+  const queue = await openQueue(settings, database, log)
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
@@ -134,10 +142,7 @@ async function start(settings: ApiSettings, log: Log) {
   const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {
     draining = true
-    // Requests that still wait for a worker by then get an answer.
-    const repliesDeadline = setTimeout(() => void replies.close(), DRAIN - FLUSH)
-    await server.drain()
-    clearTimeout(repliesDeadline)
+    await drain(server, replies)
     await fleet.leave()
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
     const closing = [parser.close(), replies.close(), queue.stop(), ...databases]

@@ -96,15 +96,12 @@ function createBudget({ ofOne, inAll }: typeof BOUNDS) {
   }
 }
 
-/** Makes a process's account of its bodies. */
-export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
-  const budget = createBudget(bounds)
-  const reading = createKeyedSemaphore(LARGE_AT_ONCE)
-  const parsingHere = createKeyedSemaphore(SMALL_AT_ONCE)
-  const parsingThere = createKeyedSemaphore(1)
-  const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
+/** Parses a body in its owner's turn: a small one here, a large one in the parser's thread. */
+function createParsing(parser: Parser) {
+  const here = createKeyedSemaphore(SMALL_AT_ONCE)
+  const there = createKeyedSemaphore(1)
 
-  /** In the owner's turn, which ends with the rest: the body's own request goes on before. */
+  /** The turn ends with the rest; the body's own request goes on before. */
   const parseThere = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
     const parsed = Promise.withResolvers<unknown>()
     const turn = async (): Promise<void> => {
@@ -113,17 +110,25 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
       const rest = Math.min((performance.now() - began) * REST, LONGEST_REST)
       if (bytes.length > HUGE) await sleep(rest)
     }
-    inTurn(parsingThere, owner, turn).catch(parsed.reject)
+    inTurn(there, owner, turn).catch(parsed.reject)
     return parsed.promise
   }
-  const parse = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
+  return (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
     if (bytes.length > SMALL) return parseThere(owner, route, bytes)
-    return inTurn(parsingHere, owner, async () => {
+    return inTurn(here, owner, async () => {
       // Let others work before this owner's next body.
       await setImmediate()
       return route.body && parseBody(route.body, bytes)
     })
   }
+}
+
+/** Makes a process's account of its bodies. */
+export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
+  const budget = createBudget(bounds)
+  const parse = createParsing(parser)
+  const reading = createKeyedSemaphore(LARGE_AT_ONCE)
+  const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
   return {
     async during(owner, request, work) {
       let held = 0

@@ -82,24 +82,27 @@ function once<T>(make: () => Promise<T>) {
   return { get, made: () => made }
 }
 
+/** Opens a database whose schema this version can use. @throws Refusal unavailable */
+async function openUsable(url: string): Promise<Database> {
+  const { openDatabase } = await import('../postgres/pool.ts')
+  const opened = await openDatabase(url, { size: 2 })
+  try {
+    const { schemaFault } = await import('../schema.sql.ts')
+    const fault = await schemaFault(opened)
+    if (fault === null) return opened
+    throw new Refusal('unavailable', fault)
+  } catch (error) {
+    await opened.end()
+    throw error
+  }
+}
+
 /** Reads the settings, opens nothing yet. @throws SettingsFault */
 export function createAdmin(): Admin {
   const settings = readToolSettings()
   let known = settings.DATABASE_URL
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
-  const database = once(async () => {
-    const { openDatabase } = await import('../postgres/pool.ts')
-    const opened = await openDatabase(await url(), { size: 2 })
-    try {
-      const { schemaFault } = await import('../schema.sql.ts')
-      const fault = await schemaFault(opened)
-      if (fault === null) return opened
-      throw new Refusal('unavailable', fault)
-    } catch (error) {
-      await opened.end()
-      throw error
-    }
-  })
+  const database = once(async () => openUsable(await url()))
   const hints: Promise<void>[] = []
   const queue = once(async () => {
     // First, since it says clearly why a database cannot be used.

@@ -59,6 +59,15 @@ const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...ma
   tag,
 })
 
+type RequeueOptions = FilterOptions & { since?: Date; force?: boolean }
+
+/** The emails that a requeue takes: of `from` and `since`, the later one counts. */
+function requeuedIds(tx: Tx, team: string, { force = false, since, ...options }: RequeueOptions) {
+  const filter = filterOf(options)
+  const from = since && (!filter.from || since > filter.from) ? since : filter.from
+  return undeliveredEmails(tx, team, { ...filter, from, whose: 'all', force })
+}
+
 const depsOf = async (admin: Admin) => ({
   tx: await admin.database(),
   versions: createVersions(),
@@ -131,13 +140,7 @@ export const verbs: Verbs = (email, admin) => {
     .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
 
   fileVerb(email, admin)
-  type Requeued = FilterOptions & { since?: Date; force?: boolean }
-  const ids = (tx: Tx, team: string, { force = false, since, ...options }: Requeued) => {
-    const filter = filterOf(options)
-    const from = since && (!filter.from || since > filter.from) ? since : filter.from
-    return undeliveredEmails(tx, team, { ...filter, from, whose: 'all', force })
-  }
-  const filter = { flags: filterFlags, ids }
+  const filter = { flags: filterFlags, ids: requeuedIds }
   requeueVerb(email, admin, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
 
   email

@@ -55,8 +55,9 @@ function nextLot<C, O>(
   return { lot, left }
 }
 
-export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<C, O>): Gather<C, O> {
+export function createGather<C, O>(gathering: Gathering<C, O>): Gather<C, O> {
   type Lot = readonly Waiting<C, O>[]
+  const { keyOf, weightOf } = gathering
   let pending: Waiting<C, O>[] = []
   const busy = new Set<string>()
   /** Lots of one key each, for calls that can only go alone. */
@@ -64,24 +65,9 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
   const running = { lots: 0, alone: 0 }
   let scheduled = false
 
-  /** Ends the calls that can be ended. @returns those that have to be done alone. */
-  async function attempt(lot: Lot, alone: boolean): Promise<Lot> {
-    try {
-      const ends = await work(
-        lot.map(({ call }) => call),
-        alone,
-      )
-      return lot.filter((each, index) => !settle(each, ends[index] ?? null, alone))
-    } catch (error) {
-      if (lot.length > 1 && isSafe(error)) return lot
-      for (const each of lot) each.reject(error)
-      return []
-    }
-  }
-
   async function runLot(lot: Lot): Promise<void> {
     running.lots += 1
-    const left = await attempt(lot, false)
+    const left = await attempt(gathering, lot, false)
     running.lots -= 1
     const leftKeys = new Set(left.map(({ key }) => key))
     for (const { key } of lot) if (!leftKeys.has(key)) busy.delete(key)
@@ -91,8 +77,8 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
 
   async function runAlone(lot: Lot): Promise<void> {
     running.alone += 1
-    const failed = await attempt(lot, true)
-    for (const each of failed) await attempt([each], true)
+    const failed = await attempt(gathering, lot, true)
+    for (const each of failed) await attempt(gathering, [each], true)
     running.alone -= 1
     for (const { key } of lot) busy.delete(key)
     start()
@@ -125,6 +111,25 @@ export function createGather<C, O>({ work, keyOf, weightOf, isSafe }: Gathering<
 }
 
 const late = () => new Refusal('unavailable', 'too many requests wait for each other; please retry', 1)
+
+/** Ends the calls that can be ended. @returns those that have to be done alone. */
+async function attempt<C, O>(
+  { work, isSafe }: Gathering<C, O>,
+  lot: readonly Waiting<C, O>[],
+  alone: boolean,
+): Promise<readonly Waiting<C, O>[]> {
+  try {
+    const ends = await work(
+      lot.map(({ call }) => call),
+      alone,
+    )
+    return lot.filter((each, index) => !settle(each, ends[index] ?? null, alone))
+  } catch (error) {
+    if (lot.length > 1 && isSafe(error)) return lot
+    for (const each of lot) each.reject(error)
+    return []
+  }
+}
 
 /** @returns whether the call is over. */
 function settle<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {

@@ -84,13 +84,50 @@ export function openClaims<J extends JobName>(
   { boss, on, onFault, lines, isAnyDue }: ClaimDeps,
 ): Claims<J> {
   type Job = FetchedJob<J>
-  const confirmed = new Map<Job, number>()
-  const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
+  const heartbeat = startHeartbeat(job, { boss, onFault })
   const idlers = createIdlers()
   let closed = false
-  let beating = 0
   let foundNone = false
 
+  return {
+    async fetch(limit, { except = [], ofEach } = {}) {
+      if (closed) return []
+      const started = performance.now()
+      try {
+        if (foundNone && !(await isAnyDue())) return []
+        const jobs = (await boss.fetch(job, {
+          batchSize: limit,
+          ...(except.length > 0 ? { ignoreGroups: [...except] } : {}),
+          ...(ofEach === undefined ? {} : { groupConcurrency: ofEach }),
+        })) as Job[]
+        foundNone = jobs.length === 0
+        heartbeat.confirm(jobs, started)
+        return jobs
+      } catch (error) {
+        onFault(error)
+        return []
+      }
+    },
+    isHeld: heartbeat.isHeld,
+    settle: (tx, ends) => settle({ job, boss, on, lines }, tx, ends),
+    release: heartbeat.release,
+    idle: async () => (closed ? undefined : idlers.idle()),
+    wake: idlers.wake,
+    close() {
+      closed = true
+      idlers.wake()
+    },
+    isClosed: () => closed,
+    end: heartbeat.end,
+  }
+}
+
+/** Confirms the jobs in hand every few seconds, and knows until when each confirmation holds. */
+function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<ClaimDeps, 'boss' | 'onFault'>) {
+  type Job = FetchedJob<J>
+  const confirmed = new Map<Job, number>()
+  const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
+  let beating = 0
   const beat = async (): Promise<void> => {
     const started = performance.now()
     if (confirmed.size === 0 || started - beating < SILENT) return
@@ -109,38 +146,15 @@ export function openClaims<J extends JobName>(
     }
   }
   const timer = setInterval(beat, HEARTBEAT)
-
   return {
-    async fetch(limit, { except = [], ofEach } = {}) {
-      if (closed) return []
-      const started = performance.now()
-      try {
-        if (foundNone && !(await isAnyDue())) return []
-        const jobs = (await boss.fetch(job, {
-          batchSize: limit,
-          ...(except.length > 0 ? { ignoreGroups: [...except] } : {}),
-          ...(ofEach === undefined ? {} : { groupConcurrency: ofEach }),
-        })) as Job[]
-        foundNone = jobs.length === 0
-        for (const each of jobs) confirmed.set(each, started)
-        return jobs
-      } catch (error) {
-        onFault(error)
-        return []
-      }
+    /** @param at when they were surely ours, by `performance.now()`. */
+    confirm(jobs: readonly Job[], at: number): void {
+      for (const each of jobs) confirmed.set(each, at)
     },
-    isHeld: (each) => performance.now() - (confirmed.get(each) ?? Number.NEGATIVE_INFINITY) < fresh,
-    settle: (tx, ends) => settle({ job, boss, on, lines }, tx, ends),
-    release(jobs) {
+    isHeld: (each: Job) => performance.now() - (confirmed.get(each) ?? Number.NEGATIVE_INFINITY) < fresh,
+    release(jobs: Iterable<Job>): void {
       for (const each of jobs) confirmed.delete(each)
     },
-    idle: async () => (closed ? undefined : idlers.idle()),
-    wake: idlers.wake,
-    close() {
-      closed = true
-      idlers.wake()
-    },
-    isClosed: () => closed,
     end: () => clearInterval(timer),
   }
 }

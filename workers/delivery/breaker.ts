@@ -60,6 +60,15 @@ export function createBreakers(): Breakers {
 const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
 
+/** The first trouble of the sender's own among outcomes. @param strikes refusals by policy in a row, with these. */
+function troubleOf(outcomes: readonly Judged[], began_at: Date, strikes: number): Signal | null {
+  for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
+    if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
+    if (kind === 'policy' && strikes >= STRIKES) return { kind: 'setup', words, began_at }
+  }
+  return null
+}
+
 /** @param longest how long its pauses may become, in seconds. */
 export function createBreaker(longest?: number): Breaker {
   let standing: Standing | null = null
@@ -70,13 +79,6 @@ export function createBreaker(longest?: number): Breaker {
   let proven = false
   let lasted: number | null = null
   const underWay = new Set<{ since: number }>()
-  const troubleOf = (outcomes: readonly Judged[], began_at: Date): Signal | null => {
-    for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
-      if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
-      if (kind === 'policy' && strikes >= STRIKES) return { kind: 'setup', words, began_at }
-    }
-    return null
-  }
   return {
     see(seen) {
       standing = seen
@@ -97,7 +99,7 @@ export function createBreaker(longest?: number): Breaker {
         return slow ? { kind: 'slow', words: slow.detail, began_at } : { kind: 'accepted', began_at }
       }
       if (outcomes.some(({ kind }) => kind === 'policy')) strikes += 1
-      const trouble = troubleOf(outcomes, began_at)
+      const trouble = troubleOf(outcomes, began_at, strikes)
       if (trouble !== null) haltedAt = performance.now()
       return trouble
     },

@@ -25,6 +25,43 @@ const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
 const WHAT_IT_DOES =
   'Suppression marks the contact as one not to write to: broadcasts leave it out. It holds nothing back by itself: an email that your program sends to this address still goes out.'
 
+/** Who suppressed it, when, and in which words. */
+function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Section[] {
+  if (!cause) return []
+  const report = cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once')
+  return [
+    {
+      kind: 'facts',
+      title: 'Cause',
+      facts: [
+        { label: 'Cause', cell: text(cause.what) },
+        { label: 'When', cell: time(cause.at, now) },
+        { label: cause.email_id === null ? 'Reason' : 'In the server’s words', cell: text(cause.detail) },
+        { label: 'Report', cell: text(report, { code: cause.report_id !== null }) },
+      ],
+    },
+  ]
+}
+
+const liftForm = (contact: ContactDetail, request: TeamRequest): Section => ({
+  kind: 'form',
+  folded: true,
+  action: here(request, 'lift'),
+  method: 'post',
+  submit: 'Lift the suppression',
+  confirm: `End the suppression of ${contact.email}?`,
+  warning: 'The contact becomes what it was before.',
+  fields: [
+    {
+      name: 'reason',
+      label: 'Reason',
+      type: 'text',
+      required: true,
+      hint: 'Kept in the audit trail. The contact becomes what it was before.',
+    },
+  ],
+})
+
 /** Why it is suppressed, what that does and does not do, and the way out. */
 function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   const { team, now } = request
@@ -44,52 +81,8 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
       },
     ],
   }
-  const facts: Section[] = cause
-    ? [
-        {
-          kind: 'facts',
-          title: 'Cause',
-          facts: [
-            { label: 'Cause', cell: text(cause.what) },
-            { label: 'When', cell: time(cause.at, now) },
-            {
-              label: cause.email_id === null ? 'Reason' : 'In the server’s words',
-              cell: text(cause.detail),
-            },
-            {
-              label: 'Report',
-              cell: text(
-                cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once'),
-                {
-                  code: cause.report_id !== null,
-                },
-              ),
-            },
-          ],
-        },
-      ]
-    : []
-  const lift: Form = {
-    action: here(request, 'lift'),
-    method: 'post',
-    submit: 'Lift the suppression',
-    confirm: `End the suppression of ${contact.email}?`,
-    warning: 'The contact becomes what it was before.',
-    fields: [
-      {
-        name: 'reason',
-        label: 'Reason',
-        type: 'text',
-        required: true,
-        hint: 'Kept in the audit trail. The contact becomes what it was before.',
-      },
-    ],
-  }
-  return [
-    banner,
-    ...(team.role === 'viewer' ? [] : [{ kind: 'form' as const, folded: true, ...lift }]),
-    ...facts,
-  ]
+  const lift = team.role === 'viewer' ? [] : [liftForm(contact, request)]
+  return [banner, ...lift, ...causeFacts(contact, now)]
 }
 
 function changes(
