@@ -6,7 +6,8 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object, string } from 'yup'
-import { subscribersOf } from '../../db/audience/contacts/search.sql.ts'
+import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
+import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
@@ -15,6 +16,7 @@ import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
+import { foldFigures } from '../../db/figures/daily/fold.ts'
 import { queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
 import { emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
@@ -217,7 +219,7 @@ t.test('an id alone leads to its message, however many teams there are', async (
   }
 })
 
-t.test('contacts of a topic are counted by its index, whatever else their team has', async (t) => {
+t.test('the contacts of topics are counted by what moved, however many there are', async (t) => {
   const topic = uuid('0002', 1)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
@@ -226,11 +228,51 @@ t.test('contacts of a topic are counted by its index, whatever else their team h
       'member' || n || '@example.com', 'subscribed', '{}',
       case when n % 60 = 0 then array[${topic}::uuid] else '{}' end, now(), now()
     from generate_series(1000, 60999) n`)
-  await database.query(sql.unsafe`vacuum analyze contacts`)
-  const { buffers, nodes } = await touched(database, (tx) => subscribersOf(tx, TEAM, [topic], 10_001))
-  const indexes = new Set(nodes.flatMap((node) => node['Index Name'] ?? []))
-  t.strictSame([...indexes], ['contacts_topics'])
-  t.ok(buffers < 1_100, `${buffers} buffers for a thousand`)
+  for (let n = 1; n <= 500; n += 1)
+    await database.query(sql.unsafe`
+      update contacts set topic_ids = case when topic_ids = '{}' then array[${topic}::uuid] else '{}' end
+      where team_id = ${TEAM} and id = ${uuid('0001', 1_002)}`)
+  await database.query(sql.unsafe`vacuum analyze contacts, topic_counts`)
+  const count = (most: number) =>
+    touched(database, async (tx) => {
+      t.strictSame([...(await subscribersOf(tx, TEAM, [topic]))], [[topic, 1_000]])
+    }).then(({ buffers, nodes }) => {
+      t.ok(buffers <= most, `${buffers} buffers for a thousand`)
+      t.notOk(nodes.some((node) => node['Relation Name'] === 'contacts'))
+    })
+  await count(40)
+  await foldFigures(database, new Date())
+  await count(10)
+})
+
+t.test('the audit trail is filtered by person and by action without reading the rest of it', async (t) => {
+  await database.query(sql.unsafe`
+    insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
+    select ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, case when n % 5 > 0 then ${TEAM}::uuid end,
+      case when n <= 30 then 'Rare@example.com' else 'person' || n % 20 || '@example.com' end,
+      case when n <= 30 then 'key.revoke' else (array['template.update', 'email.requeue'])[1 + n % 2] end, '', '', now()
+    from generate_series(1, 40000) n`)
+  await database.query(sql.unsafe`vacuum analyze audit_entries`)
+  for (const [filter, found] of [
+    [{ actor: 'rare@example.com' }, 30],
+    [{ actor: 'nobody@example.com' }, 0],
+    [{ actor: 'person7@example.com' }, 51],
+    [{ action: 'key.revoke' }, 30],
+    [{ action: 'key' }, 30],
+    [{ action: 'none' }, 0],
+    [{ action: 'none.at.all' }, 0],
+    [{ action: 'email' }, 51],
+    [{ action: 'email.requeue' }, 51],
+    [{ actor: 'rare@example.com', action: 'key' }, 30],
+    [{ actor: 'rare@example.com', action: 'email' }, 0],
+  ] as const)
+    for (const team of [undefined, TEAM]) {
+      const { buffers } = await touched(database, async (tx) => {
+        const entries = await auditEntries(tx, { ...filter, team, limit: 51 })
+        t.equal(entries.length, team && found === 30 ? 24 : found)
+      })
+      t.ok(buffers < 100, `${buffers} buffers for ${JSON.stringify({ ...filter, team })}`)
+    }
 })
 
 t.test('a topic that few have is deleted without a look at the other contacts of its team', async (t) => {

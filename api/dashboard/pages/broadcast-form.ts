@@ -10,11 +10,11 @@ import type { Field } from '../drawn/section.ts'
 
 type Choice = { id: string; name: string }
 
-/** What a form can choose among. `subscribers` by topic, in words. */
+/** What a form can choose among. `subscribers` by topic. */
 export type Choices = {
   templates: readonly Choice[]
   topics: readonly Choice[]
-  subscribers: ReadonlyMap<string, string>
+  subscribers: ReadonlyMap<string, number>
   from: string
 }
 
@@ -77,7 +77,7 @@ const topicField = (
   type: 'checks',
   options: topics.map(({ id, name: topic }) => ({
     value: id,
-    label: `${topic} (${subscribers.get(id) ?? '0'})`,
+    label: `${topic} (${(subscribers.get(id) ?? 0).toLocaleString('en-US')})`,
     selected: chosen.includes(id),
   })),
 })

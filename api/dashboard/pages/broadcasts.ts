@@ -1,7 +1,7 @@
 /** A team's broadcasts: the list with how far each has come, and a new one. */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { subscribersOf } from '../../../db/audience/contacts/search.sql.ts'
+import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -15,7 +15,6 @@ import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
-import { howMany, TOPIC_COUNTED } from './topics.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   scheduled: 'busy',
@@ -30,13 +29,16 @@ export const stateCell = (state: BroadcastState): Cell =>
 /** What a draft's form can choose among. */
 export async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
-  const ids = topics.map(({ id }) => id)
-  const counts = await subscribersOf(database, team.id, ids, TOPIC_COUNTED + 1)
+  const subscribers = await subscribersOf(
+    database,
+    team.id,
+    topics.map(({ id }) => id),
+  )
   const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
   return {
     templates: await templatesOfTeam(database, team.id),
     topics,
-    subscribers: new Map(ids.map((id) => [id, howMany(counts.get(id) ?? 0)])),
+    subscribers,
     from: verified ? `hello@${verified.name}` : '',
   }
 }

@@ -1,17 +1,10 @@
 /** What contacts can be subscribed to: topics with their subscribers, made, renamed and deleted. */
-import { subscribersOf } from '../../../db/audience/contacts/search.sql.ts'
+import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
-import { text, time } from '../drawn/cell.ts'
+import { number, plural, text, time } from '../drawn/cell.ts'
 import { inPerson } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
-
-/** How far a topic's contacts are counted: to count a million takes too long. */
-export const TOPIC_COUNTED = 10_000
-
-/** A topic's contacts, counted so far. */
-export const howMany = (count: number): string =>
-  count > TOPIC_COUNTED ? `more than ${TOPIC_COUNTED.toLocaleString('en-US')}` : count.toLocaleString('en-US')
 
 const list: TeamPage = {
   method: 'GET',
@@ -23,7 +16,6 @@ const list: TeamPage = {
       database,
       team.id,
       topics.map(({ id }) => id),
-      TOPIC_COUNTED + 1,
     )
     const edits = team.role !== 'viewer'
     return show({
@@ -41,8 +33,7 @@ const list: TeamPage = {
           rows: topics.map(({ id, name, created_at }) => ({
             cells: [
               text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
-              text(howMany(subscribers.get(id) ?? 0), {
-                number: true,
+              number(subscribers.get(id) ?? 0, {
                 href: `${teamPath(team, 'contacts')}?topic=${id}`,
               }),
               text(id, { code: true, copy: true }),
@@ -88,8 +79,8 @@ const page: TeamPage = {
   async handle({ team, params }, { database }) {
     const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
     if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
-    const count = (await subscribersOf(database, team.id, [topic.id], TOPIC_COUNTED + 1)).get(topic.id) ?? 0
-    const people = `${howMany(count)} ${count === 1 ? 'contact' : 'contacts'}`
+    const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+    const people = plural(count, 'contact')
     return show({
       title: topic.name,
       lead: `${people} subscribed.`,

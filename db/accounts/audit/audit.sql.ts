@@ -48,7 +48,9 @@ export async function auditEntries(
   const ofAction =
     action === undefined
       ? sql.fragment`true`
-      : sql.fragment`(action = ${action} or starts_with(action, ${`${action}.`}))`
+      : action.includes('.')
+        ? sql.fragment`action = ${action}`
+        : sql.fragment`split_part(action, '.', 1) = ${action}`
   const inTime = sql.fragment`${from ? sql.fragment`id >= ${firstIdAt(from)}` : sql.fragment`true`}
       and ${to ? sql.fragment`id < ${firstIdAt(to)}` : sql.fragment`true`}`
   const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`

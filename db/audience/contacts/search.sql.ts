@@ -1,6 +1,6 @@
-/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one, subscribers of topics. */
+/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { type InferType, object, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
@@ -149,26 +149,4 @@ export async function emailsToContact(
       order by id desc limit ${limit}) e
     cross join lateral (select status from email_states where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id desc`)
-}
-
-const countRow = object({ topic_id: string().defined(), count: number().defined() })
-
-/** How many contacts have each of these topics, counted up to `most`. */
-export async function subscribersOf(
-  tx: Tx,
-  teamId: string,
-  topics: readonly string[],
-  most: number,
-): Promise<ReadonlyMap<string, number>> {
-  if (topics.length === 0) return new Map()
-  // A part for each, so that the planner knows which topic it is: a common one is counted fastest without its index. A
-  // topic is one team's: with the team beside it, the planner would read all of the team's keys too.
-  const counts = topics.map(
-    (topic) => sql.fragment`
-      select ${topic} as topic_id, count(*) as count from (
-        select team_id from contacts where ${hasTopic(topic)} limit ${most}) counted
-      where team_id = ${teamId}`,
-  )
-  const rows = await tx.any(sql.type(countRow)`${sql.join(counts, sql.fragment` union all `)}`)
-  return new Map(rows.map(({ topic_id, count }) => [topic_id, count]))
 }

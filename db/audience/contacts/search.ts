@@ -5,7 +5,8 @@
  */
 import type { Tx } from '../../postgres/pool.ts'
 import type { ContactRow } from './contacts.sql.ts'
-import { type ContactSearch, contactFurther, contactsFound, subscribersOf } from './search.sql.ts'
+import { type ContactSearch, contactFurther, contactsFound } from './search.sql.ts'
+import { subscribersOf } from './topic-counts.sql.ts'
 
 /** A page, and the contact to go on after when the search was broken off; null when all was looked through. */
 export type SearchedContacts = { contacts: ContactRow[]; reached: string | null }
@@ -27,7 +28,7 @@ async function wayTo(
   { email, status, topic }: ContactSearch,
 ): Promise<'index' | 'topic' | 'looking'> {
   if (topic !== undefined) {
-    const counts = await subscribersOf(tx, teamId, [topic], MANY)
+    const counts = await subscribersOf(tx, teamId, [topic])
     if ((counts.get(topic) ?? 0) < MANY) return 'topic'
   }
   if (status !== undefined && status !== 'subscribed') return 'index'

@@ -1,8 +1,9 @@
 /**
- * Keeps the figures of days and of broadcasts up: folds what moved into them.
+ * Keeps the figures of days and of broadcasts, and the counts of topics, up: folds what moved into them.
  * Promises: each lot is a transaction of its own; a figure has the same sum before and after. Must not count rows, but
  * for the last days once where a migration asks for it.
  */
+import { foldTopicCounts } from '../../audience/contacts/topic-counts.sql.ts'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { broadcastsBegun, countBroadcast } from './broadcasts.sql.ts'
@@ -38,11 +39,13 @@ async function recount(database: Database, now: Date): Promise<void> {
 /** Folds all that has moved by now. */
 export async function foldFigures(database: Database, now: Date): Promise<void> {
   if (await takeRecount(database)) await recount(database, now)
-  for (;;) {
-    const folded = await database.transaction(async (tx) => {
-      await takeTurn(tx)
-      return foldMoves(tx, LOT)
-    })
-    if (folded < LOT) return
+  for (const fold of [foldMoves, foldTopicCounts]) {
+    let folded: number
+    do {
+      folded = await database.transaction(async (tx) => {
+        await takeTurn(tx)
+        return fold(tx, LOT)
+      })
+    } while (folded >= LOT)
   }
 }

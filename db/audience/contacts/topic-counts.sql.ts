@@ -1,0 +1,37 @@
+/**
+ * Rows of topic_counts: how many contacts have each topic, as the sum of what moved. Triggers on contacts add rows in
+ * the statement that moves them. Promises: a count is never behind the contacts, and the same before and after a fold.
+ */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+
+const countRow = object({ topic_id: string().defined(), count: number().defined() })
+
+/** How many of a team's contacts have each of these topics; a topic that none has may be absent. */
+export async function subscribersOf(
+  tx: Tx,
+  teamId: string,
+  topics: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await tx.any(sql.type(countRow)`
+    select topic_id, sum(count)::bigint as count from topic_counts
+    where team_id = ${teamId} and topic_id = any(${sql.array(topics, 'uuid')}) group by topic_id`)
+  return new Map(rows.map(({ topic_id, count }) => [topic_id, count]))
+}
+
+/** Makes one row of all that a topic has, for up to `limit` topics that moved. @returns for how many. */
+export async function foldTopicCounts(tx: Tx, limit: number): Promise<number> {
+  const { folded } = await tx.one(sql.type(object({ folded: number().defined() }))`
+    with moved as (
+      select distinct team_id, topic_id from topic_counts where not folded limit ${limit}
+    ), taken as (
+      delete from topic_counts c using moved m where c.team_id = m.team_id and c.topic_id = m.topic_id
+      returning c.team_id, c.topic_id, c.count
+    ), added as (
+      insert into topic_counts (team_id, topic_id, count, folded)
+      select team_id, topic_id, sum(count), true from taken group by team_id, topic_id having sum(count) <> 0
+    )
+    select count(*) as folded from moved`)
+  return folded
+}

@@ -1,0 +1,150 @@
+/** Promise: counts of topics, as the sum of what moved, are what a recount of the contacts would give. */
+import fc from 'fast-check'
+import { type QuerySqlToken, sql } from 'slonik'
+import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { number, object, string } from 'yup'
+import { subscribersOf } from '../../../../db/audience/contacts/topic-counts.sql.ts'
+import {
+  addTopics,
+  deleteTopic,
+  holdTopics,
+  insertTopic,
+} from '../../../../db/audience/contacts/topics.sql.ts'
+import { leaveTopics } from '../../../../db/audience/subscription/subscription.ts'
+import { foldFigures } from '../../../../db/figures/daily/fold.ts'
+import { migrationFiles } from '../../../../db/schema.sql.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+
+const { database, team: makeTeam } = await openStore(t)
+
+const [TOPICS, CONTACTS] = [3, 6]
+const now = () => new Date()
+/** Contacts in the order of their addresses, in which everybody locks them. */
+const idOf = (n: number) => `0190a1b2-0001-7000-8000-00000000000${n}`
+const email = (n: number) => `user${n}@example.com`
+
+const command = fc.record({
+  do: fc.constantFrom(
+    'store',
+    'store',
+    'subscribe',
+    'subscribe',
+    'replace',
+    'leave',
+    'remove',
+    'drop',
+    'fold',
+  ),
+  contact: fc.nat(CONTACTS - 1),
+  topics: fc.uniqueArray(fc.nat(TOPICS - 1), { minLength: 1 }),
+})
+type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
+
+const countRow = object({ topic_id: string().defined(), count: number().defined() })
+
+const recounted = async (team: string) => {
+  const rows = await database.any(sql.type(countRow)`
+    select topic_id, count(*) as count from contacts cross join lateral unnest(topic_ids) topic_id
+    where team_id = ${team} group by 1 order by 1`)
+  return rows.map(({ topic_id, count }) => [topic_id, count])
+}
+
+async function begin() {
+  const team = await makeTeam('pro')
+  const ids = Array.from({ length: TOPICS }, () => uuidv7())
+  for (const id of ids) await insertTopic(database, team, { id, name: id }, now())
+  const act = async ({ do: what, contact, topics }: Command): Promise<void> => {
+    const chosen = topics.flatMap((at) => ids[at] ?? [])
+    const list = sql.array(chosen, 'uuid')
+    const those = sql.fragment`team_id = ${team} and id >= ${idOf(contact)}`
+    const change = (text: QuerySqlToken) =>
+      database.transaction(async (tx) => {
+        await tx.query(sql.unsafe`select from contacts where ${those} order by id for update`)
+        await tx.query(text)
+      })
+    if (what === 'store')
+      await database.query(sql.unsafe`
+        insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+        select ${team}, i, e, e, 'subscribed', '{}', ${list}, now(), now()
+        from unnest(${sql.array([idOf(contact), idOf(contact + 1)], 'uuid')},
+          ${sql.array([email(contact), email(contact + 1)], 'text')}) c (i, e)
+        on conflict (team_id, identity) do update set topic_ids = excluded.topic_ids`)
+    if (what === 'replace') await change(sql.unsafe`update contacts set topic_ids = ${list} where ${those}`)
+    if (what === 'remove') await change(sql.unsafe`delete from contacts where ${those}`)
+    if (what === 'leave')
+      await database
+        .transaction((tx) => leaveTopics({ tx, now: now() }, team, email(contact), chosen))
+        .catch(() => {})
+    if (what === 'drop' && contact === 0) await deleteTopic(database, team, chosen[0] ?? '', now())
+    if (what === 'fold') await foldFigures(database, now())
+    if (what === 'subscribe')
+      await database.transaction(async (tx) => {
+        const held = await holdTopics(tx, team, chosen)
+        const rows = await tx.any(
+          sql.type(object({ id: string().defined() }))`select id from contacts where ${those}`,
+        )
+        const wanted = rows.flatMap(({ id }) => [...held].map((topic_id) => ({ contact_id: id, topic_id })))
+        await addTopics(tx, team, wanted, now())
+      })
+  }
+  const counted = async () =>
+    [...(await subscribersOf(database, team, ids))].filter(([, count]) => count !== 0).sort()
+  return { team, act, counted }
+}
+
+t.test(
+  'whatever happens to contacts, in whatever order and at once, counts are what a recount gives',
+  async (t) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { maxLength: 10 }),
+        async (rounds) => {
+          const { team, act, counted } = await begin()
+          for (const together of rounds) await Promise.all(together.map(act))
+          t.strictSame(await counted(), await recounted(team), 'before folding')
+          await Promise.all([foldFigures(database, now()), foldFigures(database, now())])
+          t.strictSame(await counted(), await recounted(team), 'after folding')
+        },
+      ),
+      { numRuns: 25 },
+    )
+    const rows = await database.anyFirst(sql.type(object({ rows: number().defined() }))`
+    select count(*) as rows from topic_counts group by team_id, topic_id`)
+    t.ok(
+      rows.every((each) => each === 1),
+      'one row for each topic',
+    )
+  },
+)
+
+t.test(
+  'what is undone counts nothing, and contacts of before are counted once by the migration',
+  async (t) => {
+    const { team, act, counted } = await begin()
+    await act({ do: 'store', contact: 0, topics: [0, 1] })
+    const undone = new Error('undone')
+    await database
+      .transaction(async (tx) => {
+        await tx.query(sql.unsafe`delete from contacts where team_id = ${team}`)
+        throw undone
+      })
+      .catch((error: unknown) => t.equal(error, undone))
+    t.strictSame(await counted(), await recounted(team))
+    const files = await migrationFiles(new URL('../../../../db/migrations/', import.meta.url))
+    const file = files.find(({ file }) => file.endsWith('-count-topics.sql'))
+    const [count = ''] = file?.text.split(/;$/m) ?? []
+    for (const before of ['delete from topic_counts', 'select 1']) {
+      for (const text of [before, count]) await database.query({ ...sql.unsafe`select`, sql: text })
+      t.strictSame(await counted(), await recounted(team), before)
+    }
+  },
+)
+
+t.test('a team that goes takes its counts along', async (t) => {
+  const { team, act } = await begin()
+  await act({ do: 'store', contact: 0, topics: [0, 1] })
+  await database.query(sql.unsafe`delete from teams where id = ${team}`)
+  await foldFigures(database, now())
+  t.notOk(await database.exists(sql.unsafe`select from topic_counts where team_id = ${team}`))
+})
