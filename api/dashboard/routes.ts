@@ -30,6 +30,7 @@ import { specimenPages } from './pages/specimens.ts'
 import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
 import { templateDraftPages } from './pages/template-draft.ts'
+import { templateHeadersPages } from './pages/template-headers.ts'
 import { templatesPages } from './pages/templates.ts'
 import { topicsPages } from './pages/topics.ts'
 import { webhookActs } from './pages/webhooks/acts.ts'
@@ -70,6 +71,7 @@ export const PAGES: readonly Page[] = [
   ...templatesPages,
   ...templatePages,
   ...templateDraftPages,
+  ...templateHeadersPages,
   ...domainsPages,
   ...keysPages,
   ...peoplePages,

@@ -22,6 +22,7 @@ import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '
 import { sendOwn } from './own-mail.ts'
 import { draftSections } from './template-draft.ts'
 import { templateFigures } from './template-figures.ts'
+import { headersSection } from './template-headers.ts'
 import { slotWords, templateOf, templatePath } from './template-parts.ts'
 
 const MOST_VERSIONS = 50
@@ -208,6 +209,7 @@ const page: TeamPage = {
             { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
           ],
         },
+        headersSection(template, request),
         history(versions, template, request),
       ],
       aside: [

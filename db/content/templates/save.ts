@@ -117,7 +117,7 @@ export async function storeVersion(
 }
 
 /** Absent parts stay as they are. */
-export type TemplateChange = { html: string; text: string | undefined; list_unsubscribe?: boolean }
+export type TemplateChange = { html?: string; text?: string | undefined; list_unsubscribe?: boolean }
 
 /**
  * A new version, in use at once; none when nothing differs. A draft that there is stays.
@@ -127,12 +127,12 @@ export async function updateTemplate(
   by: By,
   teamId: string,
   id: string,
-  { html, text, list_unsubscribe: asked }: TemplateChange,
+  change: TemplateChange,
 ): Promise<SavedTemplate> {
   const before = await currentOrRefusal(by, teamId, id)
   const { name, slots } = before
-  const body_text = text ?? before.body_text
-  const list_unsubscribe = asked ?? before.list_unsubscribe
+  const { html = before.html, text: body_text = before.body_text } = change
+  const { list_unsubscribe = before.list_unsubscribe } = change
   if (
     html === before.html &&
     body_text === before.body_text &&

@@ -247,6 +247,31 @@ t.test('an earlier version is restored as a new one', async (t) => {
   t.notMatch((await viewer.get(path)).html, /\/restore"/)
 })
 
+t.test('List-Unsubscribe headers are turned on and off as a new version; a draft stays', async (t) => {
+  const path = await makeTemplate('Letter', '<p>Hi</p>')
+  await draft(editor, path, '<p>Dear</p>')
+  const page = await editor.get(path)
+  shows(t, page, 'List-Unsubscribe headers: off')
+  t.equal(hiddenIn(page, 'wanted'), 'yes')
+  const form = { wanted: 'yes', question: 'Turn the List-Unsubscribe headers of Letter on?' }
+  shows(t, await editor.post(`${path}/list-unsubscribe`, form), form.question)
+  shows(t, await viewer.get(path), 'headers: off')
+  const on = await after(editor, await editor.post(`${path}/list-unsubscribe`, { wanted: 'yes' }))
+  shows(t, on, /carry List-Unsubscribe headers\..*Letter unpublished draft.*headers: on.*v2 in use/)
+  const body = anEmail({ html: undefined, template_id: idOf(path) })
+  const refused = await call('POST', '/v1/emails', { key: team.key, body })
+  t.match(refused, { status: 400, body: { error: { message: /unsubscribe_url/ } } })
+  t.equal(await sentWith(path, { unsubscribe_url: 'https://example.com/u' }), '<p>Hi</p>')
+  await editor.post(`${path}/publish`, tokens(on))
+  shows(t, await viewer.get(path), /Letter published.*headers: on/)
+  const off = await after(editor, await editor.post(`${path}/list-unsubscribe`, { wanted: 'no' }))
+  shows(t, off, /carry no List-Unsubscribe headers\..*headers: off/)
+  t.equal(await sentWith(path), '<p>Dear</p>')
+  t.equal((await viewer.post(`${path}/list-unsubscribe`, { wanted: 'yes' })).status, 403)
+  t.notMatch((await viewer.get(path)).html, /list-unsubscribe"/)
+  t.match(await deeds(idOf(path)), [`template.update ${editor.email}`])
+})
+
 t.test('a preview is bounded as a send is, and what cannot be sent cannot be previewed', async (t) => {
   const parts = { html: '{{a}}'.repeat(50_000), text: '{{a}}'.repeat(50_000) }
   const path = (await editor.post(at('templates'), { name: 'Wide', ...parts })).location ?? ''
