@@ -1,6 +1,7 @@
 /**
  * The demo team of `npm start`: a verified domain, a key with every scope, a template per channel, a topic with
- * contacts and a draft of a broadcast to them; made once for a database. Its key is kept in a file of the database's own, since the database has only the key's digest.
+ * contacts and a draft of a broadcast to them; made once for a database. Its key is kept in a file of the database's
+ * own, since the database has only the key's digest.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { principalByKeyHash, SCOPES } from '../db/accounts/credentials/credentials.sql.ts'
@@ -78,7 +79,7 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   })
 }
 
-/** The demo team of this database: the one that `file` tells of, if it is still there, or a new one. */
+/** The demo team of this database: the one that `file` names, if it is still there, or a new one. */
 export async function demoTeam(url: string, secretKey: string, file: string): Promise<Demo> {
   const database = await openDatabase(url, { size: 1 })
   try {

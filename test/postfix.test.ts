@@ -57,7 +57,7 @@ t.test(
       async () => (await emailStatus(service, arrived)) === 'delivered',
       30,
     )
-    await until('its relaying is told', async () => (await storedReports(service)).length === 3, 30)
+    await until('its relaying is reported', async () => (await storedReports(service)).length === 3, 30)
     await until('all is read', async () =>
       (await storedReports(service)).every(({ state, reason }) => state === 'done' && reason === null),
     )

@@ -71,7 +71,7 @@ const whatsappSettings = async (port: number, url: string): Promise<NodeJS.Proce
   WHATSAPP_PHONE_NUMBER_ID: '100000000000002',
   WHATSAPP_BUSINESS_ACCOUNT_ID: '100000000000001',
   WHATSAPP_MESSAGES_PER_SECOND: '1000',
-  // Drawn here too: whoever knows it can sign reports.
+  // Drawn here too: one who knows it can sign reports.
   WHATSAPP_APP_SECRET: await keptSecret('whatsapp-app-secret'),
   WHATSAPP_VERIFY_TOKEN: await keptSecret('whatsapp-verify-token'),
   SANDBOX_WHATSAPP_WEBHOOK: `${url}/hooks/whatsapp`,
@@ -198,7 +198,7 @@ const choosePorts = async (): Promise<Ports> => ({
   whatsapp: await sandboxPort('SANDBOX_WHATSAPP_PORT', 8026),
 })
 
-/** What our processes are told, but for the embedded database. Whatever is set wins; an empty variable is none. */
+/** The settings of our processes, but for the embedded database. Whatever is set wins; an empty variable is none. */
 async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): Promise<NodeJS.ProcessEnv> {
   const set = Object.entries(process.env).filter(([, value]) => value !== '')
   return {

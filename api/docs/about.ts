@@ -27,7 +27,7 @@ export type About = {
   answers: Readonly<Record<number, { when: string; body?: Component }>>
   /** The refusals of its own; those that every route of its kind has are added. */
   refusals: readonly Code[]
-  /** Whether its answers tell how the team stands with its send rate. */
+  /** Whether its answers say how the team stands with its send rate. */
   rated?: boolean
 }
 

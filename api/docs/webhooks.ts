@@ -140,7 +140,7 @@ export const describedWebhooks = () =>
         post: {
           operationId: `on${schemaName(type)}`,
           tags: ['Webhooks'],
-          summary: `Tells of ${type}`,
+          summary: `Notifies of ${type}`,
           description: 'Sent to each webhook of the team that wants this type.',
           security: [],
           parameters: HEADERS,

@@ -38,7 +38,7 @@ export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, wh
     .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
     .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
     .option('--force', 'also those that were refused for good, as long as no provider has ever taken them')
-    .option('--dry-run', 'change nothing, only tell which')
+    .option('--dry-run', 'change nothing, only list which')
     .action(
       answer((team: string, id: string | undefined, options: Options): Promise<object> => {
         const { force: _force, dryRun: _dryRun, ...chosen } = options

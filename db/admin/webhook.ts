@@ -62,7 +62,7 @@ const withFields = (command: Command): Command =>
 export const verbs: Verbs = (webhook, admin) => {
   const add = webhook
     .command('add')
-    .description('tell a server of the team what happens; its secret is printed here and never again')
+    .description('notify a server of the team of what happens; its secret is printed here and never again')
     .argument('<team>', 'id of the team', uuid)
     .requiredOption('--url <url>', 'an https:// URL')
     .option('--domain <name>', 'only about emails from this domain')

@@ -21,7 +21,7 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
 
 const givenUpRow = refRow.shape({ since: string().defined(), reason: string().defined().nullable() })
 
-/** Rows whose delivery job is a dead letter that their timeline does not tell of yet, oldest first. */
+/** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
 export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: number) {
   return tx.any(sql.type(givenUpRow)`
     select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.source_output ->> 'reason' as reason
@@ -40,7 +40,7 @@ export type Picked = {
   force: boolean
 }
 
-/** A part of them: those after one id, up to another, so many at most. */
+/** A part of them: those after one id, up to another, `most` at most. */
 export type Part = { after: string; until: string; limit: number }
 
 /** Whether a message can be requeued: it is unfinished, or taken back by force. */

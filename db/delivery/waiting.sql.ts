@@ -5,7 +5,7 @@ import type { Channel } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { gaveUp } from './requeue.sql.ts'
 
-/** Entries of a timeline that tell why a message is not gone yet. */
+/** Entries of a timeline that say why a message is not gone yet. */
 export const REFUSALS = ['deferred', 'unknown', 'gave_up', 'held'] as const
 /** Those of them whose words are about a message. What holds one back is about our own set-up: for operators alone. */
 const OWN_REFUSALS = REFUSALS.filter((kind) => kind !== 'held')

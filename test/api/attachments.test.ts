@@ -243,8 +243,8 @@ t.test('the name comes by the query or by Content-Disposition; without one it is
     headers: { 'Content-Type': 'multipart/form-data; boundary=x' },
   })
   t.match(form.body.error.message, 'must not be multipart', 'before what a form has in its parts')
-  const untold = await upload('x', { headers: { 'Content-Type': 'application/x-www-form-urlencoded' } })
-  t.equal(untold.body.content_type, 'application/pdf', 'as curl sends a file without being told its type')
+  const untyped = await upload('x', { headers: { 'Content-Type': 'application/x-www-form-urlencoded' } })
+  t.equal(untyped.body.content_type, 'application/pdf', 'as curl sends a file without knowing its type')
   const key = await makeKey(service, team.id, { scopes: ['contacts:read'] })
   t.equal((await upload('x', { key })).body.error.code, 'insufficient_scope')
 })
@@ -299,7 +299,7 @@ t.test('storage is never over by a byte under 100 uploads and sends at once', as
 })
 
 t.test(
-  'the CLI lists the attachments of an email, writes one as it came, and tells of storage',
+  'the CLI lists the attachments of an email, writes one as it came, and shows its storage',
   async (t) => {
     const own = await makeTeam(service)
     const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })

@@ -1,4 +1,7 @@
-/** POST /v1/contacts/bulk with a worker beside it: what comes back, what is stored, what it costs (contract §4.1). */
+/**
+ * POST /v1/contacts/bulk with a worker beside it: what comes back, what is stored, what it costs. DECISIONS: Bulk
+ * upsert.
+ */
 
 import fc from 'fast-check'
 import { sql } from 'slonik'
@@ -23,7 +26,7 @@ const show = async (email: string, { key: credential }: Pick<TestTeam, 'key'> = 
 const refused = ({ status, body }: Reply): [number, string] => [status, body.error?.code]
 
 type Item = { index: number; id?: string; error?: { code: string; message: string } }
-const told = ({ body }: Reply): string[] =>
+const outcomes = ({ body }: Reply): string[] =>
   body.data.map(({ id, error }: Item) => error?.code ?? (id && 'id'))
 const ids = ({ body }: Reply): string[] => body.data.map(({ id }: Item) => id)
 
@@ -47,7 +50,7 @@ t.test(
       const properties = { name: 'é 漢 😀' }
       const raw = `\ufeff${JSON.stringify({ contacts: [{ email, properties }] })}${' '.repeat(padding)}`
       const headers = { 'Content-Type': 'application/json' }
-      t.match(told(await call('POST', '/v1/contacts/bulk', { key, raw, headers })), ['id'])
+      t.match(outcomes(await call('POST', '/v1/contacts/bulk', { key, raw, headers })), ['id'])
       t.match(await show(email), { properties })
     }
   },
@@ -114,7 +117,7 @@ t.test("duplicates inside one call: same id for both items, the last one's prope
       { email, properties: 5 },
       { email: ` ${email}` },
     ])
-    t.strictSame(told(reply), ['id', 'id', 'id', 'bad_request', 'id'])
+    t.strictSame(outcomes(reply), ['id', 'id', 'id', 'bad_request', 'id'])
     const [first, , second, , third] = ids(reply)
     t.ok(first === second && second === third)
     t.match(await show(email), { id: first, email, properties: { n: '2' } })
@@ -145,7 +148,7 @@ t.test('an invalid item returns bad_request and never aborts the others', async 
   const reply = await bulk(items)
   t.equal(reply.status, 200)
   const wanted = items.map((_, index) => (index === 0 || index === items.length - 1 ? 'id' : 'bad_request'))
-  t.strictSame(told(reply), wanted)
+  t.strictSame(outcomes(reply), wanted)
   t.match(reply.body.data[6].error, {
     code: 'bad_request',
     message: 'contacts[6].email must be an email address',
@@ -169,7 +172,7 @@ t.test('an item nested without end is its own fault alone', async (t) => {
       raw,
       headers: { 'Content-Type': 'application/json' },
     })
-    t.strictSame(told(reply), ['id', field === 'unknown' ? 'id' : 'bad_request'])
+    t.strictSame(outcomes(reply), ['id', field === 'unknown' ? 'id' : 'bad_request'])
   }
 })
 
@@ -228,7 +231,7 @@ t.test(
       small,
     )
     t.equal(reply.status, 200)
-    t.strictSame(told(reply), [
+    t.strictSame(outcomes(reply), [
       'id',
       'bad_request',
       'id',
@@ -244,7 +247,7 @@ t.test(
       [{ email: 'e@example.org' }, { email: 'a@example.org', properties: { n: '3' } }],
       small,
     )
-    t.strictSame(told(mixed), ['quota_exceeded', 'id'], 'full, but an existing contact is written')
+    t.strictSame(outcomes(mixed), ['quota_exceeded', 'id'], 'full, but an existing contact is written')
     t.strictSame((await show('a@example.org', small)).properties, { n: '3' })
   },
 )
@@ -258,9 +261,9 @@ t.test('402 quota_exceeded only when the allowance is full and every valid item 
   )
   t.strictSame(refused(call402), [402, 'quota_exceeded'])
   t.strictSame(Object.keys(call402.body), ['error'])
-  t.strictSame(told(await bulk([{ email: 'invalid' }], small)), ['bad_request'], 'no valid item: 200')
+  t.strictSame(outcomes(await bulk([{ email: 'invalid' }], small)), ['bad_request'], 'no valid item: 200')
   await setRoom(service, small, 0)
-  t.strictSame(told(await bulk([{ email: 'a@example.org' }], small)), ['id'], 'over a lowered limit')
+  t.strictSame(outcomes(await bulk([{ email: 'a@example.org' }], small)), ['id'], 'over a lowered limit')
   t.equal(await contactsUsed(service, small), 1)
   await call('DELETE', '/v1/contacts/a@example.org', { key: small.key })
   t.strictSame(refused(await bulk([{ email: 'a@example.org' }], small)), [402, 'quota_exceeded'])
@@ -318,7 +321,7 @@ t.test('an item that would change a status is refused alone; what is so already 
     { email: 'comes@example.org', unsubscribed: true },
     { email: 'comes@example.org', status: 'subscribed', unsubscribed: false },
   ])
-  t.strictSame(told(reply), ['bad_request', 'id', 'bad_request', 'id'])
+  t.strictSame(outcomes(reply), ['bad_request', 'id', 'bad_request', 'id'])
   t.match(
     reply.body.data[2].error.message,
     /^contacts\[2\]\.unsubscribed cannot be changed here.*\/unsubscribe and/,

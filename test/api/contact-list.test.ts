@@ -1,4 +1,4 @@
-/** GET /v1/contacts: pages, filters, and that a deep page reads from an index what it skips (contract §4.1). */
+/** GET /v1/contacts: pages, filters, and that a deep page reads from an index what it skips. */
 import { sql } from 'slonik'
 import t from 'tap'
 import { mixed, object } from 'yup'

@@ -1,4 +1,4 @@
-/** One contact at a time over HTTP: create, read, change, delete, and the email in the path (contract §4.1). */
+/** One contact at a time over HTTP: create, read, change, delete, and the email in the path. */
 import fc from 'fast-check'
 import t from 'tap'
 import { createTopic } from '../../db/audience/contacts/topics.ts'

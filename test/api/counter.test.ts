@@ -1,6 +1,6 @@
 /**
- * The transactional counter behind the quota equals a recount, whatever happened (contract §8; no COUNT(*) on a
- * request).
+ * The transactional counter behind the quota equals a recount, whatever happened; no request
+ * counts rows. DECISIONS: Quota.
  */
 import fc from 'fast-check'
 import t from 'tap'

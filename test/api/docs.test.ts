@@ -191,7 +191,7 @@ t.test('GET /docs shows every operation, guide and code, runs no script, and is 
   )
 })
 
-t.test('GET / leads a browser to the documentation, and tells a program where things are', async (t) => {
+t.test('GET / leads a browser to the documentation, and shows a program where things are', async (t) => {
   const { status, headers } = await call('GET', '/', { headers: { Accept: 'text/html,*/*;q=0.8' } })
   t.strictSame([status, headers.get('location')], [302, '/docs'])
   const { body } = await call('GET', '/')

@@ -1,4 +1,4 @@
-/** POST /v1/emails/batch: contract §2.4, §4.2, §7, §8; decisions: batch quota. */
+/** POST /v1/emails/batch: each item ends by itself, in its place, and costs what it stores. DECISIONS: Quota. */
 import t from 'tap'
 import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'

@@ -1,4 +1,4 @@
-/** Replays: contract §4.2, §8; decisions: replay, idempotency scope. */
+/** Replays: the same key answers with the original row and charges nothing. DECISIONS: Idempotency. */
 import t from 'tap'
 import { jobsOf, removeDomains, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'

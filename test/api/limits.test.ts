@@ -1,4 +1,4 @@
-/** Quotas and rates: contract §8; decisions: Plans, quotas, rate. The database's clock is the test's. */
+/** Quotas and rates, by the test's own clock of the database. DECISIONS: Quota, Bucket, Limits of a team. */
 import t from 'tap'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
@@ -185,7 +185,7 @@ t.test('deleting an email frees its place', async (t) => {
 })
 
 t.test(
-  'sends that touched the bucket tell how the team stands; replays and other refusals do not',
+  'sends that touched the bucket say how the team stands; replays and other refusals do not',
   async (t) => {
     const team = await makeTeam(service, { plan: 'free', rate: 1 })
     const rate = (reply: { headers: Headers }) => [

@@ -7,7 +7,7 @@ import { anEmail, makeTeam, startService } from '../support/service.ts'
 const service = await startService(t, { lockTimeout: 300 })
 const { call, database } = service
 
-t.test('a team whose rows are locked waits by itself, and is told 503 unavailable', async (t) => {
+t.test('a team whose rows are locked waits by itself, and gets 503 unavailable', async (t) => {
   const [stuck, other] = [await makeTeam(service), await makeTeam(service)]
   const send = ({ key }: { key: string }) => call('POST', '/v1/emails', { key, body: anEmail() })
   await database.transaction(async (tx) => {

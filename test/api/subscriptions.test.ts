@@ -1,4 +1,4 @@
-/** Every row of the contract's state table that the API can bring about, and the one-shot unsubscribe (§3.1, §4.1). */
+/** Every change of a contact's status that the API can bring about, and the one-shot unsubscribe. */
 import fc from 'fast-check'
 import t from 'tap'
 import { changeContact } from '../../db/audience/contacts/edit.ts'

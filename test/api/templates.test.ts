@@ -1,4 +1,4 @@
-/** Template sends: contract §4.2; decisions: slots, html of a template send, text. */
+/** Template sends. DECISIONS: Slots, Html of a template send, Text. */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'

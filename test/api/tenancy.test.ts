@@ -182,9 +182,9 @@ for (const [credential, key] of Object.entries({ 'a session token': session, 'an
         const title = `${route} [${index}]`
         t.equal(outcomeOf(reply), mayAsk ? line.expect : '403 insufficient_scope', title)
         t.equal(plain(reply), plain(await answer(unknown[route]?.[index] ?? line)), title)
-        const told = JSON.stringify(reply.body)
-        t.notMatch(told, /secret/, title)
-        for (const id of rows) t.notOk(told.includes(id), `${title} tells of a row of theirs`)
+        const shown = JSON.stringify(reply.body)
+        t.notMatch(shown, /secret/, title)
+        for (const id of rows) t.notOk(shown.includes(id), `${title} shows a row of theirs`)
       }
     }
   })

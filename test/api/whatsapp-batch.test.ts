@@ -1,4 +1,4 @@
-// POST /v1/whatsapp/messages/batch over a real listener and database: contract §2.4, §4.3, §7, §8.
+// POST /v1/whatsapp/messages/batch over a real listener and database: each item ends by itself, in its place.
 
 import t from 'tap'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'

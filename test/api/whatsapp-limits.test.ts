@@ -1,5 +1,5 @@
-// POST /v1/whatsapp/messages, again and again: replays, keys and the allowance. Contract §4.3, §8; decisions: replay,
-// allowance.
+// POST /v1/whatsapp/messages, again and again: replays, keys and the allowance. DECISIONS: Idempotency,
+// Allowance.
 
 import { sql } from 'slonik'
 import t from 'tap'

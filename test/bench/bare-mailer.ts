@@ -1,5 +1,5 @@
 /**
- * Sends mails with bare nodemailer, pooled and unsigned, and tells its processor time per mail in milliseconds.
+ * Sends mails with bare nodemailer, pooled and unsigned, and prints its processor time per mail in milliseconds.
  * Arguments: a port, how many mails, and how many bytes of a file each has.
  */
 import { randomBytes } from 'node:crypto'

@@ -1,7 +1,8 @@
 /**
- * What an email writes and touches: bytes of WAL and buffers for accepting, delivering and a report of delivery, and how
- * many updates of its rows stayed within their page (HOT), on a table that is filled first. Prints figures of one run;
- * asserts nothing. Counts what one connection writes, so that others on the same server do no harm (PostgreSQL 18).
+ * What an email writes and touches: bytes of WAL and buffers for accepting, delivering and a report of delivery, and
+ * how many updates of its rows stayed within their page (HOT), on a table that is filled first. Prints figures of one
+ * run; asserts nothing. Counts what one connection writes, so that others on the same server do no harm (PostgreSQL
+ * 18).
  * Run: DATABASE_URL=postgres://… node test/bench/email-rows.ts [ROWS] (an empty database; it is migrated).
  */
 import { sql } from 'slonik'

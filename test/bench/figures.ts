@@ -31,13 +31,13 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** A figure that should be at least so many times its reference. */
+/** A figure that should be at least a multiple of its reference. */
 export const atLeast = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => {
   const ratio = figure.ours / figure.reference
   return { ...figure, ratio, goal: `≥ ${goal} ×`, met: ratio >= goal }
 }
 
-/** A figure that should be at most so many times its reference. */
+/** A figure that should be at most a multiple of its reference. */
 export const atMost = (goal: number, figure: Omit<Figure, 'ratio' | 'goal' | 'met'>): Figure => {
   const ratio = figure.ours / figure.reference
   return { ...figure, ratio, goal: `≤ ${goal} ×`, met: ratio <= goal }

@@ -33,7 +33,9 @@ async function upload(base: string, { key }: TestTeam, bytes: Uint8Array<ArrayBu
 
 type Relay = Awaited<ReturnType<typeof startDiscardingRelay>>
 
-/** Has mails with a file each, every one another, stored and ready. @returns what sends them, and waits for the last. */
+/**
+ * Has mails with a file each, every one another, stored and ready. @returns what sends them, and waits for the last.
+ */
 async function prepare(
   { base, team, relay }: { base: string; team: TestTeam; relay: Relay },
   count: number,

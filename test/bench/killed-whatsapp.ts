@@ -1,5 +1,5 @@
 /**
- * 10,000 WhatsApp messages through two workers with a kill -9 every 3 seconds (issue 5).
+ * 10,000 WhatsApp messages through two workers with a kill -9 every 3 seconds.
  * Run: npm test -- test/bench/killed-whatsapp.ts
  */
 import t from 'tap'

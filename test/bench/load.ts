@@ -1,4 +1,4 @@
-/** Load over HTTP: as much as the API takes, one request after another, or so many a second. */
+/** Load over HTTP: as much as the API takes, one request after another, or at a given rate. */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import autocannon from 'autocannon'
@@ -9,7 +9,7 @@ const html = (bytes: number): string => `<p>${'Hello there. '.repeat(Math.ceil(b
 
 export const mail = (bytes: number) => anEmail({ html: html(bytes) })
 
-/** Requests a second that a path answers with 2xx, kept busy by so many connections. */
+/** Requests a second that a path answers with 2xx, kept busy by the given number of connections. */
 export async function flood(
   url: string,
   teams: readonly TestTeam[],
@@ -85,7 +85,7 @@ export async function oneByOne(base: string, team: TestTeam, count: number): Pro
   return times
 }
 
-/** The p99 in milliseconds while so many sends a second are offered, whatever becomes of them. */
+/** The p99 in milliseconds while sends are offered at the given rate, whatever becomes of them. */
 export async function offered(
   base: string,
   teams: readonly TestTeam[],

@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: measures what issue 12 asks for, one row after another on this machine, prints a table and writes it
+ * `npm run bench`: measures against set goals, one row after another on this machine, prints a table and writes it
  * to RESULTS.md. Only ratios within one run count; asserts nothing. Rows can be chosen: `npm run bench -- 1 4`, and
  * `--minutes N` sets how long row 14 watches memory (3 when absent).
  */
@@ -22,7 +22,7 @@ import type { Figure } from './figures.ts'
 import { measureFiles } from './files.ts'
 import { measureReports } from './reports.ts'
 import { type Place, type Rig, startRig } from './rig.ts'
-import { measureHanging, measureTelling, measureWebhooks } from './webhooks.ts'
+import { measureHanging, measureNotifying, measureWebhooks } from './webhooks.ts'
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
@@ -80,7 +80,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     16: () => measureWalk(rig),
     17: () => measureBeside(rig),
     18: () => measureNeedle(rig),
-    19: () => measureTelling(rig),
+    19: () => measureNotifying(rig),
     20: () => measureHanging(rig),
     21: () => measureWebhooks(rig),
     22: () => measureFiles(rig),
@@ -90,7 +90,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
 const short = (value: number): string =>
   Number.isFinite(value) ? Number(value.toPrecision(value >= 1_000 ? 4 : 3)).toLocaleString('en') : '–'
 
-/** What a row that misses its goal is made of, as profiles of 2026-11-22 tell it (2 cores, client and sink beside). */
+/** What a row that misses its goal is made of, as profiles of 2026-11-22 show it (2 cores, client and sink beside). */
 const MADE_OF: Record<string, string> = {
   1: 'both processors are busy: the API 0.8 ms a request, the client and PostgreSQL the rest; the loop has neither HTTP nor client',
   4: 'the API’s JavaScript: JSON, checks, the way from the parser’s thread and a copy of each field; the reference has its arrays ready',

@@ -77,7 +77,7 @@ export async function startSmtpSink(): Promise<Sink> {
   }
 }
 
-/** A sink that answers each mail after `delay` milliseconds, and tells of each. */
+/** A sink that answers each mail after `delay` milliseconds, and reports each. */
 export async function startSlowSink(delay: number, onMail: (text: string) => void = () => {}): Promise<Sink> {
   let taken = 0
   const sockets = new Set<Socket>()

@@ -79,12 +79,12 @@ async function twoTeams(place: Place): Promise<[TestTeam, TestTeam]> {
 }
 
 /** Row 19: the rate of a team with an endpoint for what each mail brings, beside a team without one. */
-export async function measureTelling(rig: Rig): Promise<Figure[]> {
+export async function measureNotifying(rig: Rig): Promise<Figure[]> {
   const place = await rig.place()
   const receiver = await startTaking()
-  const [plain, told] = await twoTeams(place)
-  await subscribe(place, told, receiver.url, ['email.sent', 'email.delivered'])
-  const [reference, ours] = await inTurns(place, [plain, told])
+  const [plain, notified] = await twoTeams(place)
+  await subscribe(place, notified, receiver.url, ['email.sent', 'email.delivered'])
+  const [reference, ours] = await inTurns(place, [plain, notified])
   receiver.close()
   await place.close()
   const note = `reference: a team without an endpoint, turn by turn; ${receiver.taken()} webhooks came`

@@ -15,7 +15,9 @@ export type Account = {
   repeated: number
   /** Of these, the copies of messages that had been answered before. */
   after_answer: number
-  /** Rows beyond what a limit allows, keys with two rows, counters that differ from a recount, states that are wrong. */
+  /**
+   * Rows beyond what a limit allows, keys with two rows, counters that differ from a recount, states that are wrong.
+   */
   over: number
   /** Seconds from the end of the fault until all that was accepted had been taken; null when it never was. */
   recovered: number | null

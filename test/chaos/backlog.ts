@@ -4,7 +4,7 @@ import { insertEmailRows } from '../support/email-rows.ts'
 import type { TestTeam } from '../support/service.ts'
 import type { World } from './world.ts'
 
-/** Queues so many emails of a team, due now or in an hour; each place in line is a team's next. */
+/** Queues a number of emails of a team, due now or in an hour; each place in line is a team's next. */
 export async function fillQueue(
   { sql: run, database }: World,
   { id, domain_id }: TestTeam,

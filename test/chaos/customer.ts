@@ -1,6 +1,6 @@
 /**
  * A customer's server that webhooks go to, and that is killed and comes back: what it was given, by event, outlives it.
- * Promises: of each request it says whether it answered, so that a repetition can be told from a loss.
+ * Promises: of each request it says whether it answered, so that a repetition can be distinguished from a loss.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

@@ -27,7 +27,7 @@ export type Fault = {
   run(world: World, scale: number): Promise<Outcome>
 }
 
-/** Whether a fault that lasts for so many seconds mostly waits. */
+/** Whether a fault that lasts for these seconds mostly waits. */
 export const isPatient = (seconds: number): boolean => seconds >= 100
 
 /** Whether the promises held. */

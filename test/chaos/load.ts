@@ -8,7 +8,7 @@ import { anEmail, type Reply, type TestTeam } from '../support/service.ts'
 import type { World } from './world.ts'
 
 export type Load = {
-  /** The ids that clients were told, by the key of the send. */
+  /** The ids that clients were given, by the key of the send. */
   accepted: Map<string, string>
   /** Keys whose answers did not agree, or that were refused for good. */
   wrong: string[]
@@ -58,7 +58,7 @@ export async function insist(
   }
 }
 
-/** Sends so many emails over so many connections. `done` ends it early. */
+/** Sends a number of emails over a number of connections. `done` ends it early. */
 export async function send(
   world: World,
   teams: readonly TestTeam[],

@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reset } from '../support/reset.ts'
 
-/** `freeze` holds bytes back and answers nothing; `refuse` resets whoever comes; `drip` passes a byte at a time. */
+/** `freeze` holds bytes back and answers nothing; `refuse` resets every client; `drip` passes a byte at a time. */
 export type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
 
 export type Network = {

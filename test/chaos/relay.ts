@@ -1,5 +1,5 @@
 /**
- * The relay at the other end: an SMTP server that counts each message's copies and can be told to misbehave.
+ * The relay at the other end: an SMTP server that counts each message's copies and can be made to misbehave.
  * Promises: a copy is counted before it is answered, so that a killed worker cannot have an answer that is not
  * counted; `answered` says whether its 250 was handed to a connection that was still there.
  */

@@ -48,7 +48,7 @@ export async function runAlone(
 ): Promise<Line> {
   const world = await openWorld(url, fault.world)
   const stopped = Promise.withResolvers<never>()
-  stop.addEventListener('abort', () => stopped.reject(new Error('told to stop')))
+  stop.addEventListener('abort', () => stopped.reject(new Error('asked to stop')))
   try {
     return await Promise.race([runIn(world, fault, scale), stopped.promise])
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
  * The world that faults happen in: a database, two API and two worker processes, a relay, and the networks between.
- * Promises: a process that ends is started again at once, unless it was told to stay away; all of it ends with
+ * Promises: a process that ends is started again at once, unless it is to stay away; all of it ends with
  * `close`. Counts what was promised to clients and what became of it.
  */
 import { type ChildProcess, fork } from 'node:child_process'
@@ -150,7 +150,7 @@ export async function openWorld(
   const admin = await connected(url)
   const members: Member[] = []
   const start: World['start'] = async (entry, own = {}) => {
-    // Its name in EHLO tells the relay who speaks.
+    // Its name in EHLO shows the relay who speaks.
     const relayUrl = `smtp://127.0.0.1:${toRelay.port}?name=member${members.length}.test`
     const settings = {
       DATABASE_URL: through(url, toDatabase.port),
@@ -187,7 +187,7 @@ export async function openWorld(
   }
 }
 
-/** A connection that is made anew after a crash of the database. */
+/** A connection that is made again after a crash of the database. */
 async function connected(url: string): Promise<() => Client> {
   let client: Client
   const connect = async (): Promise<void> => {

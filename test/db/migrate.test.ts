@@ -35,9 +35,9 @@ t.test('the default catalog is loaded by the first run only: an emptied one stay
   const cli = adminCli({ DATABASE_URL: url })
   t.equal((await cli.json(['plan', 'list'])).plans.length, 4)
   await cli.json(['plan', 'load', '-'], { input: '{"plans":[]}' })
-  const told: string[] = []
-  await migrate(url, (line) => told.push(line))
-  t.strictSame(told, [])
+  const lines: string[] = []
+  await migrate(url, (line) => lines.push(line))
+  t.strictSame(lines, [])
   t.strictSame(await cli.json(['plan', 'list']), { plans: [] })
 })
 
@@ -47,9 +47,9 @@ t.test('a first run that was killed before the catalog is made good by the next'
   await client.connect()
   await client.query('delete from plans; delete from schema_migrations where number = 0')
   await client.end()
-  const told: string[] = []
-  await migrate(url, (line) => told.push(line))
-  t.strictSame(told, ['loaded the default plan catalog'])
+  const lines: string[] = []
+  await migrate(url, (line) => lines.push(line))
+  t.strictSame(lines, ['loaded the default plan catalog'])
 })
 
 t.test(
@@ -116,11 +116,11 @@ drop index concurrently if exists teams_by_name;
 create index concurrently teams_by_name on teams (name);
 `,
   )
-  const told: string[] = []
-  const log = (line: string) => void told.push(line)
+  const lines: string[] = []
+  const log = (line: string) => void lines.push(line)
   await migrate(url, log, { directory })
   await migrate(url, log, { directory })
-  t.strictSame(told, [`applied ${file}`])
+  t.strictSame(lines, [`applied ${file}`])
   const client = await connected(t, url)
   const { rows } = await client.query(
     "select indisvalid from pg_index where indexrelid = 'teams_by_name'::regclass",
@@ -138,18 +138,18 @@ t.test(
     )
     const other = await connected(t, url)
     await other.query('begin; lock table teams in access share mode')
-    const told: string[] = []
+    const lines: string[] = []
     const waits = Promise.withResolvers<void>()
     const log = (line: string): void => {
-      told.push(line)
+      lines.push(line)
       waits.resolve()
     }
     const migrated = migrate(url, log, { directory, lockWait: 50 })
     await waits.promise
     await other.query('rollback')
     await migrated
-    t.match(told[0], new RegExp(`^${file} waits for a lock`))
-    t.equal(told.at(-1), `applied ${file}`)
+    t.match(lines[0], new RegExp(`^${file} waits for a lock`))
+    t.equal(lines.at(-1), `applied ${file}`)
   },
 )
 
@@ -169,10 +169,10 @@ t.test('a lock that is never given ends it with the file’s name, and nothing h
   )
 })
 
-t.test('whoever comes while another process migrates waits for its turn', async (t) => {
+t.test('a process that comes while another one migrates waits for its turn', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
-  const told: string[] = []
-  await Promise.all([1, 2, 3].map(() => migrate(url, (line) => void told.push(line), { directory })))
-  t.strictSame(told, [`applied ${file}`])
+  const lines: string[] = []
+  await Promise.all([1, 2, 3].map(() => migrate(url, (line) => void lines.push(line), { directory })))
+  t.strictSame(lines, [`applied ${file}`])
 })

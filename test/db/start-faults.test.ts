@@ -1,4 +1,4 @@
-/** What whoever starts a process is told when it cannot start: one line that names the setting, never a stack. */
+/** What a process says that cannot start: one line that names the setting, never a stack. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

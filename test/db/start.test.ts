@@ -20,7 +20,7 @@ async function change(url: string, ...statements: string[]): Promise<void> {
   await database.end()
 }
 
-/** What a process is told that starts on this database; null when it starts. */
+/** The fault of a process that starts on this database; null when it starts. */
 async function refusal(url: string): Promise<string | null> {
   try {
     const { database } = await startDatabase({ DATABASE_URL: url }, { size: 1 }, silent)
@@ -97,8 +97,10 @@ t.test('settings of the server that can lose what was accepted are warned about'
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
   const { database } = await startDatabase({ DATABASE_URL: url }, { size: 1 }, log)
   await database.end()
-  const told = lines.map((line) => JSON.parse(line)).filter(({ setting }) => setting === 'synchronous_commit')
-  t.match(told, [{ level: 40, msg: /runs with synchronous_commit off: .*loses what was accepted/ }])
+  const warned = lines
+    .map((line) => JSON.parse(line))
+    .filter(({ setting }) => setting === 'synchronous_commit')
+  t.match(warned, [{ level: 40, msg: /runs with synchronous_commit off: .*loses what was accepted/ }])
 })
 
 t.test('a DATABASE_DIRECT_URL that does not answer is warned about, and started without', async (t) => {

@@ -1,4 +1,4 @@
-/** What the inbox tells of a mail: a summary for lists, and the details of one. */
+/** What the inbox shows of a mail: a summary for lists, and the details of one. */
 import type { Address } from 'postal-mime'
 import type { SandboxMessage } from './smtp.ts'
 

@@ -79,7 +79,7 @@ export function createPages({
   const phoneList = compiled('phone-list')
   const webhooks = compiled('webhooks')
   const webhookList = compiled('webhook-list')
-  const told = (messages: readonly ReceivedWebhook[], url: string) => ({
+  const view = (messages: readonly ReceivedWebhook[], url: string) => ({
     rows: messages
       .toReversed()
       .slice(0, LISTED)
@@ -127,8 +127,8 @@ export function createPages({
     phone: (messages, query) =>
       phone({ ...bubbles(messages, query), whatsapp: true, elsewhere: true, dashboard }),
     webhooks: (messages, url) =>
-      webhooks({ ...told(messages, url), webhooks: true, elsewhere: true, dashboard }),
-    webhookList: (messages, url) => webhookList(told(messages, url)),
+      webhooks({ ...view(messages, url), webhooks: true, elsewhere: true, dashboard }),
+    webhookList: (messages, url) => webhookList(view(messages, url)),
     phoneList: (messages, query) => phoneList(bubbles(messages, query)),
   }
 }

@@ -24,7 +24,7 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
     ['delivered+1@example.org', 'delivered', 'subscribed'],
     ['Bounced@example.org', 'bounced', 'bounced'],
     ['complained@example.org', 'complained', 'complained'],
-    // In the SMTP dialogue itself (decisions: delivery reports).
+    // In the SMTP dialogue itself (DECISIONS: Delivery reports).
     ['refused@example.org', 'bounced', 'bounced'],
     ['someone@example.org', 'sent', 'subscribed'],
   ]

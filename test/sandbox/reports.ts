@@ -129,7 +129,7 @@ export type ReporterOptions = {
   token: string
   /** Between a message and the reports about it, in milliseconds. Their dates have no fractions of a second. */
   delay_ms?: number
-  /** Told when a report could not be posted. */
+  /** Called when a report could not be posted. */
   warn?: (line: string) => void
 }
 
@@ -157,7 +157,7 @@ export function createReporter(
 ): (message: SandboxMessage, recipient: string) => void {
   const { delay_ms = 1_200, warn = () => {} } = options
   return ({ mail_from, raw }, recipient) => {
-    // A message without an envelope sender is a report itself: nobody is told.
+    // A message without an envelope sender is a report itself: nobody is notified.
     if (mail_from === '') return
     const report = async (): Promise<void> => {
       for (const make of reportsOf({ mail_from, recipient, raw })) {

@@ -57,7 +57,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type Violation = { id: string; nodes: { html: string }[] }
 
-/** What presses need room for (WCAG 2.5.8): smaller than 24 × 24 px, unless it is a link within a sentence or hidden. */
+/**
+ * What presses need room for (WCAG 2.5.8): smaller than 24 × 24 px, unless it is a link within a sentence or hidden.
+ */
 const TOO_SMALL = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary')].filter((one) => {
   const { width, height } = one.getBoundingClientRect()
   const isInline = one.matches('p a, td a, dd a, dd button, label input, li p a, .detail a, .submit a, h1 a, footer a')

@@ -1,4 +1,4 @@
-/** The database's clock, as tests choose it: rate, quota and period know no other (decisions: bucket). */
+/** The database's clock, as tests choose it: rate, quota and period know no other (DECISIONS: Bucket). */
 import { sql } from 'slonik'
 import type { Database } from '../../db/postgres/pool.ts'
 
@@ -9,7 +9,7 @@ const replaced = (body: ReturnType<typeof sql.literalValue>) => sql.unsafe`
 export const stopClock = async (database: Database, time: Date): Promise<void> =>
   void (await database.query(replaced(sql.literalValue(`select timestamptz '${time.toISOString()}'`))))
 
-/** Lets it run ahead by so many seconds: what is timed by it is over sooner. */
+/** Lets it run ahead by these seconds: what is timed by it is over sooner. */
 export const shiftClock = async (database: Database, seconds: number): Promise<void> =>
   void (await database.query(
     replaced(sql.literalValue(`select clock_timestamp() + interval '${seconds} s'`)),

@@ -1,6 +1,6 @@
 /**
  * A person with a browser on the dashboard, without the browser: keeps cookies, sends forms as pages have them.
- * Promises: nothing is sent that a browser would not send; redirects are told, not followed.
+ * Promises: nothing is sent that a browser would not send; redirects are returned, not followed.
  */
 import type { Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,5 +1,5 @@
 /**
- * The test server behind TLS, with a certificate of the test's own for `localhost`; it refuses whoever comes without,
+ * The test server behind TLS, with a certificate of the test's own for `localhost`; it refuses those who come without,
  * in PostgreSQL's words. Promises to change nothing of what it passes on.
  */
 import { writeFile } from 'node:fs/promises'

@@ -49,7 +49,7 @@ export async function createTemplate(
   await execute(url, [`alter database "${template}" allow_connections false`])
 }
 
-/** Drops every database of the run, whoever is connected to it. */
+/** Drops every database of the run, even while clients are connected. */
 export async function dropDatabases({ url, prefix }: TestServer): Promise<void> {
   const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
   await client.connect()

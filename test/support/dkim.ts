@@ -46,7 +46,7 @@ const tagsOf = (field: string): Map<string, string> =>
       .map((tag) => [tag.slice(0, tag.indexOf('=')), tag.slice(tag.indexOf('=') + 1)] as const),
   )
 
-/** §5.4.2: of several fields of one name, the last is signed first. */
+/** RFC 6376 §5.4.2: of several fields of one name, the last is signed first. */
 function chosen(fields: readonly string[], names: readonly string[]): string[] {
   const left = [...fields]
   return names.flatMap((name) => {

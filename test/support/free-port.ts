@@ -1,4 +1,4 @@
-/** A port for programs that cannot be told to take any that is free. */
+/** A port for programs that cannot take any that is free. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 

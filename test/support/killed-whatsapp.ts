@@ -24,7 +24,7 @@ export type Run = {
   seconds: number
 }
 
-/** Has the API accept so many rows, in batches. */
+/** Has the API accept a number of rows, in batches. */
 async function acceptRows(service: Service, team: TestTeam, rows: number): Promise<void> {
   const { id: template } = await makeTemplate(service, team.id)
   for (let from = 0; from < rows; from += 5_000) {

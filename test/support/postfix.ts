@@ -1,7 +1,7 @@
 /**
  * A real Postfix of the test's own: it takes mail on a free port and hands everything to one relay. Where it collects,
  * it pipes what comes to the return domain to the service's hook, with the very lines that README shows, and mail to
- * arrives.test is delivered, as far as anybody is told.
+ * arrives.test is delivered, as far as anybody hears.
  * Promises: nothing of the machine's own Postfix is read or changed; it stops and is removed with the test.
  */
 import { execFile } from 'node:child_process'

@@ -169,7 +169,7 @@ export const refuseEvents = async ({ database }: Place, detail: string): Promise
     when (new.detail = ${sql.literalValue(detail)}) execute function refuse_event()`)
 }
 
-/** Holds whoever settles the report of the event key `held`, until `open`. */
+/** Holds the worker that settles the report of the event key `held`, until `open`. */
 export async function holdReport({ database }: Place) {
   await database.query(sql.unsafe`
     create function hold_report() returns trigger language plpgsql
@@ -215,7 +215,7 @@ export const retried = async ({ database }: Place): Promise<number> =>
       where name = 'ingest-report' and state = 'completed' and retry_count > 0`)
   ).count
 
-/** Has it that workers died twice with the first so many waiting jobs of reports. */
+/** Has it that workers died twice with the first `count` waiting jobs of reports. */
 export const dieWith = async ({ database }: Place, count: number): Promise<void> => {
   await database.query(sql.unsafe`
     update pgboss.job set retry_count = 2 where id in (

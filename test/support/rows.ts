@@ -11,7 +11,7 @@ import type { Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
 
-/** What the team has used, as `team show` tells it. */
+/** What the team has used, as `team show` prints it. */
 export const usedBy = async ({ database }: Place, teamId: string) => (await showTeam(database, teamId)).used
 
 const jobRow = object({ name: string().defined(), data: mixed<Record<string, unknown>>().defined() })

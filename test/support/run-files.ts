@@ -6,7 +6,7 @@ import t from 'tap'
 
 /** Three times as many as the two cores of a small machine: the slow tests mostly wait. */
 const JOBS = 6
-/** Of one file, in seconds, as .taprc has it. A file tells its parent the one that it finds in its environment. */
+/** Of one file, in seconds, as .taprc has it. A file reports to its parent the one that it finds in its environment. */
 const TIMEOUT = 300
 
 t.setTimeout(0)

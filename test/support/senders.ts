@@ -1,19 +1,19 @@
-/** What sends may tell of a sender, told in tests: through the same door as the delivery engine. */
+/** What sends may report of a sender, reported by tests: through the same door as the delivery engine. */
 
 import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
 import { type Reservation, reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 
-const tell = (tx: Tx, sender: Sender, signal: Signal): Promise<Change[]> =>
+const report = (tx: Tx, sender: Sender, signal: Signal): Promise<Change[]> =>
   applySignals(tx, [{ sender, signals: [signal] }])
 
 /** The provider said that nothing goes for some seconds. */
 export const pauseSender = (tx: Tx, sender: Sender, wait_seconds: number, words: string): Promise<Change[]> =>
-  tell(tx, sender, { kind: 'slow', words, wait_seconds, began_at: new Date(0) })
+  report(tx, sender, { kind: 'slow', words, wait_seconds, began_at: new Date(0) })
 
 /** The provider said that a send was too fast, which began then. */
 export const slowSender = (tx: Tx, sender: Sender, began_at: Date, words: string): Promise<Change[]> =>
-  tell(tx, sender, { kind: 'slow', words, began_at })
+  report(tx, sender, { kind: 'slow', words, began_at })
 
 /** Nothing could be sent. @returns for how many seconds it is paused; null when that was known already. */
 export async function noteTrouble(
@@ -21,13 +21,13 @@ export async function noteTrouble(
   sender: Sender,
   trouble: Extract<Signal, { words: string }>,
 ): Promise<number | null> {
-  const [change] = await tell(tx, sender, trouble)
+  const [change] = await report(tx, sender, trouble)
   return change?.seconds ?? null
 }
 
 /** A send that began then was taken. @returns whether that ended any trouble. */
 export const noteRecovery = async (tx: Tx, sender: Sender, began_at: Date): Promise<boolean> =>
-  (await tell(tx, sender, { kind: 'accepted', began_at })).length > 0
+  (await report(tx, sender, { kind: 'accepted', began_at })).length > 0
 
 /** Reserves sends through one sender, as workers do. */
 export async function reserveOne(

@@ -1,5 +1,5 @@
 /**
- * A raw SMTP server that misbehaves at one step: hangs up, resets, falls silent, drips, or says what it is told.
+ * A raw SMTP server that misbehaves at one step: hangs up, resets, falls silent, drips, or says what it is given.
  * For the faults that a proper server library cannot make; anything else belongs to smtp-sink.ts.
  */
 import { once } from 'node:events'
@@ -70,7 +70,7 @@ export async function startSmtpScript(
   return { url: `smtp://127.0.0.1:${port}`, steps, lines, connections: () => connections, dropAll }
 }
 
-/** Cuts what a client says into steps. `reach` tells whether a message follows, up to its final dot. */
+/** Cuts what a client says into steps. `reach` says whether a message follows, up to its final dot. */
 function converse(socket: Socket, reach: (step: Step, line: string) => boolean): void {
   let pending = ''
   let in_data = false

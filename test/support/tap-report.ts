@@ -1,7 +1,7 @@
 /**
  * Reads the TAP that the test runner prints and makes a log of it that people can read: a line per passing file, all
- * of what failed in a failing one, and what was left out at the end. Promises: the counts are tap's own, or null when tap
- * did not get to the end.
+ * of what failed in a failing one, and what was left out at the end. Promises: the counts are tap's own, or null when
+ * tap did not get to the end.
  */
 
 export type Counts = { passed: number; failed: number }

@@ -34,7 +34,9 @@ const nodesOf = (plan: PlanNode): PlanNode[] => [plan, ...(plan.Plans ?? []).fla
 
 const buffersOf = (node: PlanNode): number => node['Shared Hit Blocks'] + node['Shared Read Blocks']
 
-/** What a statement touched. A change that nothing in the statement reads comes after the rest, and counts by itself. */
+/**
+ * What a statement touched. A change that nothing in the statement reads comes after the rest, and counts by itself.
+ */
 function touchedBy(plan: PlanNode): number {
   const read = new Set(nodesOf(plan).map((node) => `CTE ${node['CTE Name']}`))
   const after = (plan.Plans ?? []).filter(

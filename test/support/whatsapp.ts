@@ -19,7 +19,7 @@ export type Json = Record<string, unknown>
 const slots = (count: number): string =>
   Array.from({ length: count }, (_, index) => `{{${index + 1}}}`).join(' and ')
 
-/** The provider's template object: approved, with a body of so many slots, and whatever a test changes of it. */
+/** The provider's template object: approved, with a body of some slots, and whatever a test changes of it. */
 export const aTemplate = (
   {
     body = 1,

@@ -1,4 +1,4 @@
-// Settings of a worker (design §3, §5): what it needs for its queues it must have; every fault is named, nothing else
+// Settings of a worker: what it needs for its queues it must have; every fault is named, nothing else
 // is asked for.
 
 import t from 'tap'
@@ -75,7 +75,7 @@ const faults = (env: Record<string, string>): string[] => {
 }
 
 t.test(
-  'a worker that delivers email needs what its provider needs, and is told everything at once',
+  'a worker that delivers email needs what its provider needs, and hears of everything at once',
   async (t) => {
     t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])
     t.match(faults(BARE), [/^SMTP_URL is missing/])

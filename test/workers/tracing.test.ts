@@ -20,9 +20,9 @@ t.test(
     const lines: string[] = []
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
     await startWorker(t, service, { smtp_url: `smtp://127.0.0.1:${sandbox.port}`, log })
-    await until('the worker tells of it', async () => lines.some((line) => line.includes('"sent"')))
-    const told = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'sent')
-    t.match(told, {
+    await until('the worker logs it', async () => lines.some((line) => line.includes('"sent"')))
+    const logged = lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'sent')
+    t.match(logged, {
       accepted: 1,
       refused: 1,
       ids: [sent.body.id],

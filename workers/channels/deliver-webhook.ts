@@ -8,7 +8,7 @@ import type { KeyObject } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
-import { stopTelling } from '../../db/messages/webhooks/endpoints.ts'
+import { stopNotifying } from '../../db/messages/webhooks/endpoints.ts'
 import {
   type EndpointNews,
   endWebhooks,
@@ -201,7 +201,7 @@ async function record(
     const own = delivered.filter(({ answer: { row } }) => row.endpoint_id === id)
     const reason = reasonToStop(own, failing_since)
     if (!enabled || reason === null) continue
-    const waiting = await stopTelling(tx, team_id, { id, reason })
+    const waiting = await stopNotifying(tx, team_id, { id, reason })
     await queue.enqueue(tx, 'mail-owners', [{ team_id, endpoint_id: id, notice_id: uuidv7() }])
     log.warn({ team_id, endpoint_id: id, reason, failed: waiting }, 'a webhook was disabled')
   }

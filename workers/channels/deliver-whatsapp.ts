@@ -119,7 +119,7 @@ function message(row: OutgoingRow): OutgoingWhatsapp {
   }
 }
 
-/** Stores rows and events of tries, what they tell of templates, and the pauses of their recipients. */
+/** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
 async function record(
   tx: Tx,
   delivered: readonly Delivered<Attempt>[],

@@ -79,7 +79,7 @@ function writeLines(block: Buffer, text: string): void {
   }
 }
 
-/** Does one piece of work at a time. Whoever has least left goes first: one file is whole before the next is begun. */
+/** Does one piece of work at a time. What has least left goes first: one file is whole before the next is begun. */
 function createTurns() {
   const waiting: { left: number; begin: () => void }[] = []
   let isBusy = false

@@ -79,7 +79,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     await settle(tx, endsOf(jobs, verdicts))
     return { fates, verdicts }
   })
-  tellPauses(fates, deps)
+  logPauses(fates, deps)
   deps.figures?.applied(fates)
   for (const [at, { report }] of readings.entries()) {
     const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
@@ -100,7 +100,7 @@ function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<I
 }
 
 /** Logs what an operator has to know at once, as the delivery jobs do; once for each sender. */
-function tellPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps): void {
+function logPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps): void {
   const pauses = [...fates].flatMap(([event, { kind }]) =>
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
   )

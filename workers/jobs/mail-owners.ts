@@ -1,6 +1,6 @@
 /**
- * Tells a team's owners by mail what needs them (db/messages/webhooks/notice.ts).
- * Promises: each is told once; mail that cannot be accepted is a line in the log and holds nothing up.
+ * Notifies a team's owners by mail of what needs them (db/messages/webhooks/notice.ts).
+ * Promises: each is notified once; mail that cannot be accepted is a line in the log and holds nothing up.
  */
 import { Refusal } from '../../db/errors.ts'
 import { mailOwnersOf } from '../../db/messages/webhooks/notice.ts'
@@ -11,9 +11,9 @@ import type { WorkerDeps } from '../deps.ts'
 const DONE: End = { end: 'completed' }
 
 const WHY = {
-  'no address': 'DASHBOARD_FROM is not set: no mail tells owners that a webhook was disabled',
+  'no address': 'DASHBOARD_FROM is not set: owners get no mail that a webhook was disabled',
   'no domain':
-    'no team has verified the domain of DASHBOARD_FROM: no mail tells owners that a webhook was disabled',
+    'no team has verified the domain of DASHBOARD_FROM: owners get no mail that a webhook was disabled',
 }
 
 export async function mailOwners(
@@ -31,7 +31,7 @@ export async function mailOwners(
       else if (written > 0) queue.wake('deliver-email')
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      log.error({ team_id: job.data.team_id, code: error.code }, 'owners could not be told by mail')
+      log.error({ team_id: job.data.team_id, code: error.code }, 'owners could not be notified by mail')
       await database.transaction((tx) => settle(tx, new Map([[job, DONE]])))
     }
   }

@@ -208,7 +208,7 @@ function sendPage(
 }
 
 /** A filter's fault, shown on the list's page above the filter as it was typed. The list itself is left out. */
-async function tellOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
+async function showOnFilter(dashboard: Dashboard, visit: Visit, page: Page, fault: Fault): Promise<boolean> {
   const { request } = visit
   if (fault.status !== 400 || request.query.size === 0) return false
   const looked = { ...visit, request: { ...request, query: new URLSearchParams() } }
@@ -226,13 +226,13 @@ async function tellOnFilter(dashboard: Dashboard, visit: Visit, page: Page, faul
 }
 
 /** A fault, shown on the page that has the form; false when there is none, or it cannot be shown. */
-async function tellOnPage(
+async function showOnPage(
   dashboard: Dashboard,
   visit: Visit,
   page: Page | undefined,
   fault: Fault,
 ): Promise<boolean> {
-  if (page?.method === 'GET') return tellOnFilter(dashboard, visit, page, fault)
+  if (page?.method === 'GET') return showOnFilter(dashboard, visit, page, fault)
   const { request, person } = visit
   const found = person && visit.ctx.method === 'POST' ? dashboard.finder.above(request.path) : null
   if (!found || fault.status >= 500) return false
@@ -275,7 +275,7 @@ async function serve(
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)
     const page = found === 'other method' ? undefined : found?.page
-    if (await tellOnPage(dashboard, visit, page, fault)) return
+    if (await showOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
     sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
   }

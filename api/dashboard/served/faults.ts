@@ -15,7 +15,7 @@ const TITLES: Record<number, string> = {
   503: 'Try again later',
 }
 
-/** What to tell of anything that was thrown; what is our own fault is logged. */
+/** What to say of anything that was thrown; what is our own fault is logged. */
 export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   if (error instanceof Refusal) {
     const status = STATUS[error.code]

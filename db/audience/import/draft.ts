@@ -35,7 +35,7 @@ const MOST_DRAFTS = 5
 export type Upload = { name: string; source: string; encoding: string; purpose: Purpose }
 
 /**
- * The first records of a file. `whole`: these are all. `total`: how many it has; about so many, unless `exact`, where
+ * The first records of a file. `whole`: these are all. `total`: how many it has; an estimate, unless `exact`, where
  * it was not read to its end.
  */
 type Beginning = { table: CsvTable; separator: string; whole: boolean; total: number; exact: boolean }

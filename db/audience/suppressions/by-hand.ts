@@ -17,7 +17,7 @@ import { lockContacts } from './suppressions.sql.ts'
 
 /** What a person can suppress a contact as. */
 export const SUPPRESSIONS = ['bounced', 'complained'] as const
-/** @param detail why, in the words of whoever says so. */
+/** @param detail why, in the words of the person who says so. */
 export type ByHand = { as: (typeof SUPPRESSIONS)[number]; detail: string }
 
 const WRITES = { bounced: bounce, complained: complain }

@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Happening } from './happening.ts'
 import { hasEndpoint } from './webhooks.sql.ts'
-import { tellEndpoints } from './webhooks.ts'
+import { notifyEndpoints } from './webhooks.ts'
 
 export type Consumer = {
   name: string
@@ -18,7 +18,7 @@ export type Consumer = {
 }
 
 export const CONSUMERS: readonly Consumer[] = [
-  { name: 'webhooks', listensTo: hasEndpoint, take: tellEndpoints },
+  { name: 'webhooks', listensTo: hasEndpoint, take: notifyEndpoints },
 ]
 
 /** Whether anybody listens to a team, as a column of the statement that stores what happened. */

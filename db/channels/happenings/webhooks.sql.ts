@@ -26,8 +26,8 @@ const endpointRow = object({
 })
 
 /** The endpoints of these teams that get anything. */
-export async function endpointsToTell(tx: Tx, teams: readonly string[]) {
-  return tx.any(sql.prepared('endpoints_to_tell', endpointRow)`
+export async function endpointsToNotify(tx: Tx, teams: readonly string[]) {
+  return tx.any(sql.prepared('endpoints_to_notify', endpointRow)`
     select team_id, id, types, domain_id from webhook_endpoints
     where team_id = any(${sql.array([...teams], 'uuid')}) and state = 'enabled' order by team_id, id`)
 }

@@ -15,7 +15,7 @@ import {
   contactFacts,
   domainsByName,
   emailFacts,
-  endpointsToTell,
+  endpointsToNotify,
   insertWebhooks,
   type NewWebhook,
   wants,
@@ -56,7 +56,7 @@ const draftOf = ({ happening, type }: Typed, domain_id: string | null, data: obj
 async function store(
   tx: Tx,
   drafts: readonly Draft[],
-  endpoints: Awaited<ReturnType<typeof endpointsToTell>>,
+  endpoints: Awaited<ReturnType<typeof endpointsToNotify>>,
 ) {
   const messages = drafts.flatMap(({ domain_id, ...each }) =>
     endpoints
@@ -145,29 +145,29 @@ async function broadcastsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
 }
 
 /** What webhooks say of things that happened to subjects of one kind. */
-type Teller = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
+type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
 
-const TELLERS = {
+const DRAFTERS = {
   email: emailsOf,
   whatsapp: whatsappOf,
   contact: contactsOf,
   broadcast: broadcastsOf,
-} as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Teller>
+} as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
 
 /** Makes messages of what happened (consumers.sql.ts, Consumer). */
-export async function tellEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {
+export async function notifyEndpoints(tx: Tx, happenings: readonly Happening[]): Promise<void> {
   const typed = happenings.flatMap((happening) => {
     const type = webhookTypeOf(happening)
     return type === null ? [] : [{ happening, type }]
   })
   if (typed.length === 0) return
-  const endpoints = await endpointsToTell(tx, [...new Set(typed.map(({ happening }) => happening.team_id))])
+  const endpoints = await endpointsToNotify(tx, [...new Set(typed.map(({ happening }) => happening.team_id))])
   const wanted = typed.filter(({ happening, type }) =>
     endpoints.some((one) => one.team_id === happening.team_id && wants(one.types, type)),
   )
-  for (const [subject, tell] of Object.entries(TELLERS)) {
+  for (const [subject, draft] of Object.entries(DRAFTERS)) {
     const own = wanted.filter(({ happening }) => happening.subject === subject)
-    if (own.length > 0) await store(tx, await tell(tx, own), endpoints)
+    if (own.length > 0) await store(tx, await draft(tx, own), endpoints)
   }
 }
 

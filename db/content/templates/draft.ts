@@ -1,7 +1,7 @@
 /**
  * Drafts of templates: saved, published as a version, or discarded; one a template, which all of the team's people see.
- * Promises: a draft changes no send until it is published; what is published is what was seen by whoever publishes, in
- * the place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
+ * Promises: a draft changes no send until it is published; what is published is what its publisher has seen, in the
+ * place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'

@@ -80,7 +80,7 @@ export function joinFleet(
 ): Member {
   const own = { id: uuidv7(), kind, host: hostname(), pid: process.pid, started_at: new Date() }
   const gauges = createGauges(database, limit, role, metrics, kind)
-  const tell = async (): Promise<void> => {
+  const report = async (): Promise<void> => {
     const life = {
       ...own,
       queues: role.queues,
@@ -99,7 +99,7 @@ export function joinFleet(
   // One after the other, so that no count is reported twice.
   let last: Promise<void> = Promise.resolve()
   const flush = (): Promise<void> => {
-    last = last.catch(() => {}).then(tell)
+    last = last.catch(() => {}).then(report)
     return last
   }
   const quietly = (error: unknown): void => log.debug({ err: error }, 'the figures wait for the database')

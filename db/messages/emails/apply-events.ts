@@ -138,7 +138,7 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
   return [...changes.values()]
 }
 
-/** Applies events as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
+/** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a fate for each. */
 export async function applyReportedEmails(
   tx: Tx,
   events: readonly ReportedEmail[],

@@ -4,7 +4,7 @@ import { createLadder } from '../../channels/ladder.ts'
 
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 
-/** What can happen to an email; those that name a status move the row to it, the others only tell. */
+/** What can happen to an email; those that name a status move the row to it, the others only inform. */
 const EMAIL_EVENTS = [
   'sent',
   'delivered',

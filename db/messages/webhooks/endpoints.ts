@@ -184,13 +184,13 @@ export async function enableEndpoint(at: By, teamId: string, id: string): Promis
 /** Disables an endpoint: it gets nothing more. @throws Refusal not_found. */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await endpointOrRefusal(at.tx, teamId, id)
-  await stopTelling(at.tx, teamId, { id, reason: BY_HAND })
+  await stopNotifying(at.tx, teamId, { id, reason: BY_HAND })
   await record(at, { team_id: teamId, action: 'webhook.disable', subject: id })
   return endpointOrRefusal(at.tx, teamId, id)
 }
 
 /** Disables an endpoint for a reason; what waits for it has failed. @returns how much did. */
-export async function stopTelling(
+export async function stopNotifying(
   tx: Tx,
   teamId: string,
   endpoint: { id: string; reason: string },

@@ -1,5 +1,5 @@
 /**
- * The mail that tells a team's owners of a webhook that was disabled by itself.
+ * The mail that notifies a team's owners of a webhook that was disabled by itself.
  * Promises: an email to each owner, once, from the address of the service's own mail; it names the webhook and says
  * why, and holds neither its URL, nor a secret, nor anything that was sent to it. Without such an address there is
  * none. Must not decide what is disabled.

@@ -112,7 +112,7 @@ async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fat
   return fates
 }
 
-/** Applies statuses as reports tell them: found by our own ids, or by the provider's. @returns a fate for each. */
+/** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a fate for each. */
 export async function applyReportedWhatsapp(
   tx: Tx,
   events: readonly ReportedStatus[],

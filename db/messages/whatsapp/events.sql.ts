@@ -40,7 +40,7 @@ const eventRow = object({
 })
 export type WhatsappEventRow = InferType<typeof eventRow>
 
-/** The message's timeline, oldest first; within a second, which is all that reports tell, by the ladder. */
+/** The message's timeline, oldest first; within a second, which is as exact as reports are, by the ladder. */
 export async function eventsOfMessage(
   tx: Tx,
   teamId: string,

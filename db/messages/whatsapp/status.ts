@@ -4,7 +4,7 @@ import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
 
-/** What can happen to a message; those that name a status move the row to it, the others only tell. */
+/** What can happen to a message; those that name a status move the row to it, the others only inform. */
 const WHATSAPP_EVENTS = [
   'accepted',
   'sent',

@@ -91,7 +91,7 @@ export async function rewriteEmails(
       n.emptied or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
 }
 
-/** Deletes what webhooks tell of these emails or contacts, with each try to tell it. */
+/** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
 export async function deleteWebhooksAbout(
   tx: Tx,
   teamId: string,

@@ -39,7 +39,7 @@ t.test('a form counts only from our own pages, with its session’s token', asyn
   t.equal((await post({ 'Sec-Fetch-Site': 'same-site' })).status, 403)
   t.equal((await post({ 'Sec-Fetch-Site': 'cross-site', Origin: service.base })).status, 403)
   t.equal((await post({ Origin: 'https://evil.test' })).status, 403)
-  t.equal((await post({})).status, 403, 'neither is told')
+  t.equal((await post({})).status, 403, 'neither is disclosed')
   const other = await signedIn(service, { team: team.id, role: 'owner' })
   const token = /name="csrf" value="([^"]+)"/.exec((await other.get('/account')).html)?.[1] ?? ''
   for (const csrf of [token, token.slice(0, 11), 'x', '']) {
@@ -152,7 +152,7 @@ t.test('forms that come in at once are bounded by person: past it 503, and nobod
   await until('there is room again', async () => (await save(busy))?.status === 303)
 })
 
-t.test('a fault of ours tells nothing but the request’s id', async (t) => {
+t.test('a fault of ours shows nothing but the request’s id', async (t) => {
   const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
   const { html, status } = await visitor(broken).get('/login/x')
   t.equal(status, 500)

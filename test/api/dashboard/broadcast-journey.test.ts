@@ -1,4 +1,6 @@
-/** A marketer with a phone: from nothing to a broadcast that is sent, and what its recipient does, in a real browser. */
+/**
+ * A marketer with a phone: from nothing to a broadcast that is sent, and what its recipient does, in a real browser.
+ */
 import type { Browser, Page } from 'playwright-core'
 import t from 'tap'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'

@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('an email’s page tells who said what, and why it waits', async (t) => {
+t.test('an email’s page shows who said what, and why it waits', async (t) => {
   const id = await send({ to: ['gone@example.org'] })
   const bounce = { recipient: 'gone@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: id }, bounce)

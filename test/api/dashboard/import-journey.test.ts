@@ -1,4 +1,6 @@
-/** A marketer with a list of another service: upload, columns, what would happen, start, what was refused, corrected. */
+/**
+ * A marketer with a list of another service: upload, columns, what would happen, start, what was refused, corrected.
+ */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'

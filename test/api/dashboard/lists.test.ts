@@ -127,7 +127,7 @@ async function whileLooking(browser: Browser): Promise<void> {
     await page.getByRole('link', { name: 'Letter 1' }).waitFor()
   })
 
-  t.test('a row that is gone is told too', async (t) => {
+  t.test('a row that is gone is reported, too', async (t) => {
     const { page, team, fresh } = await look(t, 3)
     await database.query(sql.unsafe`delete from emails where team_id = ${team.id} and subject = 'Letter 2'`)
     await pass(page)

@@ -98,22 +98,25 @@ t.test('a cookie is no credential of the API, and a session token none of the da
   t.equal((await other.get('/account')).status, 303)
 })
 
-t.test('one who asks for a link by mail is told the same, known or not; the known one gets it', async (t) => {
-  await signedIn(service, { team: team.id, role: 'viewer', email: 'known@example.com' })
-  const before = (await jobsOf(service, team.id)).length
-  service.deps.metrics.take()
-  const known = await visitor(service).post('/login', { email: 'KNOWN@example.com' })
-  t.strictSame(woken, ['deliver-email'], 'a worker is woken for it')
-  const counted = service.deps.metrics.take().find(({ figure }) => figure === 'heliograph_accepted_total')
-  t.match(counted, { labels: 'channel="email"', values: [1] })
-  t.equal((await jobsOf(service, team.id)).length, before + 1)
-  const unknown = await visitor(service).post('/login', { email: 'unknown@example.com' })
-  const nonsense = await visitor(service).post('/login', { email: 'nonsense' })
-  t.equal((await jobsOf(service, team.id)).length, before + 1)
-  t.equal(unknown.html, known.html)
-  t.equal(nonsense.html, known.html)
-  shows(t, known, 'If this address belongs to somebody here')
-})
+t.test(
+  'one who asks for a link by mail gets the same answer, known or not; the known one gets it',
+  async (t) => {
+    await signedIn(service, { team: team.id, role: 'viewer', email: 'known@example.com' })
+    const before = (await jobsOf(service, team.id)).length
+    service.deps.metrics.take()
+    const known = await visitor(service).post('/login', { email: 'KNOWN@example.com' })
+    t.strictSame(woken, ['deliver-email'], 'a worker is woken for it')
+    const counted = service.deps.metrics.take().find(({ figure }) => figure === 'heliograph_accepted_total')
+    t.match(counted, { labels: 'channel="email"', values: [1] })
+    t.equal((await jobsOf(service, team.id)).length, before + 1)
+    const unknown = await visitor(service).post('/login', { email: 'unknown@example.com' })
+    const nonsense = await visitor(service).post('/login', { email: 'nonsense' })
+    t.equal((await jobsOf(service, team.id)).length, before + 1)
+    t.equal(unknown.html, known.html)
+    t.equal(nonsense.html, known.html)
+    shows(t, known, 'If this address belongs to somebody here')
+  },
+)
 
 t.test('an address gets five links an hour at most, an address of origin twenty', async (t) => {
   wait(2 * HOUR)

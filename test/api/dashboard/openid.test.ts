@@ -32,12 +32,12 @@ t.test('a member comes in by a verified address, and back to where they wanted t
   t.equal(ana.cookies.has('heliograph-openid'), false)
 })
 
-t.test('one who has no place here is told whom to ask', async (t) => {
+t.test('one who has no place here learns whom to ask', async (t) => {
   issuer.next = { somebody: { sub: '2', email: 'stranger@example.com', email_verified: true } }
   const stranger = visitor(service)
-  const told = await stranger.get(await leave(stranger))
-  t.equal(told.status, 403)
-  shows(t, told, /Nobody here is stranger@example\.com\. Ask an owner of your team/)
+  const refused = await stranger.get(await leave(stranger))
+  t.equal(refused.status, 403)
+  shows(t, refused, /Nobody here is stranger@example\.com\. Ask an owner of your team/)
   t.equal(stranger.cookies.has('heliograph'), false)
 })
 
@@ -49,13 +49,16 @@ t.test('an address that the provider has not verified counts for nothing', async
   shows(t, refused, 'Your provider says that ana@example.com is not verified.')
 })
 
-t.test('a provider that does not say whether an address is verified is told what it lacks', async (t) => {
-  issuer.next = { somebody: { sub: '5', email: 'ana@example.com' } }
-  const person = visitor(service)
-  const refused = await person.get(await leave(person))
-  t.equal(refused.status, 403)
-  shows(t, refused, /does not say whether ana@example\.com is verified.*send the claim email_verified/)
-})
+t.test(
+  'a provider that does not say whether an address is verified is refused with what it lacks',
+  async (t) => {
+    issuer.next = { somebody: { sub: '5', email: 'ana@example.com' } }
+    const person = visitor(service)
+    const refused = await person.get(await leave(person))
+    t.equal(refused.status, 403)
+    shows(t, refused, /does not say whether ana@example\.com is verified.*send the claim email_verified/)
+  },
+)
 
 t.test('the word "true" says that an address is verified, too', async (t) => {
   await signedIn(service, { team: team.id, role: 'viewer', email: 'word@example.com' })
@@ -73,7 +76,7 @@ t.test('an address that went on to somebody else at the provider lets nobody in'
   t.equal((await ana.get(await leave(ana))).status, 303, 'the person stays the same under another address')
 })
 
-t.test('a fault of the database is told as ours, and not as that nobody here is known', async (t) => {
+t.test('a fault of the database is reported as ours, and not as that nobody here is known', async (t) => {
   issuer.next = { somebody: { sub: '1', email: 'ana@example.com', email_verified: true } }
   const ana = visitor(service)
   const back = await leave(ana)

@@ -63,7 +63,7 @@ t.test('health names the database, its processes, the hooks and which settings a
   shows(t, page, /METRICS_TOKEN set/)
 })
 
-t.test('health tells through what the live workers deliver, and how each stands', async (t) => {
+t.test('health shows through what the live workers deliver, and how each stands', async (t) => {
   const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
   const senders = { 'deliver-email': 'smtp:mail.example.test:587' }
@@ -76,7 +76,7 @@ t.test('health tells through what the live workers deliver, and how each stands'
 })
 
 t.test(
-  'a worker is asked whether email’s provider can be reached, and the page tells what it found',
+  'a worker is asked whether email’s provider can be reached, and the page shows what it found',
   async (t) => {
     const sink = await startSmtpSink(t)
     shows(t, await operator.get('/operator/health'), /not asked just now/)

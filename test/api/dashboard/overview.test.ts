@@ -64,27 +64,24 @@ t.test('a backlog that is not counted to its end is not passed off as a count', 
   t.match(await overviewOf(team), 'at least 1,000 emails waiting for longer than 5 minutes')
 })
 
-t.test(
-  'a paused queue is told to the team, to whoever looks at a message, and to the operator',
-  async (t) => {
-    const team = await makeTeam(service)
-    const id = await send(team)
-    const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-    const operator = await signedIn(service, { operator: true })
-    const [message, health] = [`/teams/${team.id}/emails/${id}`, '/operator/health']
-    await storePause(database, 'deliver-email', new Date())
-    t.match(await overviewOf(team), 'Email is paused by an operator')
-    shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
-    shows(t, await operator.get(health), 'deliver-email is paused by an operator')
-    await deletePause(database, 'deliver-email')
-    await storePause(database, 'deliver-broadcast', new Date())
-    t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
-    t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
-    await deletePause(database, 'deliver-broadcast')
-    for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
-      t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
-  },
-)
+t.test('a paused queue is shown to the team, beside a message, and to the operator', async (t) => {
+  const team = await makeTeam(service)
+  const id = await send(team)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const operator = await signedIn(service, { operator: true })
+  const [message, health] = [`/teams/${team.id}/emails/${id}`, '/operator/health']
+  await storePause(database, 'deliver-email', new Date())
+  t.match(await overviewOf(team), 'Email is paused by an operator')
+  shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
+  shows(t, await operator.get(health), 'deliver-email is paused by an operator')
+  await deletePause(database, 'deliver-email')
+  await storePause(database, 'deliver-broadcast', new Date())
+  t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
+  t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
+  await deletePause(database, 'deliver-broadcast')
+  for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
+    t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
+})
 
 t.test('the chart shows what was accepted at once', async (t) => {
   const team = await makeTeam(service)

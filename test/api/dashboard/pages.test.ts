@@ -117,7 +117,7 @@ t.test('contacts that fit come as a file, and no cell is a formula', async (t) =
   t.equal((await viewer.get(at('contacts.csv'))).html.trim().split('\r\n').length, 3)
 })
 
-t.test('what cannot be is told beside the form, with what was typed', async (t) => {
+t.test('what cannot be is said beside the form, with what was typed', async (t) => {
   const refused = await editor.post(at('contacts'), { email: 'no address', properties: 'name: Ana' })
   t.equal(refused.status, 400)
   shows(t, refused, 'must be an email address')
@@ -128,7 +128,7 @@ t.test('what cannot be is told beside the form, with what was typed', async (t) 
   t.equal((await person.post(`/teams/${full.id}/contacts`, { email: 'a@example.org' })).status, 402)
 })
 
-t.test('a suppressed contact tells its cause, and is lifted with a reason that stays', async (t) => {
+t.test('a suppressed contact shows its cause, and is lifted with a reason that stays', async (t) => {
   await editor.post(at('contacts'), { email: 'gone@example.org' })
   const { body } = await call('POST', '/v1/emails', {
     key: team.key,

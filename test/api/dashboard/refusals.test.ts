@@ -1,4 +1,4 @@
-/** The refused calls that the page Integration shows to whoever integrates. */
+/** The refused calls that the page Integration shows to those who integrate. */
 import t from 'tap'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'

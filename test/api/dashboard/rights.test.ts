@@ -142,7 +142,7 @@ t.test('an owner ends what is of the team, and nothing of a person elsewhere', a
   t.equal((await victim.post(`/login/${link?.secret}`)).status, 303, 'nor does an open link elsewhere')
 })
 
-t.test('nothing that an owner sees tells whether an invitee is known elsewhere', async (t) => {
+t.test('nothing that an owner sees betrays whether an invitee is known elsewhere', async (t) => {
   const { owner, people } = await teamWithOwner()
   const { team: other } = await teamWithOwner()
   await signedIn(service, { email: 'X-Known@example.org', team: other.id, role: 'owner' })

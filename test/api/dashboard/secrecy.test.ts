@@ -37,7 +37,7 @@ async function sendWhatsapp(): Promise<string> {
 const WORDS = '550 5.7.1 <vip.client@secret-bank.test>: Relay access denied; customer 4711'
 const SENDER = { key: 'smtp:relay.internal.test', ceiling: 10 }
 
-t.test('what stops a sender is told to teams without its provider’s words and its name', async (t) => {
+t.test('what stops a sender is shown to teams without its provider’s words and its name', async (t) => {
   const [held, message] = [await send(), await sendWhatsapp()]
   await ageEmailRows(service, sql.fragment`id = ${held}`, '10 minutes')
   await database.query(sql.unsafe`

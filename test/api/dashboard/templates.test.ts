@@ -1,4 +1,6 @@
-/** Email templates on the dashboard: written as a draft, looked at, tested, published, restored; who did it, and when. */
+/**
+ * Email templates on the dashboard: written as a draft, looked at, tested, published, restored; who did it, and when.
+ */
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
@@ -122,7 +124,7 @@ t.test(
   },
 )
 
-t.test('of two who save a draft at once, the second is told, and keeps what was typed', async (t) => {
+t.test('of two who save a draft at once, the second is refused, and keeps what was typed', async (t) => {
   const path = await makeTemplate('Shared', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   await draft(owner, path, '<p>two</p>')
@@ -142,7 +144,7 @@ t.test('of two who save a draft at once, the second is told, and keeps what was 
   shows(t, same, /there is no draft\. .*Shared published/)
 })
 
-t.test('who saves while another is just saving waits, and is told', async (t) => {
+t.test('who saves while another is just saving waits, and is refused', async (t) => {
   const path = await makeTemplate('Raced', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
   const save = (tx: Tx, actor: string) =>
@@ -309,7 +311,7 @@ t.test('reading a template waits for nobody who is changing it', async (t) => {
   })
 })
 
-t.test('the page of a template tells how its emails of the last 30 days stand', async (t) => {
+t.test('the page of a template shows how its emails of the last 30 days stand', async (t) => {
   const path = await makeTemplate('Counted', '<p>Hi</p>')
   shows(
     t,

@@ -1,4 +1,4 @@
-/** POST /hooks/ses: contract §6, providers.md §2.2, reliability §2 E (webhook forgery, SNS SSRF). */
+/** POST /hooks/ses: who may post, forged signatures, and certificates that are fetched from Amazon alone. */
 import type { ServerResponse } from 'node:http'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'

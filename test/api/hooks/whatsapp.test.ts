@@ -1,5 +1,4 @@
 // GET and POST /hooks/whatsapp: the handshake, who may post, and that nothing is stored until it is proved genuine.
-// providers.md §1.4.
 
 import t from 'tap'
 import { hubSignature } from '../../sandbox/whatsapp.ts'

@@ -1,4 +1,4 @@
-/** What holds for every endpoint: paths, methods, credentials, request ids, faults of ours (decisions: Errors). */
+/** What holds for every endpoint: paths, methods, credentials, request ids, faults of ours. */
 import { request } from 'node:http'
 import { pino } from 'pino'
 import t from 'tap'
@@ -121,7 +121,7 @@ t.test('a database that is away is 503 unavailable with Retry-After; a health ch
   t.equal((await offline('GET', '/health')).status, 200)
 })
 
-t.test('a fault of ours is 500 internal_error, and tells nothing but the request id', async (t) => {
+t.test('a fault of ours is 500 internal_error, and shows nothing but the request id', async (t) => {
   const broken = caller(
     await listen(
       t,
@@ -200,7 +200,7 @@ t.test('a request whose path or method is not ours is logged without its path', 
 })
 
 t.test(
-  'the log of a request tells whose it was, and what became of it, and nothing of its content',
+  'the log of a request says whose it was, and what became of it, and nothing of its content',
   async (t) => {
     const lines: string[] = []
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })

@@ -177,7 +177,8 @@ t.test(
     const text = '<p>Dear customer, your order A-17 is on its way.</p>'
     for (const html of [`${text}\n${text}`, `${text}\\p`, text.repeat(1_000), `${text.repeat(2_000)}\n`]) {
       const body = { ...anEmail(), html: '…' }
-      // As a client builds JSON by hand: a line break inside of the quotes, an escape that JSON lacks, no closing quote.
+      // As a client builds JSON by hand: a line break inside of the quotes, an escape that JSON lacks, no closing
+      // quote.
       const raw = JSON.stringify(body)
         .replace('…', html)
         .replace(/"}$/, html.endsWith('>') ? '' : '"}')
@@ -191,7 +192,7 @@ t.test(
   },
 )
 
-t.test('a domain that is pending is told from one that is unknown', async (t) => {
+t.test('a domain that is pending is not refused as one that is unknown', async (t) => {
   const { database, deps } = service
   await database.transaction((tx) =>
     addDomain({ tx, secrets: deps.secrets, now: new Date(), actor: 'cli' }, team.id, {

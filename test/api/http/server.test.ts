@@ -133,7 +133,7 @@ t.test('a body that is malformed on the wire is answered 400 and let go', async 
   }
 })
 
-t.test('a client that says nothing, or half a request, is told and let go', async (t) => {
+t.test('a client that says nothing, or half a request, is answered and let go', async (t) => {
   const { port } = await start(t)
   for (const text of ['', 'GET /health HT', 'GET /health HTTP/1.1\r\nHost: x\r\n']) {
     const { socket, heard } = openClient(t, port, text)

@@ -36,7 +36,7 @@ t.test(
   },
 )
 
-t.test('GET /metrics tells of requests, accepts, replays, refusals and queues', async (t) => {
+t.test('GET /metrics counts requests, accepts, replays, refusals and queues', async (t) => {
   const emails = [anEmail({ idempotency_key: 'a' }), anEmail({ from: 'hello@unknown.test' }), anEmail()]
   await call('POST', '/v1/emails', { key: team.key, body: {} })
   await call('POST', '/v1/emails', { key: team.key, body: emails[0] })
@@ -62,7 +62,7 @@ t.test('GET /metrics tells of requests, accepts, replays, refusals and queues', 
   t.notMatch(body, new RegExp(`${team.id}|@|example`), 'no team and no address')
 })
 
-t.test('GET /scale and HireFire’s path tell the same latency', async (t) => {
+t.test('GET /scale and HireFire’s path report the same latency', async (t) => {
   await service.database.query(sql.unsafe`
     update pgboss.job set start_after = now() - interval '40 seconds', created_on = now() - interval '40 seconds'`)
   const fresh = caller(await listen(t, createApp({ ...service.deps, scale: createScale(service.database) })))
@@ -96,7 +96,7 @@ t.test('a worker answers for its health where HEALTH_PORT says, and shows in que
   t.strictSame(await onQueue('ingest-report'), [], 'a process that ends says so')
 })
 
-t.test('a process that ends tells first what it has counted', async (t) => {
+t.test('a process that ends reports first what it has counted', async (t) => {
   const api = await startApi(t, service.url, { METRICS_TOKEN })
   await api.call('GET', '/v1/plans?locale=fr')
   t.equal((await api.call('GET', '/ready')).status, 200)

@@ -1,4 +1,4 @@
-/** The unsubscribe link of templates, in the text and in the headers: decisions: unsubscribe link. */
+/** The unsubscribe link of templates, in the text and in the headers. DECISIONS: Unsubscribe link. */
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'

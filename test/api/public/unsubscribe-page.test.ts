@@ -1,4 +1,4 @@
-/** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (contract §2.2, issue 4). */
+/** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (DECISIONS: Unsubscribe link). */
 import t from 'tap'
 import { unsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { report } from '../../support/contacts.ts'
@@ -97,7 +97,7 @@ t.test('unknown tokens are 404, with the envelope', async (t) => {
       t.strictSame([reply.status, reply.body.error?.code], [404, 'not_found'], `${method} ${bad}`)
     }
   }
-  // They are ours, and of nobody who could be unsubscribed: a mail program is not told of a fault.
+  // They are ours, and of nobody who could be unsubscribed: a mail program gets no fault to show.
   for (const empty of [
     unsubscribeToken(deps.secrets, team.id, UNKNOWN),
     unsubscribeToken(deps.secrets, other.id, sent.id),
@@ -110,15 +110,18 @@ t.test('unknown tokens are 404, with the envelope', async (t) => {
   t.equal((await call('PUT', `/u/${token}`)).status, 405)
 })
 
-t.test('a deleted contact is told the same; one made again is unsubscribed by the old link', async (t) => {
-  const { email, link } = await mailed()
-  await call('DELETE', `/v1/contacts/${email}`, { key })
-  t.equal((await call('GET', link)).status, 200)
-  t.equal((await call('POST', link)).status, 200)
-  await call('POST', '/v1/contacts', { key, body: { email } })
-  t.equal((await call('POST', link)).status, 200)
-  t.equal((await show(email)).status, 'unsubscribed')
-})
+t.test(
+  'a deleted contact gets the same answer; one made again is unsubscribed by the old link',
+  async (t) => {
+    const { email, link } = await mailed()
+    await call('DELETE', `/v1/contacts/${email}`, { key })
+    t.equal((await call('GET', link)).status, 200)
+    t.equal((await call('POST', link)).status, 200)
+    await call('POST', '/v1/contacts', { key, body: { email } })
+    t.equal((await call('POST', link)).status, 200)
+    t.equal((await show(email)).status, 'unsubscribed')
+  },
+)
 
 t.test('a suppression is remembered', async (t) => {
   const { email, link } = await mailed()

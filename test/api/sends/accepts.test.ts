@@ -1,4 +1,4 @@
-/** Single sends that arrive together are committed together, each with its own end (contract §4.2, §8; design §8). */
+/** Single sends that arrive together are committed together, each with its own end. */
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object } from 'yup'

@@ -1,4 +1,4 @@
-/** Every fault, in the order of the plan (reliability §2, §F). */
+/** Every fault, in the order in which they run. */
 import type { Fault } from '../fault.ts'
 import { backlogFaults } from './backlog.ts'
 import { broadcastFaults } from './broadcasts.ts'

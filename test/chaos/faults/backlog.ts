@@ -1,4 +1,4 @@
-/** Much that waits: a backlog, a flood beside single mails, and an hour in small: reliability A9, A10, F. */
+/** Much that waits: a backlog, a flood beside single mails, and an hour in small. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { percentile, slope } from '../../bench/figures.ts'
@@ -42,7 +42,10 @@ async function waitOf({ send: one, handedOver }: Single): Promise<{ p99: number;
 /** Workers become quicker and a queue shorter: each way comes as often early as late. */
 const TURNS = ['line', 'alike', 'alike', 'line', 'line', 'alike', 'alike', 'line'] as const
 
-/** The rate with the places in line as they are, and with all jobs alike; either is written anew before it is measured. */
+/**
+ * The rate with the places in line as they are, and with all jobs alike; either is written afresh before it is
+ * measured.
+ */
 async function priceOfFairness({ sql }: World, queue: string, taken: () => number) {
   await sql('create table places as select id, priority from pgboss.job where name = $1', [queue])
   const rates = { line: 0, alike: 0 }
@@ -89,7 +92,7 @@ const emailFairness: Fault = {
   },
 }
 
-/** Has the API accept so many rows of WhatsApp, in batches. */
+/** Has the API accept a number of rows of WhatsApp, in batches. */
 async function floodNumbers(world: World, team: TestTeam, template: string, count: number): Promise<void> {
   for (let from = 0; from < count; from += 5_000) {
     const messages = Array.from({ length: Math.ceil(Math.min(5_000, count - from) / 50) }, (_, item) =>

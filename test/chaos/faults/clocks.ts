@@ -1,4 +1,4 @@
-/** Processes whose clocks are wrong while the database's is right: reliability B6, F. */
+/** Processes whose clocks are wrong while the database's is right. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'

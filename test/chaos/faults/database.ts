@@ -1,4 +1,4 @@
-/** A database that crashes, hangs, goes away or refuses: reliability A2, A11, F. */
+/** A database that crashes, hangs, goes away or refuses. */
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -61,9 +61,9 @@ const lasting = (
     world.relay.manners(async (step) => void (step === 'dot' && (await sleep(20))))
     const work = send(world, [team], 600 * scale)
     await sleep(1_000)
-    const mend = await strike(world)
+    const repair = await strike(world)
     await sleep(Math.max(2, seconds * Math.min(1, scale)) * 1_000)
-    await mend()
+    await repair()
     const ended = performance.now()
     const load = await work
     return { ...(await settle(world, load, { ended })), limit: 60 }

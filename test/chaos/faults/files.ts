@@ -1,4 +1,6 @@
-/** Files whose uploads, sends and deliveries are killed on the way: none is lost, none is left over, each is counted. */
+/**
+ * Files whose uploads, sends and deliveries are killed on the way: none is lost, none is left over, each is counted.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { collectFiles } from '../../../db/content/files/collect.ts'

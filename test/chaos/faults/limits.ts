@@ -1,4 +1,4 @@
-/** Races for one key, one quota, one bucket, one contact: reliability B1 to B5, B7. */
+/** Races for one key, one quota, one bucket, one contact. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deleteLot } from '../../../db/messages/emails/matching.ts'
@@ -29,9 +29,9 @@ export const limitFaults: readonly Fault[] = [
           const { body } = await attempt(world, team, { emails: [email, email] }, '/v1/emails/batch')
           return body?.data?.[1]?.id
         })
-        const told = new Set(ids.filter((id) => id !== undefined))
-        if (told.size !== 1) load.wrong.push(idempotency_key)
-        load.accepted.set(idempotency_key, [...told][0])
+        const answers = new Set(ids.filter((id) => id !== undefined))
+        if (answers.size !== 1) load.wrong.push(idempotency_key)
+        load.accepted.set(idempotency_key, [...answers][0])
       }
       const account = await settle(world, load, { ended: performance.now() })
       return {
@@ -88,7 +88,7 @@ export const limitFaults: readonly Fault[] = [
         { template_id: randomUUID() },
       ]
       const full = await world.team({ email_limit: 0 })
-      const mend = await slowCommits(world, 0.2)
+      const repair = await slowCommits(world, 0.2)
       const begun = performance.now()
       const work = many(16, async (nth) => {
         while (performance.now() < begun + 8_000) {
@@ -99,7 +99,7 @@ export const limitFaults: readonly Fault[] = [
       await meanwhile(work, 700, (nth) => {
         if (world.apis.every((api) => api.isUp())) inTurn(world.apis, nth).signal('SIGKILL')
       })
-      await mend()
+      await repair()
       await within(30, () => world.apis.every((api) => api.isUp()))
       const costs = (await emailsOf(world, team)) + (await emailsOf(world, full))
       // Its bucket and its quota are as full as ever.

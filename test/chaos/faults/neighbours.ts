@@ -1,4 +1,4 @@
-/** Clients that take more than their share, and what the others feel of it: reliability F. */
+/** Clients that take more than their share, and what the others feel of it. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** Processes that are killed, frozen and told to end: reliability A1, A3, A6, A8, B8, F. */
+/** Processes that are killed, frozen and asked to end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn, isPatient, meanwhile } from '../fault.ts'
@@ -50,13 +50,13 @@ export const processFaults: readonly Fault[] = [
     load: '150 singles, 16 clients',
     async run(world, scale) {
       const team = await world.team()
-      const mend = await slowCommits(world, 0.2)
+      const repair = await slowCommits(world, 0.2)
       const work = send(world, [team], 150 * scale, { connections: 16 })
       const { result: load } = await meanwhile(work, 700, (nth) => {
         // One is always left, however long the other takes to start.
         if (world.apis.every((api) => api.isUp())) inTurn(world.apis, nth).signal('SIGKILL')
       })
-      await mend()
+      await repair()
       const account = await settle(world, load, { ended: performance.now() })
       return { ...account, over: account.over + (await unknownRows(world, team.id, load)), limit: 30 }
     },

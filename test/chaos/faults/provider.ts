@@ -1,4 +1,4 @@
-/** A relay and a network that misbehave: reliability C and F. */
+/** A relay and a network that misbehave. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestTeam } from '../../support/service.ts'
 import { emailsOf, settle } from '../account.ts'
@@ -7,7 +7,7 @@ import { attempt, insist, type Load, send, sendBatches } from '../load.ts'
 import type { Answer, Manners } from '../relay.ts'
 import { type World, within } from '../world.ts'
 
-/** Misbehaves at one in so many. */
+/** Misbehaves at one message in a given number. */
 const oneIn = (often: number, misbehave: Manners): Manners => {
   let nth = 0
   return (step, line) => (nth++ % often === 0 ? misbehave(step, line) : undefined)
@@ -40,16 +40,16 @@ const inTheWay = (
   load: '600 in batches',
   async run(world, scale) {
     const team = await world.team()
-    const mend = strike(world)
+    const repair = strike(world)
     const load = await sendBatches(world, team, 600 * scale)
     await sleep(seconds * 1_000)
-    mend()
+    repair()
     const account = await settle(world, load, { ended: performance.now() })
     return { ...account, over: account.over + (await emailsOf(world, team, 'bounced')), limit }
   },
 })
 
-/** A server that takes its time for one message in so many: each gets one copy, and every row is `sent`. */
+/** A server that takes its time for one message in a given number: each gets one copy, and every row is `sent`. */
 const slowDot = (id: string, seconds: number): Fault => ({
   id,
   words: `one final dot in fifty is answered after ${seconds} s`,
@@ -237,7 +237,7 @@ export const providerFaults: readonly Fault[] = [
   ),
   {
     id: 'F/refused',
-    words: 'a relay that refuses everything for 10 min (554 5.7.1), then mended: all sent, none bounced',
+    words: 'a relay that refuses everything for 10 min (554 5.7.1), then repaired: all sent, none bounced',
     load: '1,000 in batches',
     patient: true,
     async run(world, scale) {

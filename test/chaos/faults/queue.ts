@@ -1,4 +1,4 @@
-/** Jobs that are lost, poisoned or too many, and reports whose taker dies: reliability A4, A5, A7, A10. */
+/** Jobs that are lost, poisoned or too many, and reports whose taker dies. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'

@@ -1,4 +1,4 @@
-/** A process that tells how large its heap is after a collection, for `node --expose-gc --import`. */
+/** A process that reports how large its heap is after a collection, for `node --expose-gc --import`. */
 process.on('message', (question) => {
   if (question !== 'heap') return
   globalThis.gc?.()

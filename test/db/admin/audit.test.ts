@@ -179,8 +179,8 @@ t.test('each verb that changes something leaves a line of who did what to what',
     const verb = args[0] === 'login' ? 'login' : args.slice(0, 2).join(' ')
     await news()
     await cli.json(args, { input })
-    const told = (await news()).filter((line) => line.action === (action ?? verb.replace(' ', '.')))
-    t.match(told, [{ actor: 'cli', subject }], verb)
+    const recorded = (await news()).filter((line) => line.action === (action ?? verb.replace(' ', '.')))
+    t.match(recorded, [{ actor: 'cli', subject }], verb)
     tried.add(verb)
   }
   const nouns = await commandsOf()

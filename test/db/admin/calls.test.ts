@@ -81,7 +81,7 @@ t.test('a malformed setting is named, and its value is not shown', async (t) => 
   t.notMatch(odd, /ter2/)
 })
 
-t.test('a database that is missing or not migrated is told so', async (t) => {
+t.test('a database that is missing or not migrated is named as such', async (t) => {
   const { url, prefix } = testServer()
   const missing = adminCli({ DATABASE_URL: databaseUrl(url, `${prefix}_missing`) }, OWN)
   t.match(await missing.fault(['plan', 'list']), /database ".*_missing" does not exist/)

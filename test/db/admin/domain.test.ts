@@ -192,7 +192,7 @@ t.test('domain verify faults when DNS gives no answer, and for a domain that the
   t.match(odd, /DNS_SERVER must be host or host:port/)
 })
 
-t.test('domain list tells every domain, domain remove takes one away', async (t) => {
+t.test('domain list shows every domain, domain remove takes one away', async (t) => {
   const { cli, id } = await start(t)
   await cli.json(['domain', 'add', id, 'b.test'])
   await cli.json(['domain', 'add', id, 'a.test', '--verified'])

@@ -156,7 +156,7 @@ t.test('email list prints a team’s emails, newest first, without their bodies'
   t.match(await cli.fault(['email', 'list', id, '--limit', '0']), /must be a whole number, 1 or more/)
 })
 
-t.test('email list tells of each what email show tells, and renders none whose size is known', async (t) => {
+t.test('email list shows of each what email show does, and renders none whose size is known', async (t) => {
   const { cli, id, email, take, database } = await start(t)
   const { id: template_id } = await database.transaction(
     async (tx) =>

@@ -92,7 +92,7 @@ t.test('session create makes a token of 30 days, of a member when it names one',
   t.match(await cli.fault(['session', 'create', id, '--user', 'nobody']), /"nobody" is not an email address/)
 })
 
-t.test('key list tells the hour of each key’s last use, which many uses note once', async (t) => {
+t.test('key list shows the hour of each key’s last use, which many uses note once', async (t) => {
   const { database, cli, id, create, principal } = await start(t)
   const made = await cli.json([...create, 'emails:send'])
   t.match(await principal(made.key), { last_used_at: null })
@@ -103,7 +103,7 @@ t.test('key list tells the hour of each key’s last use, which many uses note o
 })
 
 t.test(
-  'session list tells whose sessions there are, and session revoke ends one, a person’s, or all',
+  'session list shows whose sessions there are, and session revoke ends one, a person’s, or all',
   async (t) => {
     const { database, cli, id } = await start(t)
     const create = async (...user: string[]) => await cli.json(['session', 'create', id, ...user])

@@ -105,7 +105,7 @@ t.test(
   },
 )
 
-t.test('what is given up anew while dead letters move back stays for the next time', async (t) => {
+t.test('what is given up again while dead letters move back stays for the next time', async (t) => {
   const store = await openStore(t)
   const id = await store.team()
   const { id: first } = await store.email(id)

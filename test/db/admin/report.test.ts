@@ -6,7 +6,7 @@ import { adminCli } from '../../support/admin.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
-t.test('report list, show, replay and drop tell of what was parked, try it again, and end it', async (t) => {
+t.test('report list and show list what was parked, replay tries it again, and drop ends it', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
   t.same(await cli.json(['report', 'list']), [])

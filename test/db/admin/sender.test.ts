@@ -1,4 +1,4 @@
-/** The CLI's verbs about senders, paused queues and requeueing by filter: design §4; decisions: requeue. */
+/** The CLI's verbs about senders, paused queues and requeueing by filter. DECISIONS: Requeue. */
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object, string } from 'yup'
@@ -17,8 +17,8 @@ const at = (seconds: number): Date => new Date(START + seconds * 1_000)
 
 const trouble = async (seconds: number, began = seconds, words = '554 5.7.1 No') => {
   await stopClock(database, at(seconds))
-  const told = { kind: 'setup', words, began_at: at(began) } as const
-  return database.transaction((tx) => noteTrouble(tx, SENDER, told))
+  const trouble = { kind: 'setup', words, began_at: at(began) } as const
+  return database.transaction((tx) => noteTrouble(tx, SENDER, trouble))
 }
 
 t.test(
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('sender list tells what stops a sender and what happened to it; sender resume ends it', async (t) => {
+t.test('sender list shows what stops a sender and what happened to it; sender resume ends it', async (t) => {
   const [shown] = await cli.json(['sender', 'list'])
   t.match(shown, {
     key: 'smtp:relay.test',
@@ -42,7 +42,7 @@ t.test('sender list tells what stops a sender and what happened to it; sender re
     troubles: 6,
     events: [{ kind: 'paused', detail: '554 5.7.1 No' }],
   })
-  t.equal(shown.events.length, 1, 'told once, not at each probe')
+  t.equal(shown.events.length, 1, 'stored once, not at each probe')
   t.match(await cli.json(['sender', 'resume', 'smtp:relay.test']), { state: 'sending', paused_until: null })
   t.match(await cli.json(['sender', 'list']), [{ state: 'sending', events: [{ kind: 'resumed' }, {}] }])
   t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /there is no sender smtp:nobody.test/)

@@ -1,4 +1,6 @@
-/** The CLI's verbs about teams. What a plan change does to the account is in test/db/accounts/teams/subscribe.test.ts. */
+/**
+ * The CLI's verbs about teams. What a plan change does to the account is in test/db/accounts/teams/subscribe.test.ts.
+ */
 import t from 'tap'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
@@ -30,7 +32,7 @@ t.test('team create refuses a name that cannot be stored, and a plan that teams 
   )
 })
 
-t.test('team show tells limits, used, left, bucket and period', async (t) => {
+t.test('team show prints limits, used, left, bucket and period', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
@@ -116,7 +118,7 @@ t.test('team rename changes the name alone, and refuses what is none', async (t)
   t.match(await fault(['team', 'rename', made.id, '--name', ' ']), /name must not be empty/)
 })
 
-t.test('team suspend tells since when, once; team resume ends it', async (t) => {
+t.test('team suspend prints since when, once; team resume ends it', async (t) => {
   const { url } = await testDatabase(t)
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])

@@ -100,7 +100,7 @@ t.test('template update faults on a template that the team lacks', async (t) => 
 })
 
 t.test(
-  'template show tells its parts and versions, template delete leaves its emails as they are',
+  'template show prints its parts and versions, template delete leaves its emails as they are',
   async (t) => {
     const { cli, id, file, create, email, database } = await start(t)
     const parts = ['--html', await file('1', '<p>one {{a}}</p>'), '--text', await file('t', 'T')]

@@ -1,4 +1,4 @@
-/** What a channel says of itself is so: columns, scope, providers. Whoever adds one learns here what is missing. */
+/** What a channel says of itself is so: columns, scope, providers. Adding one shows here what is missing. */
 import { sql } from 'slonik'
 import t from 'tap'
 import { array, object, string } from 'yup'
@@ -63,7 +63,7 @@ t.test(
   },
 )
 
-t.test('whoever reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
+t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
   const providers = [...EMAIL_PROVIDERS, ...Object.values(CHANNEL_PROVIDERS)]
   t.strictSame(
     providers.map(({ name }) => name),

@@ -39,7 +39,9 @@ async function scratch(t: Test): Promise<string> {
 
 let seed = ''
 
-/** As `scratch`, with a cluster in it that has been stopped: a copy of the first, since making one is most of the work. */
+/**
+ * As `scratch`, with a cluster in it that has been stopped: a copy of the first, since making one is most of the work.
+ */
 async function made(t: Test): Promise<string> {
   const directory = await scratch(t)
   await promisify(execFile)('cp', ['-a', seed, directory])

@@ -1,4 +1,4 @@
-/** Listening: whoever cannot listen leaves nothing behind. */
+/** Listening: a failed start leaves nothing behind. */
 import t from 'tap'
 import { listen } from '../../../db/postgres/listen.ts'
 import { testDatabase } from '../../support/database.ts'

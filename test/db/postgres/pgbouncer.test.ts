@@ -72,10 +72,10 @@ t.test(
   async (t) => {
     const { url } = await emptyDatabase(t)
     const pooled = await startPgbouncer(t, url, 'transaction')
-    const told: string[] = []
-    await Promise.all([1, 2, 3].map(() => migrate(pooled, (line) => told.push(line))))
+    const lines: string[] = []
+    await Promise.all([1, 2, 3].map(() => migrate(pooled, (line) => lines.push(line))))
     const files = await migrationFiles()
-    t.strictSame(told.sort(), [
+    t.strictSame(lines.sort(), [
       ...files.map(({ file }) => `applied ${file}`),
       'loaded the default plan catalog',
     ])

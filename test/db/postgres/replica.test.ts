@@ -1,4 +1,6 @@
-/** Reads that may lag go to a standby, which streams and takes no writes; all others, and all writes, to the primary. */
+/**
+ * Reads that may lag go to a standby, which streams and takes no writes; all others, and all writes, to the primary.
+ */
 import t, { type Test } from 'tap'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
@@ -10,7 +12,7 @@ import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/se
 import { type Pair, startPair } from '../../support/standby.ts'
 import { until } from '../../support/worker.ts'
 
-/** Notes what the replica's owner is told. */
+/** Notes what is said to the replica's owner. */
 function listener() {
   const heard: string[] = []
   const hear = (what: { reason?: string }, words: string) => void heard.push(`${words} ${what.reason ?? ''}`)

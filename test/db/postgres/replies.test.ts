@@ -106,7 +106,7 @@ t.test('a question that cannot be sent fails, and is not waited for', async (t) 
   await t.rejects(replies.ask('failing', failing), { message: 'no database' })
 })
 
-t.test('closing answers whoever still waits, with what there is', async (t) => {
+t.test('closing answers those who still wait, with what there is', async (t) => {
   const replies = createReplies(url, { poll: 60_000 })
   const [stored, open] = [question(60_000), question(60_000)]
   const answers = [replies.ask('stored', stored), replies.ask('open', open)]

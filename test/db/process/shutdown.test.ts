@@ -1,4 +1,4 @@
-/** The end of a process, as whoever sends the signals sees it. */
+/** The end of a process, as the sender of the signals sees it. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** Claims: whose a job is, and how it ends; design §8 (kills), reliability §2 A (frozen workers). */
+/** Claims: whose a job is, and how it ends, whatever becomes of its worker (killed, frozen). */
 import { sql } from 'slonik'
 import t from 'tap'
 import { number, object, string } from 'yup'
@@ -85,7 +85,7 @@ t.test('after any number of turns a worker’s death costs long work some second
   t.ok((await job()).wait <= 5)
 })
 
-t.test('a job that is tried again waits as long as it is told', async (t) => {
+t.test('a job that is tried again waits as long as it is to', async (t) => {
   const job = await claimed()
   await end(job, { end: 'again', seconds: 600 })
   const row = await rowOf(job.id)
@@ -132,18 +132,18 @@ t.test('a wake-up that finds nobody idle ends the next wait at once, and that on
   claims.wake()
   claims.wake()
   await wait()
-  t.equal(over, 1, 'whoever was looking for work just then looks once more')
+  t.equal(over, 1, 'one that was looking for work just then looks once more')
   await wait()
   t.equal(over, 1)
   claims.wake()
   await Promise.all(waits)
 })
 
-t.test('a claim that somebody else has is not ours any more, as soon as a heartbeat tells', async (t) => {
+t.test('a claim that somebody else has is not ours any more, as soon as a heartbeat shows it', async (t) => {
   const job = await claimed()
   t.ok(claims.isHeld(job))
   await database.query(sql.unsafe`update pgboss.job set retry_count = retry_count + 1 where id = ${job.id}`)
-  await until('the heartbeat has told', () => !claims.isHeld(job))
+  await until('the heartbeat has shown it', () => !claims.isHeld(job))
 })
 
 t.test('a frozen process holds nothing when it thaws, until a heartbeat confirms it', async (t) => {

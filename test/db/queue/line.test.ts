@@ -1,4 +1,4 @@
-/** Standing in line before a delivery queue: nobody's flood holds up another team (issue 13, fairness). */
+/** Standing in line before a delivery queue: nobody's flood holds up another team. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { object, string } from 'yup'
@@ -72,7 +72,7 @@ t.test('a single mail stands beside the first of a flood that waits, now and lat
   t.ok((await placeOf(store, third)) <= 2)
 })
 
-t.test('two floods take turns, whoever came first', async (t) => {
+t.test('two floods take turns, whichever came first', async (t) => {
   const { store, team } = await begin(t)
   const [one, two] = [await team(), await team()]
   await send(store, one, 100)
@@ -82,7 +82,7 @@ t.test('two floods take turns, whoever came first', async (t) => {
   t.ok(ofOne >= 45 && ofOne <= 55, `${ofOne} of 100`)
 })
 
-t.test('whoever sent much before is not held back once that is delivered', async (t) => {
+t.test('one that sent much before is not held back once that is delivered', async (t) => {
   const { store, team } = await begin(t)
   const [busy, idle] = [await team(), await team()]
   await send(store, busy, 200, store.queue)

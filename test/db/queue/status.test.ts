@@ -10,7 +10,7 @@ import { startDatabaseProxy } from '../../support/database-proxy.ts'
 
 const { url } = await testDatabase(t)
 
-t.test('one look serves whoever asks within the same seconds', async (t) => {
+t.test('one look serves all who ask within the same seconds', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
   const database = await openDatabase(proxy.url, { size: 2 })
   t.teardown(() => database.end())

@@ -1,5 +1,4 @@
-// Contract §4.2 (from, reply_to); decisions: email addresses, identity, IDN emails, from_address, sizes;
-// reliability §2 D.
+// Addresses and mailboxes as clients write them. DECISIONS: Email addresses, Identity, From address.
 
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'

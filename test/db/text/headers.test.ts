@@ -1,4 +1,4 @@
-// Contract §4.2 custom header rules 1-5, §8; decisions: header values, reserved headers, reserved prefix, text.
+// Custom headers: names, values, and what is reserved. DECISIONS: Header values, Reserved headers.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Ids tell the time of their row, and keep its order. */
+/** Ids carry the time of their row, and keep its order. */
 import t from 'tap'
 import { firstIdAt, idNow, idsAt } from '../../../db/text/ids.ts'
 

@@ -1,4 +1,4 @@
-// Contract §4.3, decisions: numbers; reliability §2 D.
+// Numbers of recipients as clients write them. DECISIONS: Numbers.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// Contract §4.2 (variables), decisions: slots, raw html, html of a template send; reliability §2 D.
+// Slots of templates and what fills them. DECISIONS: Slots, Html of a template send.
 
 import fc from 'fast-check'
 import Handlebars from 'handlebars'

@@ -1,4 +1,4 @@
-// Contract §2.1 (maps), decisions: text, lengths, sizes; reliability §2 D.
+// What text may hold, how long it is, and maps of it. DECISIONS: Text, Lengths, Sizes.
 
 import fc from 'fast-check'
 import t from 'tap'

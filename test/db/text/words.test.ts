@@ -1,4 +1,4 @@
-/** Words of strangers, made storable: reliability §2 D. */
+/** Words of strangers, made storable. */
 import fc from 'fast-check'
 import t from 'tap'
 import { storableWords } from '../../../db/text/words.ts'

@@ -1,4 +1,4 @@
-/** Delivery: design §7 (Deliver), §8; decisions: Email. Real workers, a real SMTP server. */
+/** Delivery of emails: what goes out, when, and what a kill leaves behind. Real workers, a real SMTP server. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,4 +1,6 @@
-/** The pace of delivery: reliability §2 C, providers.md §2.1. Real workers, the SES stand-in, a real SMTP server. */
+/**
+ * The pace of delivery: quotas of providers, shared by all workers. Real workers, the SES stand-in, a real SMTP server.
+ */
 import t, { type Test } from 'tap'
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
@@ -100,7 +102,7 @@ t.test('a paused account stops everything; what waits loses no attempt and goes 
   t.equal(api.calls.length, 1, 'nobody tried the door again')
   for (const id of all) {
     t.strictSame(await jobStates(service, id), ['created'])
-    t.strictSame(await eventsOfEmail(service.database, team.id, id), [], 'the account’s own timeline tells')
+    t.strictSame(await eventsOfEmail(service.database, team.id, id), [], 'the account’s own timeline has it')
   }
   t.match(await listSenders(service.database), [
     { key: 'ses:eu-west-1', state: 'paused', events: [{ kind: 'paused', detail: /SendingPaused/ }] },

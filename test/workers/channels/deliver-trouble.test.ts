@@ -1,4 +1,7 @@
-/** Delivery while something is wrong: decisions: our own set-up refused, lost answers. Real workers, SMTP servers. */
+/**
+ * Delivery while something is wrong: real workers and SMTP servers.
+ * DECISIONS: Our own set-up refused, Lost answers.
+ */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
@@ -50,7 +53,7 @@ const senderOf = async (url: string) =>
   (await listSenders(database)).find(({ key }) => key === `smtp:${new URL(url).host}`)
 
 t.test(
-  'a relay that refuses our set-up bounces nothing; mended, everything goes out by itself',
+  'a relay that refuses our set-up bounces nothing; repaired, everything goes out by itself',
   async (t) => {
     const team = await begin()
     let refusing = true
@@ -153,7 +156,7 @@ t.test('a relay that is down is its own trouble: no event, no try; all flows whe
   const worker = await startWorker(t, service, { smtp_url: url })
   await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 3)
   for (const id of ids) t.strictSame(await kinds(team, id), [])
-  t.equal((await senderOf(url))?.events.length, 1, 'its own timeline tells once')
+  t.equal((await senderOf(url))?.events.length, 1, 'its own timeline has it once')
   await open()
   await until('all are sent', async () => (await sentCount(service, team.id)) === 200)
   t.equal(sink.messages().length, 200)

@@ -1,4 +1,4 @@
-// Promises 1 and 2 of design §8 for WhatsApp, small; the full-size run is test/bench/killed-whatsapp.ts.
+// No message of WhatsApp is lost when workers are killed, in small; the full-size run is test/bench/killed-whatsapp.ts.
 
 import t from 'tap'
 import { deliverThroughKills } from '../../support/killed-whatsapp.ts'

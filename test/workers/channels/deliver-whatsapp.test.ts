@@ -1,5 +1,4 @@
-// Delivery of WhatsApp messages: design §7 (Deliver), §8; decisions: WhatsApp; providers.md §1.2. Real workers, a
-// stand-in Cloud API.
+// Delivery of WhatsApp messages. Real workers, a stand-in Cloud API.
 
 import t, { type Test } from 'tap'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
@@ -73,7 +72,7 @@ async function begin(t: Test, { onMessage, provider = {}, definition }: Options 
     (await eventsOfMessage(service.database, team.id, id)).map(({ kind }) => kind)
   const sender = async () =>
     (await sendersOf(service)).find(({ key }) => key === cloud.delivery.provider.sender.key)
-  /** Whether its job waits after so many tries. */
+  /** Whether its job waits after that number of tries. */
   const waits = async (id: string, tries: number): Promise<boolean> =>
     (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'
   const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery })
@@ -125,7 +124,7 @@ t.test('the provider’s reports move it: queued → sent → delivered → read
     await cloud.post(statusWebhook(PHONE_NUMBER_ID, [statusOf(message, { status })]))
     await until(`it is ${status}`, async () => (await row(id)).status === status)
   }
-  await until('all is told', async () => (await kinds(id)).length === 4)
+  await until('all is reported', async () => (await kinds(id)).length === 4)
   t.same(new Set(await kinds(id)), new Set(['accepted', 'sent', 'delivered', 'read']))
 })
 
@@ -250,7 +249,7 @@ t.test(
     const { length } = cloud.messages()
     t.ok(length <= CONCURRENCY + 5, `${length} of ${ids.length} were asked: then one at a time`)
     for (const id of ids) t.match(await row(id), { status: 'queued', accepted_at: null })
-    t.same((await Promise.all(ids.map(kinds))).flat(), [], 'the number’s own timeline tells')
+    t.same((await Promise.all(ids.map(kinds))).flat(), [], 'the number’s own timeline has it')
     broken = false
     await until('all are taken', async () =>
       (await Promise.all(ids.map(row))).every((one) => one.accepted_at),

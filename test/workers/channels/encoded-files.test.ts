@@ -1,6 +1,6 @@
 /**
- * Files in a worker's memory: read a chunk at a time, within a budget, in order of arrival, and never written over while
- * they may be sent.
+ * Files in a worker's memory: read a chunk at a time, within a budget, in order of arrival, and never written over
+ * while they may be sent.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Mail whose domain is removed while it waits: decisions: domain removed while mail waits. */
+/** Mail whose domain is removed while it waits. DECISIONS: Domain removed while mail waits. */
 import t from 'tap'
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'

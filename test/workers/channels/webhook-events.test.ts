@@ -1,4 +1,6 @@
-/** What webhooks say of what really goes out: WhatsApp, broadcasts; and that the guide's verifier in Python takes them. */
+/**
+ * What webhooks say of what really goes out: WhatsApp, broadcasts; and that the guide's verifier in Python takes them.
+ */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'

@@ -13,7 +13,7 @@ type Some = Message<'deliver-webhook', never>
 const ROOM = 96
 const sender: Sender = { key: 'webhook:one', ceiling: 1_000, on_demand: true, at_once: 4 }
 
-/** A gate, and a sender whose last message was taken within so many seconds; null: none was sent. */
+/** A gate, and a sender whose last message was taken within these seconds; null: none was sent. */
 async function begin(t: Test, seconds: number | null) {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })

@@ -1,4 +1,4 @@
-/** How deliveries end: decisions: refused for now, lost answers, our own set-up refused. Pure rules. */
+/** How deliveries end. Pure rules. DECISIONS: Refused for now, Lost answers, Our own set-up refused. */
 import t from 'tap'
 import { createBreaker } from '../../../workers/delivery/breaker.ts'
 import {

@@ -1,4 +1,4 @@
-/** Ingestion: design §7 (Ingest a report); decisions: delivery reports. Real hook, real queue, real workers. */
+/** Ingestion of reports. Real hook, real queue, real workers. DECISIONS: Delivery reports. */
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
@@ -94,10 +94,10 @@ t.test('a bounce, a delivery and a complaint reach row, timeline and contact wit
     status: 'complained',
     suppression: 'complained',
   })
-  const told = (await eventsOf(service, first)).map(
+  const reported = (await eventsOf(service, first)).map(
     ({ kind, recipient, detail }) => `${kind} ${recipient}: ${detail}`,
   )
-  t.strictSame(told.toSorted(), [
+  t.strictSame(reported.toSorted(), [
     'bounced Ana@example.org: 550 5.1.1 No such user',
     'complained Ana@example.org: abuse: example.org',
     'delivered Ana@example.org: delivered 2.0.0',
@@ -381,7 +381,7 @@ t.test('reports that workers died with are taken alone, after the others of thei
       .map((line) => JSON.parse(line))
       .filter(({ msg, job }) => msg === 'batch' && job === 'ingest-report')
       .map(({ jobs }) => jobs)
-  await until('all batches are told of', async () => sizes().length === 3)
+  await until('all batches are logged', async () => sizes().length === 3)
   t.strictSame(sizes(), [3, 1, 1])
   t.ok(await settled(service))
 })

@@ -1,4 +1,4 @@
-/** Faults that the provider tells by webhook only: providers.md §1.2. Real hook, real queue, real workers. */
+/** Faults that the provider reports by webhook only. Real hook, real queue, real workers. */
 import t from 'tap'
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
@@ -32,7 +32,7 @@ t.test(
     await reserveOne(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
     await startWorker(t, service)
     const fail = async (id: string, code: number, seconds_ago: number): Promise<void> => {
-      const told = statusWebhook('100', [
+      const reported = statusWebhook('100', [
         {
           id,
           status: 'failed',
@@ -42,7 +42,7 @@ t.test(
           errors: [{ code, title: 'Words' }],
         },
       ])
-      const raw = JSON.stringify(told)
+      const raw = JSON.stringify(reported)
       const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
       t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
       await until('it is read', async () =>
@@ -87,7 +87,7 @@ t.test(
 )
 
 /** Posts news of templates as the provider does, and waits until they are read. */
-async function tellOf(
+async function report(
   service: Service,
   { field, value, time }: { field: string; value: Json; time: number },
 ): Promise<void> {
@@ -109,11 +109,11 @@ t.test('news of a template dated in the future do not outlive those of now', asy
     message_template_name: definition.name,
     message_template_language: definition.language,
   }
-  const tell = async (event: string, time: number) =>
-    await tellOf(service, { field: 'message_template_status_update', value: { ...about, event }, time })
-  await tell('DISABLED', Date.parse('2999-01-01') / 1_000)
+  const reportState = async (event: string, time: number) =>
+    await report(service, { field: 'message_template_status_update', value: { ...about, event }, time })
+  await reportState('DISABLED', Date.parse('2999-01-01') / 1_000)
   t.match(await templateOf(service, id), { status: 'disabled' })
-  await tell('APPROVED', Math.floor(Date.now() / 1_000) + 2)
+  await reportState('APPROVED', Math.floor(Date.now() / 1_000) + 2)
   t.match(await templateOf(service, id), { status: 'approved' })
 })
 
@@ -133,10 +133,10 @@ t.test('a template whose components or category change is listed again', async (
   }
   const time = Math.floor(Date.now() / 1_000)
   templates[0] = { ...aTemplate({ body: 2 }), name: before.name }
-  await tellOf(service, { field: 'message_template_components_update', value, time })
+  await report(service, { field: 'message_template_components_update', value, time })
   await until('its new slots are known', async () => (await slots())[0] === 'UTILITY body:1,body:2')
   templates[0] = { ...templates[0], category: 'MARKETING' }
-  await tellOf(service, { field: 'template_category_update', value, time })
+  await report(service, { field: 'template_category_update', value, time })
   await until('its new category is known', async () => (await slots())[0] === 'MARKETING body:1,body:2')
   t.match(await templateOf(service, id), { status: 'approved' })
 })

@@ -1,4 +1,4 @@
-/** The sweep: what the queue lost is found, what it gave up is told (design §7; reliability §2 A4). */
+/** The sweep: what the queue lost is found, what it gave up is reported. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
@@ -175,7 +175,7 @@ t.test('a report that lost its job gets one again', async (t) => {
   t.equal((await jobsIn(service, 'ingest-report')).length, 2)
 })
 
-t.test('a dead letter is told of once, and again after it was requeued', async (t) => {
+t.test('a dead letter is reported once, and again after it was requeued', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const id = await post(service, team)
   await kill(service, 'deliver-email')

@@ -1,4 +1,4 @@
-/** From a send through SES to its reports through SNS: contract §6, design §7. Real workers, both stand-ins. */
+/** From a send through SES to its reports through SNS. Real workers, both stand-ins. */
 import { randomBytes } from 'node:crypto'
 import PostalMime from 'postal-mime'
 import t, { type Test } from 'tap'
@@ -155,7 +155,7 @@ t.test('a send whose answer was lost is not repeated once SES has reported it', 
   await report(call, 'Send', { send: {} })
   await until('the report is enough', async () => (await statusOf(id)) === 'sent')
   const row = await emailById(service.database, team.id, id)
-  t.equal(row?.provider_message_id, SES_ID, 'contract §2.2: the lost answer’s id is known all the same')
+  t.equal(row?.provider_message_id, SES_ID, 'the lost answer’s id is known all the same')
   await setDue(service, 'deliver-email')
   await until('the job ends by itself', async () => (await jobsIn(service, 'deliver-email')).length === 0)
   t.equal(api.calls.length, 1)

@@ -1,4 +1,4 @@
-/** What the provider lists, against what it tells meanwhile, and a list that never ends. Real worker, real queue. */
+/** What the provider lists, against what it reports meanwhile, and a list that never ends. Real worker, real queue. */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -41,20 +41,20 @@ const page = (data: readonly Json[], more = false): string =>
     paging: { cursors: { after: String(Math.random()) }, ...(more ? { next: 'x' } : {}) },
   })
 
-t.test('what is told while the list is on its way is newer than the list', async (t) => {
+t.test('what is reported while the list is on its way is newer than the list', async (t) => {
   const service = await startService(t)
   const { database } = service
   const team = await makeTeam(service)
-  const [told, other] = [aTemplate(), aTemplate()]
-  const ids = [await makeTemplate(service, team.id, told), await makeTemplate(service, team.id, other)]
-  const { name, language } = told as { name: string; language: string }
-  const tell = async (status: 'paused', occurred_at: Date) =>
+  const [reported, other] = [aTemplate(), aTemplate()]
+  const ids = [await makeTemplate(service, team.id, reported), await makeTemplate(service, team.id, other)]
+  const { name, language } = reported as { name: string; language: string }
+  const report = async (status: 'paused', occurred_at: Date) =>
     await database.transaction((tx) =>
       applyReportedTemplates(tx, [{ name, language, status, occurred_at }], occurred_at),
     )
   const provider = await startList(t, async (response) => {
-    await tell('paused', new Date(Date.now() + 1_000))
-    response.end(page([told, { ...other, status: 'DISABLED' }]))
+    await report('paused', new Date(Date.now() + 1_000))
+    response.end(page([reported, { ...other, status: 'DISABLED' }]))
   })
   await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
   const { queue } = service.deps

@@ -57,10 +57,10 @@ t.test(
     await startWorker(t, service, NO_RELAY)
     await until('both are carried out', async () => (await count(service, 'open')) === 0)
     const patient = await startService(t, { url: service.url })
-    const told = (await bulk(patient, team, contacts)).body.data
+    const outcomes = (await bulk(patient, team, contacts)).body.data
     const emails = (await service.call('GET', '/v1/contacts', { key: team.key })).body.data
     const id = (email: string) => emails.find((each: { email: string }) => each.email === email)?.id
-    t.match(told, [
+    t.match(outcomes, [
       { index: 0, id: id('a@example.org') },
       { index: 1, error: { code: 'bad_request' } },
       { index: 2, id: id('b@example.org') },
@@ -230,7 +230,7 @@ t.test(
     t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
     t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
     t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
-    // A server process tells its figures a second after its last transaction.
+    // A server process reports its figures a second after its last transaction.
     await sleep(1_500)
     const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
     select deadlocks from pg_stat_database where datname = current_database()`)

@@ -1,4 +1,4 @@
-/** What workers count, as whoever asks a web process for the fleet's figures sees it. */
+/** What workers count, as one who asks a web process for the fleet's figures sees it. */
 import t, { type Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
@@ -65,7 +65,7 @@ t.test('a relay that is down moves a figure within half a minute', async (t) => 
   t.match(body, /heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 1/)
 })
 
-t.test('an old relay that no process uses any more is not told as paused', async (t) => {
+t.test('an old relay that no process uses any more is not reported as paused', async (t) => {
   const service = await startService(t)
   const worker = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
   const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
@@ -78,7 +78,7 @@ t.test('an old relay that no process uses any more is not told as paused', async
   await shows(service, 'heliograph_senders{provider="smtp",state="paused"} 1')
 })
 
-t.test('accepted WhatsApp messages are counted by the message, queued ones are told', async (t) => {
+t.test('accepted WhatsApp messages are counted by the message, queued ones are reported', async (t) => {
   const { service, team } = await start(t)
   const { id } = await makeTemplate(service, team.id)
   const body = aMessage(id, { to: ['+15555550101', '+15555550102'] })

@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const figures = [...Object.keys(FIGURES), ...Object.keys(GAUGES)]
 
 for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
-  t.test(`${file} asks for figures that the service tells, and knows no others`, async (t) => {
+  t.test(`${file} asks for figures that the service reports, and knows no others`, async (t) => {
     const text = await readFile(join(FOLDER, file), 'utf8')
     const asked = new Set([...text.matchAll(/\bheliograph_\w+/g)].map(([name]) => name))
     t.ok(asked.size > 5)

@@ -58,7 +58,7 @@ const PAUSE = 900
 const NOT_VERIFIED = /\bnot verified\b/i
 /** What AWS's front door says of a request beyond the size that it takes: SES itself never saw it. */
 const TOO_LARGE = 413
-/** For so long its Send or Delivery event may still tell that SES has taken the message. */
+/** For so long its Send or Delivery event may still show that SES has taken the message. */
 const UNKNOWN_WAIT = 600
 
 /**

@@ -19,7 +19,7 @@ type Json = Readonly<Record<string, unknown>>
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const OUR_IDS = new RegExp(`^(${UUID}):(${UUID})$`, 'i')
 
-/** The statuses that move a message; others (played, deleted) tell nothing that we keep. */
+/** The statuses that move a message; others (played, deleted) carry nothing that we keep. */
 const STATUSES: readonly ReportedStatus['status'][] = ['sent', 'delivered', 'read', 'failed']
 
 /** The provider's words for a template's state. FLAGGED and the like leave it sendable: no news for us. */

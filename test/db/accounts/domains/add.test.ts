@@ -27,7 +27,7 @@ t.test('a plan’s domains_limit is not exceeded by one, however many are added 
   t.equal((await domainsOfTeam(database, id)).length, 5)
 })
 
-t.test('of one name added twice at once, the second is told so', async (t) => {
+t.test('of one name added twice at once, the second is refused as such', async (t) => {
   const { database, team } = await openStore(t)
   const id = await team('pro')
   const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }

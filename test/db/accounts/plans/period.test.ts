@@ -1,4 +1,4 @@
-/** When an allowance begins anew: calendar months, and billing periods that roll on. */
+/** When an allowance begins again: calendar months, and billing periods that roll on. */
 import fc from 'fast-check'
 import t from 'tap'
 import { rolledPeriod } from '../../../../db/accounts/plans/period.ts'

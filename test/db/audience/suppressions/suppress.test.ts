@@ -1,4 +1,4 @@
-/** What suppresses a contact, what it leaves to be seen, and what ends it: decisions: suppression, delivery reports. */
+/** What suppresses a contact, what it leaves to be seen, and what ends it. DECISIONS: Suppression. */
 import t from 'tap'
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
@@ -63,7 +63,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
 const SUPPRESSED = { status: 'bounced', suppression: 'bounced' }
 const FREE = { status: 'subscribed', suppression: null }
 
-t.test('a suppression tells its cause: what, when, which email, which report, whose words', async (t) => {
+t.test('a suppression names its cause: what, when, which email, which report, whose words', async (t) => {
   const { email, happen, shown } = await begin()
   const first = await email()
   t.match(await shown(), { suppression: null, suppression_cause: null, suppression_lifted_at: null })
@@ -96,7 +96,7 @@ t.test('five soft bounces in a row suppress, naming the last; a later delivery e
   t.same(await state(), FREE)
   t.match(await shown(), { suppression_cause: null })
   await softBounces(4, 7)
-  t.same(await state(), FREE, 'they count anew')
+  t.same(await state(), FREE, 'they count from zero again')
 })
 
 t.test('a delivery ends no suppression by a permanent bounce or a complaint', async (t) => {
@@ -145,45 +145,48 @@ t.test(
   },
 )
 
-t.test('lifting brings back the status of before, with a reason; soft bounces count anew', async (t) => {
-  const subscribed = await begin()
-  await subscribed.softBounces(5)
-  await t.rejects(subscribed.lift('  '), { code: 'bad_request' })
-  t.match(await subscribed.lift(), {
-    ...FREE,
-    suppression_cause: null,
-    suppression_lifted_at: hour(100).toISOString(),
-  })
-  await t.rejects(subscribed.lift(), { code: 'bad_request', message: 'the contact is not suppressed' })
-  await subscribed.softBounces(4, 101)
-  t.same(await subscribed.state(), FREE)
-  await subscribed.softBounces(1, 105)
-  t.same(await subscribed.state(), SUPPRESSED)
+t.test(
+  'lifting brings back the status of before, with a reason; soft bounces count from zero again',
+  async (t) => {
+    const subscribed = await begin()
+    await subscribed.softBounces(5)
+    await t.rejects(subscribed.lift('  '), { code: 'bad_request' })
+    t.match(await subscribed.lift(), {
+      ...FREE,
+      suppression_cause: null,
+      suppression_lifted_at: hour(100).toISOString(),
+    })
+    await t.rejects(subscribed.lift(), { code: 'bad_request', message: 'the contact is not suppressed' })
+    await subscribed.softBounces(4, 101)
+    t.same(await subscribed.state(), FREE)
+    await subscribed.softBounces(1, 105)
+    t.same(await subscribed.state(), SUPPRESSED)
 
-  const unsubscribed = await begin('unsubscribed')
-  await unsubscribed.happen(await unsubscribed.email(), 'bounced', 'hard', hour(1))
-  t.same(await unsubscribed.state(), SUPPRESSED)
-  t.match(await unsubscribed.lift(), { status: 'unsubscribed', suppression: null })
+    const unsubscribed = await begin('unsubscribed')
+    await unsubscribed.happen(await unsubscribed.email(), 'bounced', 'hard', hour(1))
+    t.same(await unsubscribed.state(), SUPPRESSED)
+    t.match(await unsubscribed.lift(), { status: 'unsubscribed', suppression: null })
 
-  const later = await begin()
-  await later.happen(await later.email(), 'complained', 'complaint', hour(1))
-  await database.transaction((tx) => unsubscribe({ tx, now: hour(2) }, later.team, 'ana@example.org'))
-  await later.happen(await later.email(), 'bounced', 'hard', hour(3))
-  t.match(
-    await later.lift(),
-    { status: 'unsubscribed', suppression: null },
-    'it unsubscribed while suppressed',
-  )
-  await t.rejects(
-    database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
-        identity: 'nobody@example.org',
-        reason: 'x',
-      }),
-    ),
-    { code: 'contact_not_found' },
-  )
-})
+    const later = await begin()
+    await later.happen(await later.email(), 'complained', 'complaint', hour(1))
+    await database.transaction((tx) => unsubscribe({ tx, now: hour(2) }, later.team, 'ana@example.org'))
+    await later.happen(await later.email(), 'bounced', 'hard', hour(3))
+    t.match(
+      await later.lift(),
+      { status: 'unsubscribed', suppression: null },
+      'it unsubscribed while suppressed',
+    )
+    await t.rejects(
+      database.transaction((tx) =>
+        liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
+          identity: 'nobody@example.org',
+          reason: 'x',
+        }),
+      ),
+      { code: 'contact_not_found' },
+    )
+  },
+)
 
 t.test('of contacts that people suppress, those suppressed for as much keep their cause', async (t) => {
   const { team, happen, email, shown, state } = await begin('unsubscribed')

@@ -1,4 +1,6 @@
-/** Reserving sends ahead: reliability §2 C (one bucket for the whole sender). Pure rules first, then the shared row. */
+/**
+ * Reserving sends ahead: one bucket for the whole sender, however many workers. Pure rules first, then the shared row.
+ */
 import fc from 'fast-check'
 import t from 'tap'
 import { type Pace, paceAt, reserve } from '../../../../db/delivery/senders/pace.ts'
@@ -38,7 +40,7 @@ t.test('a send that costs more than the bucket holds goes on credit; those behin
   t.strictSame(reservation.delays, [0, 3])
 })
 
-t.test('what lies beyond the horizon is not reserved, and told when to ask again', async (t) => {
+t.test('what lies beyond the horizon is not reserved, and answered with when to ask again', async (t) => {
   const { pace: left, reservation } = reserve(
     pace(),
     Array.from({ length: 100 }, () => 1),
@@ -116,7 +118,7 @@ t.test('a halving counts once for all that was let go before it', async (t) => {
   t.equal(await rate(), 20, 'reserved after it, and still too fast')
   const { delays } = await reserveOne(database, sender, [1, 1], 5)
   t.equal(delays[1], 0.1, 'at the slower pace from now on')
-  t.match(await listSenders(database), [{ events: [{ kind: 'slowed', detail: 'too fast' }] }], 'told once')
+  t.match(await listSenders(database), [{ events: [{ kind: 'slowed', detail: 'too fast' }] }], 'stored once')
 })
 
 t.test(
@@ -140,7 +142,7 @@ t.test(
     await pauseSender(database, sender, 290, 'logged out')
     await pauseSender(database, sender, 300, 'logged out')
     const [shown] = await listSenders(database)
-    t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each told once')
+    t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each stored once')
     await stopClock(database, after(601))
     t.match(await reserveOne(database, sender, [1], 5), {
       delays: [],

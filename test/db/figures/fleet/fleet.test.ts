@@ -1,4 +1,4 @@
-/** The fleet's figures: what several processes count is told by any one of them, in Prometheus's format. */
+/** The fleet's figures: what several processes count is reported by any one of them, in Prometheus's format. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { sql } from 'slonik'
@@ -19,7 +19,7 @@ async function open(t: Test, url?: string) {
   return database
 }
 
-/** A process of the fleet that tells only when it is asked to. */
+/** A process of the fleet that reports only when it is asked to. */
 function join(database: Awaited<ReturnType<typeof open>>, kind: 'web' | 'worker') {
   const metrics = createMetrics()
   const role = { queues: kind === 'worker' ? ['deliver-email'] : [] }
@@ -30,7 +30,7 @@ function join(database: Awaited<ReturnType<typeof open>>, kind: 'web' | 'worker'
   return { metrics, member }
 }
 
-t.test('any process tells what all of them have counted, those that have ended too', async (t) => {
+t.test('any process reports what all of them have counted, those that have ended too', async (t) => {
   const database = await open(t)
   const web = join(database, 'web')
   const worker = join(database, 'worker')
@@ -67,7 +67,7 @@ t.test('any process tells what all of them have counted, those that have ended t
   await web.member.leave()
 })
 
-t.test('what was counted while the database was away is told when it is back, once', async (t) => {
+t.test('what was counted while the database was away is reported when it is back, once', async (t) => {
   const { url } = await testDatabase(t)
   const proxy = await startDatabaseProxy(t, url)
   const database = await open(t, proxy.url)
@@ -81,7 +81,7 @@ t.test('what was counted while the database was away is told when it is back, on
   await member.flush()
   await member.flush()
   t.match(await exposition(database), /^heliograph_replayed_total\{channel="email"\} 4$/m)
-  t.equal(await proxy.during(() => member.flush()), 1, 'telling is one statement, whatever there is to tell')
+  t.equal(await proxy.during(() => member.flush()), 1, 'a report is one statement, whatever is in it')
   await member.leave()
 })
 

@@ -84,6 +84,6 @@ t.test('workers that are hardly used are let go, busy ones are not', async (t) =
   )
 })
 
-t.test('a fleet without a worker is told to have one', async (t) => {
+t.test('a fleet without a worker is asked to have one', async (t) => {
   t.match(scaleOf([late], [], []).workers, { latency_seconds: 20, processes: 0, recommended: 1 })
 })

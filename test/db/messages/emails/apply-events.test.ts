@@ -1,4 +1,4 @@
-/** Promise: reports in any order, any number of times, in any split, reach the same state (design §8, 4). */
+/** Promise: reports in any order, any number of times, in any split, reach the same state. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'slonik'
@@ -265,7 +265,11 @@ t.test('a report brings the provider’s id to a row that lost it; one that is s
   ])
   await setProviderId(service, known, 'p-known')
   await setPending(service, partial, ['b@example.org'])
-  const told = (id: string, provider_message_id: string | null, kind: ReportedEmail['kind'] = 'delayed') => ({
+  const reported = (
+    id: string,
+    provider_message_id: string | null,
+    kind: ReportedEmail['kind'] = 'delayed',
+  ) => ({
     ref: { team_id: team, id },
     kind,
     recipient: null,
@@ -281,13 +285,13 @@ t.test('a report brings the provider’s id to a row that lost it; one that is s
   const refs = [lost, known, partial].map((email_id) => ({ team_id: team, email_id }))
   const due = async () => (await emailsToDeliver(service.database, refs)).map(({ id }) => id)
 
-  await apply(told(lost, null), told(partial, null))
+  await apply(reported(lost, null), reported(partial, null))
   t.equal(await idOf(lost), null, 'a report without an id brings none')
   t.same((await due()).sort(), [lost, partial].sort())
-  await apply(told(lost, 'p-1', 'sent'), told(known, 'p-2'), told(partial, 'p-3'))
+  await apply(reported(lost, 'p-1', 'sent'), reported(known, 'p-2'), reported(partial, 'p-3'))
   t.same([await idOf(lost), await idOf(known), await idOf(partial)], ['p-1', 'p-known', 'p-3'])
   t.same(await due(), [], 'what the provider has taken is not tried again, for nobody')
-  await apply(told(lost, 'p-4'))
+  await apply(reported(lost, 'p-4'))
   t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
 })
 

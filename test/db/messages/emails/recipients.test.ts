@@ -1,4 +1,4 @@
-/** Recipients of an email: decisions: email addresses, recipients that differ only in case. */
+/** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
 import t from 'tap'
 import {
   bareRecipients,

@@ -1,4 +1,4 @@
-// Promise 4 of design §8 for WhatsApp: reports in any order, any number of times, in any split, reach the same state.
+// Promise, for WhatsApp: reports in any order, any number of times, in any split, reach the same state.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -57,7 +57,7 @@ t.test('queued → sent → delivered → read, and never back', async (t) => {
   t.same(kinds.sort(), ['delivered', 'failed', 'read', 'sent'], 'every event is kept, repeats fall away')
 })
 
-t.test('the timeline tells by time, and by the ladder what reports put into one second', async (t) => {
+t.test('the timeline goes by time, and by the ladder what reports put into one second', async (t) => {
   const [id = ''] = await messages(1)
   const second = 1_750_000_000_000
   await storeWhatsappEvents(database, [
@@ -213,20 +213,20 @@ t.test(
       status,
       occurred_at: new Date(Math.floor(now / 1_000) * 1_000 + seconds * 1_000),
     })
-    const tell = async (...all: ReturnType<typeof news>[]) =>
+    const apply = async (...all: ReturnType<typeof news>[]) =>
       await database.transaction((tx) => applyReportedTemplates(tx, all, new Date()))
-    t.same(await tell(news('paused', 10), news('approved', 5), news('paused', 10, 'nobody’s')), [
+    t.same(await apply(news('paused', 10), news('approved', 5), news('paused', 10, 'nobody’s')), [
       { kind: 'applied' },
       { kind: 'applied' },
       { kind: 'ignored', reason: 'no team has this template' },
     ])
     t.same(await states(), ['paused', 'paused'])
-    await tell(news('approved', 7))
+    await apply(news('approved', 7))
     t.same(await states(), ['paused', 'paused'], 'older news change nothing')
-    await tell(news('approved', 20))
+    await apply(news('approved', 20))
     t.same(await states(), ['approved', 'approved'])
-    await tell(news('disabled', 20))
-    await tell(news('approved', 20))
+    await apply(news('disabled', 20))
+    await apply(news('approved', 20))
     t.same(await states(), ['disabled', 'disabled'], 'of one second the most restrictive counts')
   },
 )

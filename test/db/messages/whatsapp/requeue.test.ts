@@ -1,4 +1,4 @@
-// The sweep and the dead letters of WhatsApp: design §7 (Sweep). The queue may lose a job, the row may not be lost.
+// The sweep and the dead letters of WhatsApp. The queue may lose a job, the row may not be lost.
 
 import t from 'tap'
 import { eventsOfMessage } from '../../../../db/messages/whatsapp/events.sql.ts'

@@ -1,4 +1,4 @@
-// What a template takes, derived from the provider's object. Contract §4.3; decisions: template states, parameters.
+// What a template takes, derived from the provider's object. DECISIONS: Parameters.
 
 import fc from 'fast-check'
 import t from 'tap'

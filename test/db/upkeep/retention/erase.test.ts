@@ -1,4 +1,4 @@
-/** `contact erase`: what goes, what stays of the others, and how an erased address begins anew. */
+/** `contact erase`: what goes, what stays of the others, and how an erased address begins again. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
 import { array, number, object, string } from 'yup'
@@ -177,7 +177,7 @@ t.test('an unsubscribe that is answered while an erasure waits is kept', async (
 })
 
 t.test(
-  'an erased address that bounced, complained or unsubscribed begins as that when it is created anew',
+  'an erased address that bounced, complained or unsubscribed begins as that when it is created again',
   async (t) => {
     const { service, team, erase } = await start(t)
     const { call, database } = service

@@ -15,7 +15,7 @@ const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: nul
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
-/** An email of so many days ago, delivered, with so many events. */
+/** An email of some days ago, delivered, with some events. */
 async function delivered(store: Store, teamId: string, days: number, events = 1): Promise<string> {
   const { id } = await store.email(teamId, daysAgo(days), { text: 'Hello', headers: { 'X-A': 'b' } })
   await store.database.query(sql.unsafe`update email_states set status = 'delivered' where id = ${id}`)

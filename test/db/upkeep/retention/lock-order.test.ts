@@ -1,4 +1,6 @@
-/** One lock order for all: erasing, deleting, bulk upserts, requeueing, topics and reports never lock each other out. */
+/**
+ * One lock order for all: erasing, deleting, bulk upserts, requeueing, topics and reports never lock each other out.
+ */
 import { sql } from 'slonik'
 import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'

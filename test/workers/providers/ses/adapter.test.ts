@@ -233,13 +233,10 @@ t.test('an account that may not be asked is sent through at the least production
   t.match(await provider.sender(), { ceiling: 14 * 0.9 })
 })
 
-t.test(
-  'a check asks for the account and sends nothing; what is in the way is told by its name',
-  async (t) => {
-    const { api, provider } = await start(t)
-    t.equal(await provider.check(), null)
-    t.strictSame(api.calls, [])
-    const refused = await start(t, { account: () => error('UnrecognizedClientException', 403) })
-    t.equal(await refused.provider.check(), 'GetAccount is refused: UnrecognizedClientException')
-  },
-)
+t.test('a check asks for the account and sends nothing; what is in the way is named', async (t) => {
+  const { api, provider } = await start(t)
+  t.equal(await provider.check(), null)
+  t.strictSame(api.calls, [])
+  const refused = await start(t, { account: () => error('UnrecognizedClientException', 403) })
+  t.equal(await refused.provider.check(), 'GetAccount is refused: UnrecognizedClientException')
+})

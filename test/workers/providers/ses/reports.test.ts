@@ -1,4 +1,4 @@
-/** SES's reports become neutral events: providers.md §2.3; decisions: delivery reports, suppression. */
+/** SES's reports become neutral events. DECISIONS: Delivery reports, Suppression. */
 import t from 'tap'
 import type { ReportedEmail } from '../../../../db/messages/emails/apply-events.ts'
 import { readSesReport } from '../../../../workers/providers/ses/reports.ts'
@@ -17,14 +17,14 @@ import {
 const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEmail[]> =>
   (await readSesReport(sesReport(...given))) as ReportedEmail[]
 
-const told = ({ kind, effect, recipient, detail }: ReportedEmail) => [kind, effect, recipient, detail]
+const summary = ({ kind, effect, recipient, detail }: ReportedEmail) => [kind, effect, recipient, detail]
 const at = (time: string): Date => new Date(`2026-03-01T${time}.000Z`)
 
 t.test('every event finds its row by the tags that travelled with it', async (t) => {
   const [event] = await read(sesEvent('Send', { send: {} }))
   t.match(event, { channel: 'email', ref: { team_id: TEAM_ID, id: EMAIL_ID }, occurred_at: at('12:00:00') })
   t.equal(event?.provider_message_id, SES_ID, 'which a row that lost its answer does not know')
-  t.strictSame(event && told(event), ['sent', 'none', null, ''])
+  t.strictSame(event && summary(event), ['sent', 'none', null, ''])
 })
 
 t.test('without our tags, or with others under their names, by the id that SES gave', async (t) => {
@@ -44,9 +44,9 @@ t.test('without our tags, or with others under their names, by the id that SES g
   ])
 })
 
-t.test('a delivery is told of each recipient that it names', async (t) => {
+t.test('a delivery is reported of each recipient that it names', async (t) => {
   const events = await read(sesEvent('Delivery', delivery(['ana@example.com', 'bo@example.com'])))
-  t.strictSame(events.map(told), [
+  t.strictSame(events.map(summary), [
     ['delivered', 'delivered', 'ana@example.com', '250 2.6.0 Message received'],
     ['delivered', 'delivered', 'bo@example.com', '250 2.6.0 Message received'],
   ])
@@ -69,7 +69,7 @@ const BOUNCES: [string, string, string][] = [
 for (const [type, subType, effect] of BOUNCES) {
   t.test(`a bounce ${type}/${subType} means ${effect} for the contact`, async (t) => {
     const [event, ...others] = await read(sesEvent('Bounce', bounce(type, subType)))
-    t.strictSame(event && told(event), ['bounced', effect, 'ana@example.com', `${type}/${subType}`])
+    t.strictSame(event && summary(event), ['bounced', effect, 'ana@example.com', `${type}/${subType}`])
     t.same(event?.occurred_at, at('12:00:05'))
     t.same(others, [], 'the message had two recipients; the bounce is about one')
   })
@@ -94,7 +94,7 @@ t.test('a complaint is about those that complained; not-spam and auth-failure ar
   for (const type of ['abuse', 'fraud', 'virus', 'other', undefined]) {
     const [event, ...others] = await read(sesEvent('Complaint', complaint(type)))
     t.strictSame(
-      event && told(event).slice(0, 3),
+      event && summary(event).slice(0, 3),
       ['complained', 'complaint', 'ana@example.com'],
       type ?? 'no type',
     )
@@ -105,7 +105,7 @@ t.test('a complaint is about those that complained; not-spam and auth-failure ar
   }
 })
 
-t.test('opens, clicks and delays are told; each of them is its own, a redelivery is not', async (t) => {
+t.test('opens, clicks and delays are reported; each of them is its own, a redelivery is not', async (t) => {
   const open = { ipAddress: '192.0.2.1', timestamp: '2026-03-01T14:00:00.000Z', userAgent: 'Mozilla/5.0' }
   const click = { ...open, link: 'https://example.com/a', linkTags: { section: ['top'] } }
   const delay = {
@@ -125,7 +125,7 @@ t.test('opens, clicks and delays are told; each of them is its own, a redelivery
   ]
   const events = (await Promise.all(reports.map((report) => read(report)))).flat()
   t.strictSame(
-    events.map((event) => told(event).slice(0, 3)),
+    events.map((event) => summary(event).slice(0, 3)),
     [
       ...[1, 2, 3].map(() => ['opened', 'none', null]),
       ...[1, 2].map(() => ['clicked', 'none', null]),
@@ -160,10 +160,10 @@ t.test(
   'what SES refuses after taking it is bounced, with the reason, and no fault of the recipient',
   async (t) => {
     const reject = await read(sesEvent('Reject', { reject: { reason: 'Bad content' } }))
-    t.strictSame(reject.map(told), [['bounced', 'none', null, 'rejected by SES: Bad content']])
+    t.strictSame(reject.map(summary), [['bounced', 'none', null, 'rejected by SES: Bad content']])
     const failure = { errorMessage: 'Attribute is missing', templateName: 'T' }
     const rendering = await read(sesEvent('Rendering Failure', { failure }))
-    t.strictSame(rendering.map(told), [
+    t.strictSame(rendering.map(summary), [
       ['bounced', 'none', null, 'could not be rendered by SES: Attribute is missing'],
     ])
   },

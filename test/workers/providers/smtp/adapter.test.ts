@@ -185,7 +185,7 @@ t.test(
   },
 )
 
-t.test('a check signs in and sends nothing; what is in the way is told, without the password', async (t) => {
+t.test('a check signs in and sends nothing; what is in the way is named, without the password', async (t) => {
   const { sink, provider } = await start(t)
   t.equal(await provider.check(), null)
   t.strictSame(sink.messages(), [])
@@ -204,7 +204,7 @@ t.test('a check signs in and sends nothing; what is in the way is told, without 
   }
 })
 
-t.test('a login that fails defers everything and tells no password', async (t) => {
+t.test('a login that fails defers everything and shows no password', async (t) => {
   const password = 'pa:s/w@rd'
   const basic = Buffer.from(`\0user\0${password}`).toString('base64')
   const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} ${basic} is wrong` }
@@ -380,7 +380,7 @@ t.test('the sink notes each Message-ID on file before it answers', async (t) => 
   t.equal(readFileSync(id_file, 'utf8'), `${email.message_id}\n`)
 })
 
-t.test('a URL that is not an SMTP server’s is a fault at the start, told without its password', (t) => {
+t.test('a URL that is not an SMTP server’s is a fault at the start, named without its password', (t) => {
   for (const url of ['', 'http://u:secret@h', 'smtp://', 'smtp:secret', 'smtp://u:secret@h:99999']) {
     const attempt = () => createSmtpProvider({ url, max_connections: 5 })
     t.throws(attempt, { message: 'SMTP_URL must be smtp://… or smtps://…' }, url)

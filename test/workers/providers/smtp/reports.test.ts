@@ -125,19 +125,22 @@ t.test('each recipient has its own fate; the provider’s words and time are kep
   t.equal(new Set(events.map((event) => 'event_key' in event && event.event_key)).size, 2)
 })
 
-t.test('the same fate has the same key, whoever tells it; a later delay has another', async (t) => {
-  const keyOf = async (fate: Fate, at: Date) => {
-    const [event] = await readBytes(
-      deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...fate }]),
-    )
-    return event && 'event_key' in event ? event.event_key : ''
-  }
-  const later = new Date('2026-03-01T11:59:30Z')
-  const failed: Fate = { action: 'failed', status: '5.1.1' }
-  t.equal(await keyOf(failed, at), await keyOf(failed, later))
-  const delayed: Fate = { action: 'delayed', status: '4.4.1' }
-  t.not(await keyOf(delayed, at), await keyOf(delayed, later))
-})
+t.test(
+  'the same fate has the same key, whichever way it is reported; a later delay has another',
+  async (t) => {
+    const keyOf = async (fate: Fate, at: Date) => {
+      const [event] = await readBytes(
+        deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...fate }]),
+      )
+      return event && 'event_key' in event ? event.event_key : ''
+    }
+    const later = new Date('2026-03-01T11:59:30Z')
+    const failed: Fate = { action: 'failed', status: '5.1.1' }
+    t.equal(await keyOf(failed, at), await keyOf(failed, later))
+    const delayed: Fate = { action: 'delayed', status: '4.4.1' }
+    t.not(await keyOf(delayed, at), await keyOf(delayed, later))
+  },
+)
 
 /** A status part as given, in a report to `to`. */
 const report = (to: string, status: string, type = 'message/delivery-status'): string =>
@@ -218,7 +221,7 @@ t.test('dates out of reason give way to the time that the report came', async (t
 })
 
 t.test(
-  'a complaint is one, whether its recipient is told or not; not-spam and auth-failure are none',
+  'a complaint is one, whether its recipient is named or not; not-spam and auth-failure are none',
   async (t) => {
     const about = { mail_from, recipient: 'ana@example.org', raw, at }
     const complaint = { channel: 'email', ref, kind: 'complained', effect: 'complaint', occurred_at: told_at }

@@ -1,5 +1,4 @@
-// The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class. providers.md
-// §1.1, §1.2.
+// The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class.
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -114,7 +113,7 @@ t.test('a fault of the template is refused and said to be the template’s', asy
   })
 })
 
-t.test('passing faults and codes that nobody told us of are tried again', async (t) => {
+t.test('passing faults and codes that we do not know are tried again', async (t) => {
   for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
     const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
     const detail = `${code} (#${code}) Words`
@@ -147,7 +146,7 @@ t.test('too fast for the number slows the number', async (t) => {
   t.match(await outcomeOf(t, { status: 429, body: '' }), { kind: 'sender', trouble: 'slow' })
 })
 
-t.test('a code that nobody told us of leaves the status to decide, with the code’s words', async (t) => {
+t.test('a code that we do not know leaves the status to decide, with the code’s words', async (t) => {
   const body = cloudError(999_999, 'New')
   const code = '999999'
   const detail = `${code} (#${code}) New`

@@ -1,4 +1,4 @@
-// Webhooks of the WhatsApp Cloud API, read: many statuses and template states per body. providers.md §1.3, §1.5.
+// Webhooks of the WhatsApp Cloud API, read: many statuses and template states per body.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -66,7 +66,7 @@ t.test('a failure keeps code and details', async (t) => {
   })
 })
 
-t.test('a failure tells of template and number what the answer to a send would have told', async (t) => {
+t.test('a failure says of template and number what the answer to a send would have said', async (t) => {
   const failed = async (...codes: unknown[]) => {
     const errors = codes.map((code) => ({ code, title: 'Words' }))
     return read(statusWebhook('100', [status({ status: 'failed', errors })]))
@@ -167,7 +167,7 @@ t.test('a template’s new state is read, in our words', async (t) => {
   for (const word of ['FLAGGED', 'LIMIT_EXCEEDED', '__proto__', '']) t.same(await read(update(word)), [])
 })
 
-t.test('a lock that tells of its own end leaves the template usable', async (t) => {
+t.test('a lock that names its own end leaves the template usable', async (t) => {
   t.match(await read(update('LOCKED', 'UNPAUSE')), [{ status: 'approved' }])
   for (const title of ['FIRST_PAUSE', 'SECOND_PAUSE', 'RATE_LIMITING_PAUSE', '']) {
     t.match(await read(update('LOCKED', title)), [{ status: 'disabled' }], title)
