@@ -1,47 +1,8 @@
-/** The rules of our house, checked: who imports what, where settings and SQL live, what every key begins with. */
-import { access, readdir, readFile } from 'node:fs/promises'
-import { dirname, join, relative } from 'node:path'
-import { sql } from 'slonik'
+/** The rules of our house, checked: who imports what, where settings and SQL live, who is named where. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import t from 'tap'
-import { array, object, string } from 'yup'
-import { ROUTES } from '../api/app.ts'
-import { STATUS } from '../api/http/errors.ts'
-import { V1_ROUTES } from '../api/v1/routes.ts'
-import { CODES } from '../db/errors.ts'
-import { openDatabase } from '../db/postgres/pool.ts'
-import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
-import { migrationFiles } from '../db/schema.sql.ts'
-import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
-import { testDatabase } from './support/database.ts'
-import { SLOWEST, testFiles } from './support/order.ts'
-import { tapReport } from './support/tap-report.ts'
-
-const ROOT = join(import.meta.dirname, '..')
-
-/** `values` are the imports that are not of types alone; `loaded` those of them that come with the file itself. */
-type Source = { file: string; text: string; imports: string[]; values: string[]; loaded: string[] }
-
-/** Every source file with what it imports: our own files by path from the root, packages by name. */
-async function sources(...folders: string[]): Promise<Source[]> {
-  const lists = await Promise.all(
-    folders.map(async (folder) => {
-      const files = await readdir(join(ROOT, folder), { recursive: true })
-      return files.filter((file) => file.endsWith('.ts')).map((file) => join(folder, file))
-    }),
-  )
-  return Promise.all(
-    lists.flat().map(async (file) => {
-      const text = await readFile(join(ROOT, file), 'utf8')
-      const namesIn = (code: string): string[] =>
-        [...code.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
-          .map(([, name]) => name ?? '')
-          .map((name) => (name.startsWith('.') ? relative(ROOT, join(ROOT, dirname(file), name)) : name))
-      const code = text.replace(/^import type [^']*'[^']+'/gm, '')
-      const loaded = namesIn(code.replace(/\bimport\s*\(/g, ''))
-      return { file, text, imports: namesIn(text), values: namesIn(code), loaded }
-    }),
-  )
-}
+import { ROOT, type Source, sources } from './support/sources.ts'
 
 const all = await sources('api', 'workers', 'db')
 const breaking = (holds: (source: Source) => boolean): string[] =>
@@ -300,27 +261,6 @@ t.test('process.env is read in the three config modules only', async (t) => {
   )
 })
 
-t.test('a comment cites headings of api/DECISIONS.md alone, and no document from elsewhere', async (t) => {
-  const page = await readFile(join(ROOT, 'api/DECISIONS.md'), 'utf8')
-  const headings = new Set([...page.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading))
-  const cited = all.flatMap(({ file, text }) =>
-    [...text.replace(/\n *(?:\*|\/\/) ?/g, ' ').matchAll(/DECISIONS: ([^.;)*]+)/g)].flatMap(([, list = '']) =>
-      list.split(',').map((heading) => ({ file, heading: heading.trim() })),
-    ),
-  )
-  t.ok(cited.length > 50)
-  t.strictSame(
-    cited.filter(({ heading }) => !headings.has(heading)),
-    [],
-  )
-  // A section sign is of an RFC, which it follows on its line.
-  const foreign = /^(?!.*RFC).*§|\b[Dd]ecisions: |decisions\.md|\b[Dd]esign §|providers\.md|reliability §/m
-  t.strictSame(
-    breaking(({ text }) => !foreign.test(text)),
-    [],
-  )
-})
-
 t.test('no function of ours is longer than 60 lines, blank ones and comments among them', async (t) => {
   const opens = /^(?:export )?(?:default )?(?:async )?(?:function\b|const \w+.*(?:=> \(?\{|= (?:async )?\()$)/
   const long = all.flatMap(({ file, text }) => {
@@ -347,16 +287,6 @@ t.test('no function of ours is longer than 60 lines, blank ones and comments amo
   t.strictSame(spared, [])
 })
 
-t.test('no comment is wider than 120 columns', async (t) => {
-  const wide = all.flatMap(({ file, text }) =>
-    text
-      .split('\n')
-      .filter((line) => line.length > 120 && /^\s*(\*|\/\/|\/\*)/.test(line))
-      .map((line) => `${file}: ${line.trim().slice(0, 60)}`),
-  )
-  t.strictSame(wide, [])
-})
-
 t.test('answers of counterparts over HTTP are read within the bounds of bounded-answer.ts', async (t) => {
   const bounded = 'db/process/bounded-answer.ts'
   // A form of our own, bounded as it came in; code that a page shows; what an operator pipes in.
@@ -378,90 +308,6 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
     'workers/providers/webhook/post.ts',
   ])
   for (const { file, imports } of asking) t.ok(imports.includes(bounded), file)
-})
-
-t.test('every module opens by saying what it is', async (t) => {
-  t.strictSame(
-    breaking(({ text }) => /^(\/\*\*|\/\/ )/.test(text)),
-    [],
-  )
-})
-
-t.test('every job has a handler and a dead letter queue, every schedule a runner', async (t) => {
-  t.strictSame(Object.keys(HANDLERS).sort(), Object.keys(JOBS).sort())
-  t.strictSame(Object.keys(SCHEDULED).sort(), Object.keys(SCHEDULES).sort())
-  for (const job of Object.keys(JOBS)) t.equal(deadLetterOf(job as JobName), `${job}-dead`)
-  const lists = ['workers/jobs', 'workers/channels'].map((folder) => readdir(join(ROOT, folder)))
-  const files = (await Promise.all(lists)).flat().map((file) => file.replace('.ts', ''))
-  const named = [...Object.keys(JOBS), ...Object.keys(SCHEDULES)]
-  t.strictSame(
-    named.filter((name) => !files.includes(name)),
-    [],
-    'a job’s file is its name',
-  )
-  const jobs = await readdir(join(ROOT, 'workers/jobs'))
-  t.strictSame(
-    jobs.filter((file) => !named.includes(file.replace('.ts', ''))),
-    [],
-  )
-})
-
-t.test('every route declares who may call it', async (t) => {
-  const open = ROUTES.filter(({ access }) => access === 'public').map(
-    ({ method, path }) => `${method} ${path}`,
-  )
-  t.strictSame(
-    open.filter(
-      (route) =>
-        !/^(GET|POST) \/($|health|ready|docs$|openapi\.json$|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(
-          route,
-        ),
-    ),
-    [],
-  )
-  for (const { method, path, access } of ROUTES) {
-    if (access !== 'public') t.ok(access.kinds.includes('key'), `${method} ${path}`)
-  }
-})
-
-t.test('a run names the tests at its end that it left out, and why', async (t) => {
-  const said: string[] = []
-  const report = tapReport((line) => said.push(line))
-  const lines = [
-    '# Subtest: test/a.test.ts',
-    '    ok 1 - through a pooler # SKIP pgbouncer is not installed',
-    '    # Subtest: with promtool',
-    '        1..0 # SKIP promtool is not installed',
-    '    ok 2 - with promtool # SKIP promtool is not installed',
-    '    1..2',
-    'ok 1 - test/a.test.ts # time=1ms',
-    '# Subtest: test/b.test.ts',
-    '    1..0 # SKIP chromium is not installed',
-    'ok 2 - test/b.test.ts # SKIP chromium is not installed',
-    '# { total: 3, skip: 3 }',
-  ]
-  for (const line of lines) report.line(line)
-  t.strictSame(report.finish(), { passed: 0, failed: 0 })
-  t.strictSame(said.at(-1)?.split('\n'), [
-    'left out:',
-    '  test/a.test.ts: through a pooler: pgbouncer is not installed',
-    '  test/a.test.ts: with promtool: promtool is not installed',
-    '  test/b.test.ts: chromium is not installed',
-  ])
-})
-
-t.test('a run begins with the slowest test files, and every one of them is there', async (t) => {
-  const files = await testFiles(ROOT)
-  t.strictSame(files.slice(0, SLOWEST.length), SLOWEST)
-  t.equal(new Set(files).size, files.length)
-  await Promise.all(files.map((file) => access(join(ROOT, file))))
-})
-
-t.test('every route under /v1 describes itself', async (t) => {
-  t.strictSame(
-    V1_ROUTES.filter(({ about }) => about === undefined).map(({ method, path }) => `${method} ${path}`),
-    [],
-  )
 })
 
 t.test(
@@ -489,82 +335,3 @@ t.test(
     }
   },
 )
-
-t.test('every code has a status', async (t) => {
-  t.strictSame(Object.keys(STATUS).sort(), [...CODES].sort())
-})
-
-t.test('migrations are numbered without gaps, and line one says why', async (t) => {
-  for (const { file } of await migrationFiles()) {
-    t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
-  }
-})
-
-t.test('a migration that has landed is frozen: its digest stands in SHA256SUMS', async (t) => {
-  const sums = await readFile(join(ROOT, 'db/migrations/SHA256SUMS'), 'utf8')
-  const files = await migrationFiles()
-  // To add a migration: `cd db/migrations && sha256sum NEW.sql >> SHA256SUMS`. Lines that stand there never change.
-  t.strictSame(
-    sums.trim().split('\n'),
-    files.map(({ digest, file }) => `${digest}  ${file}`),
-  )
-})
-
-// Read before the team is known, or belonging to none (design §6).
-const DIRECTORIES = [
-  'plans',
-  'users',
-  'api_keys',
-  'sessions',
-  'schema_migrations',
-  'secret_canary',
-  'senders',
-  'recipient_pauses',
-  'standstills',
-  'sender_events',
-  'paused_queues',
-  'reports',
-  'login_links',
-  'login_requests',
-  'openid_identities',
-  'dashboard_sessions',
-  'dashboard_seats',
-  'audit_entries',
-  'processes',
-  'counters',
-  'upkeep',
-  'works',
-]
-
-const keyRow = object({
-  table: string().defined(),
-  name: string().defined(),
-  columns: array(string().defined()).defined(),
-})
-
-t.test('team_id comes first in every key of every table that a team owns', async (t) => {
-  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
-  t.teardown(() => database.end())
-  const keys = await database.any(sql.type(keyRow)`
-    select c.conrelid::regclass::text as table, c.conname as name,
-      array(select attname::text from unnest(c.conkey) with ordinality k (attnum, position)
-        join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by position) as columns
-    from pg_constraint c join pg_namespace n on n.oid = c.connamespace
-    where n.nspname = 'public' and c.contype in ('p', 'u', 'f')
-    union all
-    select i.indrelid::regclass::text, i.indexrelid::regclass::text,
-      array(select attname::text from unnest(i.indkey::int2[]) with ordinality k (attnum, position)
-        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum order by position)
-    from pg_index i join pg_class t on t.oid = i.indrelid join pg_namespace n on n.oid = t.relnamespace
-    where n.nspname = 'public' and i.indisunique`)
-  const owned = keys.filter(({ table }) => !DIRECTORIES.includes(table))
-  t.ok(owned.length > 10)
-  // teams is the team: its id is the team_id. A subscription's plan is in a directory.
-  const fits = ({ table, columns }: { table: string; columns: string[] }) =>
-    columns[0] === (table === 'teams' ? 'id' : 'team_id')
-  const exempt = ['subscriptions_plan_key_fkey', 'memberships_user_id_fkey']
-  t.strictSame(
-    owned.filter((key) => !fits(key) && !exempt.includes(key.name)),
-    [],
-  )
-})

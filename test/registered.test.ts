@@ -1,0 +1,59 @@
+/** What is entered in one list is entered in the others: jobs and their handlers, routes and their access, codes. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { ROUTES } from '../api/app.ts'
+import { STATUS } from '../api/http/errors.ts'
+import { V1_ROUTES } from '../api/v1/routes.ts'
+import { CODES } from '../db/errors.ts'
+import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
+import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
+import { ROOT } from './support/sources.ts'
+
+t.test('every job has a handler and a dead letter queue, every schedule a runner', async (t) => {
+  t.strictSame(Object.keys(HANDLERS).sort(), Object.keys(JOBS).sort())
+  t.strictSame(Object.keys(SCHEDULED).sort(), Object.keys(SCHEDULES).sort())
+  for (const job of Object.keys(JOBS)) t.equal(deadLetterOf(job as JobName), `${job}-dead`)
+  const lists = ['workers/jobs', 'workers/channels'].map((folder) => readdir(join(ROOT, folder)))
+  const files = (await Promise.all(lists)).flat().map((file) => file.replace('.ts', ''))
+  const named = [...Object.keys(JOBS), ...Object.keys(SCHEDULES)]
+  t.strictSame(
+    named.filter((name) => !files.includes(name)),
+    [],
+    'a job’s file is its name',
+  )
+  const jobs = await readdir(join(ROOT, 'workers/jobs'))
+  t.strictSame(
+    jobs.filter((file) => !named.includes(file.replace('.ts', ''))),
+    [],
+  )
+})
+
+t.test('every route declares who may call it', async (t) => {
+  const open = ROUTES.filter(({ access }) => access === 'public').map(
+    ({ method, path }) => `${method} ${path}`,
+  )
+  t.strictSame(
+    open.filter(
+      (route) =>
+        !/^(GET|POST) \/($|health|ready|docs$|openapi\.json$|metrics$|scale$|hirefire\/|hooks\/|u\/|v1\/plans)/.test(
+          route,
+        ),
+    ),
+    [],
+  )
+  for (const { method, path, access } of ROUTES) {
+    if (access !== 'public') t.ok(access.kinds.includes('key'), `${method} ${path}`)
+  }
+})
+
+t.test('every route under /v1 describes itself', async (t) => {
+  t.strictSame(
+    V1_ROUTES.filter(({ about }) => about === undefined).map(({ method, path }) => `${method} ${path}`),
+    [],
+  )
+})
+
+t.test('every code has a status', async (t) => {
+  t.strictSame(Object.keys(STATUS).sort(), [...CODES].sort())
+})

@@ -1,0 +1,30 @@
+/** Our source files, read as text for the tests of the house's rules: what each says, and what it imports. */
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+/** `values` are the imports that are not of types alone; `loaded` those of them that come with the file itself. */
+export type Source = { file: string; text: string; imports: string[]; values: string[]; loaded: string[] }
+
+/** Every source file with what it imports: our own files by path from the root, packages by name. */
+export async function sources(...folders: string[]): Promise<Source[]> {
+  const lists = await Promise.all(
+    folders.map(async (folder) => {
+      const files = await readdir(join(ROOT, folder), { recursive: true })
+      return files.filter((file) => file.endsWith('.ts')).map((file) => join(folder, file))
+    }),
+  )
+  return Promise.all(
+    lists.flat().map(async (file) => {
+      const text = await readFile(join(ROOT, file), 'utf8')
+      const namesIn = (code: string): string[] =>
+        [...code.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)]
+          .map(([, name]) => name ?? '')
+          .map((name) => (name.startsWith('.') ? relative(ROOT, join(ROOT, dirname(file), name)) : name))
+      const code = text.replace(/^import type [^']*'[^']+'/gm, '')
+      const loaded = namesIn(code.replace(/\bimport\s*\(/g, ''))
+      return { file, text, imports: namesIn(text), values: namesIn(code), loaded }
+    }),
+  )
+}
