@@ -1,9 +1,8 @@
 /** Row 11: a bulk upsert of 1,000 contacts over HTTP, half of them new, beside the same upsert as one statement. */
 import { Client } from 'pg'
-import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import type { TestTeam } from '../support/service.ts'
-import { atMost, type Figure, median, seconds, upTo } from './figures.ts'
+import { atMost, type Figure, median, seconds } from './figures.ts'
 import { asTeam, client, type Client as Http } from './load.ts'
 import type { Place } from './rig.ts'
 
@@ -79,11 +78,3 @@ export const upsertFigure = (measured: { ours: number; reference: number }): Fig
     note: 'reference: the same upsert as one statement',
   }),
 ]
-
-/** Fills the table with contacts of a team. */
-export const fillContacts = async ({ database }: Place, { id }: TestTeam, count: number): Promise<void> =>
-  void (await database.query(sql.unsafe`
-    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${id}::uuid, gen_random_uuid(), 'full' || n || '@example.org', 'full' || n || '@example.org', 'subscribed',
-      '{"plan": "free"}', '{}', now(), now()
-    from generate_series(1, ${upTo(count)}::int) n`))

@@ -17,6 +17,7 @@ import { createTemplate, databaseUrl } from '../support/database.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { procfileOptions } from '../support/procfile.ts'
 import { makeTeam, type Service, type TestTeam } from '../support/service.ts'
+import { startTenMillion } from './ten-million.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const TICKS_PER_SECOND = 100
@@ -44,7 +45,16 @@ export type Place = {
   close(): Promise<void>
 }
 
-export type Rig = { place(): Promise<Place>; version: string; stop(): Promise<void> }
+export type Rig = {
+  place(): Promise<Place>
+  /** The ten million, on a server of their own (ten-million.ts). */
+  full(): Promise<Place>
+  version: string
+  stop(): Promise<void>
+}
+
+/** Where the ten million are kept, and what tells how they are loaded. */
+export type Kept = { store: string; say: (line: string) => void }
 
 async function status(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
@@ -111,7 +121,7 @@ async function openPlace(url: string): Promise<Place> {
 }
 
 /** Boots the server and migrates the template that each row's database is cloned from. */
-export async function startRig(): Promise<Rig> {
+export async function startRig({ store, say }: Kept): Promise<Rig> {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-bench-'))
   const postgres = await startPostgres({ directory, settings: { max_connections: '200' } })
   const server = { url: postgres.url, prefix: 'bench' }
@@ -128,6 +138,15 @@ export async function startRig(): Promise<Rig> {
         sql.unsafe`create database ${sql.identifier([name])} template ${sql.identifier(['bench_template'])}`,
       )
       return openPlace(databaseUrl(postgres.url, name))
+    },
+    async full() {
+      const { url, server } = await startTenMillion(store, say)
+      const place = await openPlace(url)
+      const close = async () => {
+        await place.close()
+        await server.stop()
+      }
+      return { ...place, close }
     },
     async stop() {
       await admin.end()
