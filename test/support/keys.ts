@@ -2,8 +2,10 @@
  * A page used by its keys alone, as by somebody without a mouse. Promises: where the focus goes is where Tab takes it;
  * each stop on the way is looked at: it shows that it has the focus, within the window and not below the header.
  */
-import type { Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { signInWith } from './browser.ts'
+import type { Service } from './service.ts'
 import { until } from './worker.ts'
 
 /** More stops than any page has between its first and what one looks for. */
@@ -78,8 +80,45 @@ export async function follow(t: Test, page: Page, name: string | RegExp): Promis
   await enter(page)
 }
 
-/** Goes to a field by Tab, and types. */
+/** Goes to a field by Tab, and types; what stood in it goes. */
 export async function type(t: Test, page: Page, name: string | RegExp, words: string): Promise<void> {
   await tabTo(t, page, name)
+  await page.keyboard.press('Control+A')
   await page.keyboard.type(words)
 }
+
+/** Goes to a choice by Tab, and types the beginning of what is wanted until it is chosen. */
+export async function choose(t: Test, page: Page, name: string | RegExp, wanted: string): Promise<void> {
+  await tabTo(t, page, name)
+  await page.keyboard.type(wanted)
+  const chosen = await page.evaluate<string>('document.activeElement.selectedOptions[0].textContent.trim()')
+  t.equal(chosen, wanted, page.url())
+}
+
+/** Goes to the field of a file by Tab, and opens by Space what asks for one. */
+export async function pickFile(
+  t: Test,
+  page: Page,
+  name: string | RegExp,
+  file: { name: string; mimeType: string; buffer: Buffer },
+): Promise<void> {
+  await tabTo(t, page, name)
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Space')])
+  await chooser.setFiles(file)
+}
+
+/** A page of somebody who has paused its updates: nothing of it changes but by a key. */
+export async function signInByKeys(
+  browser: Browser,
+  service: Service,
+  who: { t: Test; team: string },
+): Promise<Page> {
+  const { context, page } = await signInWith(browser, service, who)
+  await context.addInitScript("sessionStorage.paused = 'yes'")
+  await page.reload()
+  return page
+}
+
+/** Waits until a page says so. */
+export const says = (page: Page, words: string | RegExp): Promise<void> =>
+  page.locator('main').getByText(words).first().waitFor()

@@ -30,7 +30,7 @@ async function pictures(page: Page, name: string, width: number): Promise<void> 
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme })
     const picture = `${file}-${width}-${colorScheme}.png`
-    await page.screenshot({ path: join(FOLDER ?? '', picture), fullPage: width > 390 })
+    await page.screenshot({ path: join(FOLDER ?? '', picture), fullPage: true })
     if (picture === '_teams_ID-1280-light.png') await readmePicture(page)
   }
 }

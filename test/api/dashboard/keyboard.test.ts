@@ -5,8 +5,9 @@
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { recordBounce } from '../../support/bounce.ts'
-import { launchBrowser, signInWith } from '../../support/browser.ts'
-import { enter, focused, follow, press, tab, tabTo, type } from '../../support/keys.ts'
+import { launchBrowser } from '../../support/browser.ts'
+import { enter, focused, follow, press, says, signInByKeys, tab, tabTo, type } from '../../support/keys.ts'
+import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 
 const browser = await launchBrowser(t, 'journeys by the keyboard')
@@ -24,14 +25,7 @@ async function journeys(browser: Browser): Promise<void> {
   const bounce = { recipient: 'gone@example.org', detail: '550 5.1.1 no such user' }
   await recordBounce(service, { team_id: team.id, email_id: gone.id }, bounce)
 
-  /** A page of somebody who has paused its updates: nothing of it changes but by a key. */
-  const signIn = async (t: Test): Promise<Page> => {
-    const { context, page } = await signInWith(browser, service, { t, team: team.id })
-    await context.addInitScript("sessionStorage.paused = 'yes'")
-    await page.reload()
-    return page
-  }
-  const says = (page: Page, words: string | RegExp) => page.locator('main').getByText(words).first().waitFor()
+  const signIn = (t: Test): Promise<Page> => signInByKeys(browser, service, { t, team: team.id })
 
   t.test('the first stop leads past the navigation; menus open, close and give the focus back', async (t) => {
     const page = await signIn(t)
@@ -95,6 +89,22 @@ async function journeys(browser: Browser): Promise<void> {
     await page.locator('#confirm').waitFor()
     await follow(t, page, /^Revoke/)
     await page.locator('tr', { hasText: 'shop' }).getByText('revoked').waitFor()
+  })
+
+  t.test('why a queue stands is found from the overview, and its sender resumed', async (t) => {
+    await pauseSender(
+      service.database,
+      { key: 'smtp:relay.test', ceiling: 100 },
+      3_600,
+      '554 5.3.2 Closed for repairs',
+    )
+    const page = await signIn(t)
+    await says(page, 'Nothing goes out through smtp:relay.test')
+    await follow(t, page, 'Queues')
+    await says(page, /deliver-email waits: smtp:relay\.test is paused/)
+    await follow(t, page, 'Senders')
+    await follow(t, page, /^Resume now/)
+    await says(page, 'An operator resumed it')
   })
 
   t.test('a queue is paused after a question, and resumed', async (t) => {

@@ -1,0 +1,82 @@
+/**
+ * What a marketer does, by the keyboard alone, as in keyboard.test.ts: a list is imported, a template written. Left out
+ * where there is no chromium.
+ */
+import type { Browser, Page } from 'playwright-core'
+import t, { type Test } from 'tap'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
+import { launchBrowser } from '../../support/browser.ts'
+import { choose, follow, pickFile, press, says, signInByKeys, tabTo, type } from '../../support/keys.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const browser = await launchBrowser(t, 'what is written by the keyboard')
+if (browser) await journeys(browser)
+
+async function journeys(browser: Browser): Promise<void> {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const { key } = team
+  const signIn = (t: Test): Promise<Page> => signInByKeys(browser, service, { t, team: team.id })
+
+  t.test(
+    'a list is imported: its columns are chosen, what would happen is seen, then it is done',
+    async (t) => {
+      const page = await signIn(t)
+      await service.database.transaction((tx) =>
+        createTopic({ tx, now: new Date(), actor: 'ana@example.com' }, team.id, { name: 'News' }),
+      )
+      await follow(t, page, 'Contacts')
+      await follow(t, page, 'Import from CSV')
+      const list =
+        'E-Mail Address;Stadt;Newsletter;Source\nlea@example.org;Graz;yes;shop\nno address;Linz;no;shop\n'
+      await pickFile(t, page, /^CSV file/, {
+        name: 'list.csv',
+        mimeType: 'text/csv',
+        buffer: Buffer.from(list),
+      })
+      await follow(t, page, 'Upload')
+      await says(page, 'semicolons')
+      await type(t, page, 'Property name for Stadt', 'city')
+      await choose(t, page, 'Newsletter', 'Topic News (yes or no)')
+      await choose(t, page, 'Source', 'Do not import')
+      await follow(t, page, 'Continue')
+      await says(page, 'email must be an email address')
+      await follow(t, page, 'Import 2 records')
+      const worker = await startWorker(t, service)
+      await until('it is over', async () => {
+        await page.reload()
+        return /1 contact stored/.test(await page.locator('main').innerText())
+      })
+      await worker.stop()
+      await tabTo(t, page, 'Refused records as CSV')
+      const { body } = await service.call('GET', '/v1/contacts/lea@example.org', { key })
+      t.strictSame(body.properties, { city: 'Graz' })
+      t.equal(body.subscribed_topic_ids.length, 1)
+    },
+  )
+
+  t.test('a template is made, changed as a draft, compared and published', async (t) => {
+    const page = await signIn(t)
+    await follow(t, page, 'Templates')
+    await press(t, page, 'Create template')
+    await type(t, page, 'Name', 'Welcome')
+    await type(t, page, 'HTML', '<p>Hi {{name}}</p>')
+    await follow(t, page, 'Create template')
+    await type(t, page, 'name', 'Ana')
+    await follow(t, page, 'Show with these values')
+    await page.frameLocator('iframe').getByText('Hi Ana').waitFor()
+    await type(t, page, 'HTML', '<p>Dear {{name}}</p>')
+    await follow(t, page, 'Save the draft')
+    await says(page, 'unpublished draft')
+    await follow(t, page, 'What publishing changes')
+    await says(page, '+ <p>Dear')
+    await follow(t, page, 'Publish')
+    await says(page, 'Publish the draft of Welcome?')
+    await follow(t, page, 'Publish')
+    await says(page, 'The draft is published. Variables: name.')
+    await follow(t, page, 'Restore v1')
+    await follow(t, page, 'Restore')
+    await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
+  })
+}
