@@ -8,19 +8,21 @@ import { countFiguresJob } from '../../../workers/jobs/count-figures.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'
 
+/** The database's clock stands there: figures are of days, and a test may run across midnight. */
+const NOON = new Date('2026-03-02T12:00:00Z')
+
 t.test('figures follow the rows: their days, their statuses, and their deletion', async (t) => {
   const store = await openStore(t)
   const { database } = store
-  const team = await store.team()
+  const team = await store.team('free', NOON)
   const other = await store.team()
   const one = await store.email(team)
   const two = await store.email(team)
   await store.email(other)
-  const now = new Date()
-  const count = () => countFiguresJob({ database, clock: () => now })
-  const figures = () => figuresSince(database, team, EMAIL, dayBefore(now, 1))
+  const count = () => countFiguresJob({ database, clock: () => NOON })
+  const figures = () => figuresSince(database, team, EMAIL, dayBefore(NOON, 1))
   await count()
-  t.match(await figures(), [{ status: 'queued', count: 2 }])
+  t.match(await figures(), [{ day: '2026-03-02', status: 'queued', count: 2 }])
   const about = { recipient: 'someone@example.com', detail: 'no such user' }
   await recordBounce(store, { team_id: team, email_id: one.id }, about)
   await count()
