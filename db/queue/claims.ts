@@ -5,7 +5,7 @@
  * Must not know what the jobs are about.
  */
 import type { Tx } from '../postgres/pool.ts'
-import { exhaustRetries, postponeJobs } from './jobs.sql.ts'
+import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
 import { comebacks, type Lines, priorityOf } from './line.ts'
 
@@ -53,7 +53,7 @@ type Boss = {
     options: { batchSize: number; ignoreGroups?: string[]; groupConcurrency?: number },
   ): Promise<unknown[]>
   touch(name: string, jobs: Attempt[]): Promise<unknown>
-  complete(name: string, jobs: Attempt[], output: object | null, options: object): Promise<unknown>
+  complete(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
 }
 
@@ -194,13 +194,9 @@ async function settle<J extends JobName>(
 ): Promise<void> {
   const groups = Map.groupBy(ends, ([, { end }]) => end)
   const jobsOf = (end: End['end']) => (groups.get(end) ?? []).map(([each]) => each)
-  for (const [output, done] of Map.groupBy(groups.get('completed') ?? [], ([, end]) => outputOf(end))) {
-    await boss.complete(
-      job,
-      done.map(([each]) => each),
-      output,
-      on(tx),
-    )
+  for (const [output, ended] of Map.groupBy(groups.get('completed') ?? [], ([, end]) => outputOf(end))) {
+    const done = ended.map(([each]) => each)
+    await (output === null ? deleteDoneJobs(tx, job, done) : boss.complete(job, done, output, on(tx)))
   }
   const postponed = [...(groups.get('again') ?? []), ...(groups.get('snoozed') ?? [])]
   if (postponed.length > 0) {

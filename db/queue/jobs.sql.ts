@@ -1,6 +1,7 @@
 /**
  * The queries over pg-boss's rows that we run ourselves: to read, delete or put jobs back. They spare the CLI from
- * loading pg-boss, or do what it has no call for. Must not complete jobs: that is pg-boss's own business (boss.ts).
+ * loading pg-boss, or do what it has no call for. Must not fail jobs, nor complete those whose output is kept: that is
+ * pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
@@ -116,6 +117,22 @@ export function createQueueStatus(database: Database, fresh = 5_000): () => Prom
     }
     return known.status
   }
+}
+
+/**
+ * Deletes claimed jobs that are over, as the attempts that they are. Kept as completed, as pg-boss does it, each would
+ * be written once more, entered in every index, and deleted ten minutes later all the same.
+ */
+export async function deleteDoneJobs(
+  tx: Tx,
+  job: JobName,
+  attempts: readonly { id: string; retryCount: number }[],
+): Promise<void> {
+  const tuples = attempts.map(({ id, retryCount }) => [id, retryCount])
+  // The queue's name is part of the text: the plan is for the one table that has its jobs.
+  await tx.query(sql.prepared(`delete_done_jobs_${job}`, object())`
+    delete from pgboss.job j using ${sql.unnest(tuples, ['uuid', 'int4'])} as d (id, attempt)
+    where j.name = ${sql.literalValue(job)} and j.id = d.id and j.retry_count = d.attempt and j.state = 'active'`)
 }
 
 /** Deletes the jobs of these rows that have ended. */

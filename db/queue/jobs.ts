@@ -215,7 +215,7 @@ export type JobName = keyof typeof JOBS
 
 /**
  * How a claimed job ends.
- * - completed: over. `output` is kept for the caller that waits for it.
+ * - completed: over, and deleted; with an `output` it is kept for some minutes, for the caller that waits for it.
  * - again: tried, and to be tried once more after `seconds`.
  * - snoozed: looks again after `seconds`; no try.
  * - failed: to be tried again after the queue's own pause, or given up when its retries are used up.

@@ -39,7 +39,7 @@ t.test('each magic number ends as its header says', async (t) => {
   })
   const silent = (await rows()).at(-1)
   t.ok(silent?.accepted_at, 'taken, never reported')
-  t.equal((await jobOf(service, silent?.id ?? ''))?.state, 'completed')
+  t.equal(await jobOf(service, silent?.id ?? ''), null)
   const tries = (digit: number) =>
     cloud.messages().filter(({ body }) => body.to === `+1555555010${digit}`).length
   t.same([1, 4, 5, 6].map(tries), [1, 1, 3, 2])

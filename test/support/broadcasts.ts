@@ -86,9 +86,10 @@ export async function aBroadcast(
     isWaiting: (emailId) =>
       database.exists(sql.type(object())`
         select from pgboss.job where id = ${emailId} and state < 'active'`),
-    waitOf: (emailId) =>
-      database.oneFirst(sql.type(waitRow)`
-        select greatest(0, extract(epoch from start_after - now())) as seconds from pgboss.job where id = ${emailId}`),
+    waitOf: async (emailId) =>
+      (await database.maybeOneFirst(sql.type(waitRow)`
+        select greatest(0, extract(epoch from start_after - now())) as seconds
+        from pgboss.job where id = ${emailId}`)) ?? 0,
     async moved(figures) {
       for (const [figure, count] of Object.entries(figures))
         await database.query(sql.unsafe`

@@ -207,13 +207,18 @@ export const tries = async ({ database }: Place): Promise<number> =>
       where name = 'ingest-report' and state < 'active' and start_after > created_on`)
   ).count
 
-/** How many ingested reports needed more than one try. */
-export const retried = async ({ database }: Place): Promise<number> =>
-  (
-    await database.one(sql.type(countRow)`
-      select count(*) as count from pgboss.job
-      where name = 'ingest-report' and state = 'completed' and retry_count > 0`)
-  ).count
+/** Notes from now on at which attempt the jobs of reports are done. @returns how many needed more than one. */
+export async function watchRetries({ database }: Place): Promise<() => Promise<number>> {
+  await database.query(sql.unsafe`create table done_jobs (attempt int)`)
+  await database.query(sql.unsafe`
+    create function note_done() returns trigger language plpgsql as
+    'begin insert into done_jobs values (old.retry_count); return null; end'`)
+  await database.query(sql.unsafe`
+    create trigger note_done after delete on pgboss.job for each row
+    when (old.name = 'ingest-report') execute function note_done()`)
+  return async () =>
+    (await database.one(sql.type(countRow)`select count(*) as count from done_jobs where attempt > 0`)).count
+}
 
 /** Has it that workers died twice with the first `count` waiting jobs of reports. */
 export const dieWith = async ({ database }: Place, count: number): Promise<void> => {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
 import type { Test } from 'tap'
 import { networksOf, resolver } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
@@ -161,4 +162,12 @@ export async function until(
     if (Date.now() > deadline) throw new Error(`waited ${seconds} s until ${what}`)
     await sleep(50)
   }
+}
+
+/** Keeps pg-boss from storing schedules, so that no scheduled job’s statements are counted among others. */
+export async function withoutSchedules({ database }: Service): Promise<void> {
+  await database.query(sql.unsafe`
+    create function no_schedule() returns trigger language plpgsql as 'begin return null; end'`)
+  await database.query(sql.unsafe`
+    create trigger no_schedule before insert on pgboss.schedule for each row execute function no_schedule()`)
 }

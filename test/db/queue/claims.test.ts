@@ -5,6 +5,7 @@ import { number, object, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
+import { jobEnd } from '../../../db/queue/jobs.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { testDatabase } from '../../support/database.ts'
 import { until } from '../../support/worker.ts'
@@ -59,9 +60,15 @@ t.test(
     await end(job, { end: 'completed' })
     t.match(await rowOf(job.id), { state: 'active' }, 'an attempt that is over ends nobody else’s')
     await end(again as Job, { end: 'completed' })
-    t.match(await rowOf(job.id), { state: 'completed' })
+    t.equal(await jobEnd(database, 'ingest-report', job.id), null, 'what is done is not kept')
   },
 )
+
+t.test('a job that is done is kept with its output, for the caller that waits for it', async (t) => {
+  const job = await claimed()
+  await end(job, { end: 'completed', output: { sender: null } })
+  t.match(await jobEnd(database, 'ingest-report', job.id), { state: 'completed', output: { sender: null } })
+})
 
 t.test('after any number of turns a worker’s death costs long work some seconds', async (t) => {
   const payload = { team_id: TEAM, broadcast_id: '0190a1b2-0000-7000-8000-00000000b001' }
