@@ -1,0 +1,156 @@
+/**
+ * How many statements it costs to accept, to send and to take in: a few for each lot, whatever is in it. What is
+ * counted passes a proxy; claims and their heartbeats have connections of their own and are not in it.
+ * Beside these: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (attachments),
+ * test/workers/jobs/ingest-report.test.ts (a thousand reports), test/workers/channels/webhook-contents.test.ts
+ * (teams without webhooks).
+ */
+import { Client } from 'pg'
+import t, { type Test } from 'tap'
+import { returnPath } from '../db/messages/emails/return-path.ts'
+import { openDatabase } from '../db/postgres/pool.ts'
+import { adminCli } from './support/admin.ts'
+import { startDatabaseProxy } from './support/database-proxy.ts'
+import { storedReports, storeEmails } from './support/reports.ts'
+import { lockWaits, rowCounts, sentCount } from './support/rows.ts'
+import { anEmail, makeTeam, type Service, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
+import { startSmtpSink } from './support/smtp-sink.ts'
+import { beginWebhooks, happen } from './support/webhooks.ts'
+import { startWorker, until, withoutSchedules } from './support/worker.ts'
+
+/** A service, the same one by way of a proxy that counts, and workers whose work is counted. */
+async function begin(t: Test) {
+  const service = await startService(t)
+  await withoutSchedules(service)
+  const proxy = await startDatabaseProxy(t, service.url)
+  const counted = await startService(t, { url: proxy.url, wake: () => {} })
+  const work = async (smtp_url?: string) => {
+    const database = await openDatabase(proxy.url, { size: 4 })
+    t.teardown(() => database.end())
+    return startWorker(t, service, { database, ...(smtp_url === undefined ? {} : { smtp_url }) })
+  }
+  return { service, counted, proxy, work }
+}
+
+/** The most statements of a lot of sends or reports: authentication, begin, references, lock, rows, jobs, commit … */
+const A_LOT = 10
+
+/** Does something while a table is locked, until one of its statements waits for that. */
+async function whileHeld<T>({ database, url }: Service, table: string, work: () => T): Promise<T> {
+  const holder = new Client({ connectionString: url })
+  await holder.connect()
+  try {
+    await holder.query(`begin; lock table ${table} in exclusive mode`)
+    const begun = work()
+    await until('one waits', async () => (await lockWaits({ database })) > 0)
+    return begun
+  } finally {
+    await holder.end()
+  }
+}
+
+t.test('single sends that wait together cost as many statements as two', async (t) => {
+  const { service, counted, proxy } = await begin(t)
+  const team = await makeTeam(service)
+  const send = () => counted.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await send()
+  const cost = (count: number) =>
+    proxy.during(async () => {
+      const { replies } = await whileHeld(service, 'allowances', () => ({
+        replies: Array.from({ length: count }, send),
+      }))
+      for (const { status } of await Promise.all(replies)) t.equal(status, 201)
+    })
+  const two = await cost(2)
+  const many = await cost(40)
+  // On a busy machine they may come to another lot or two; each by itself would cost ten times as much.
+  t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
+  t.strictSame(await rowCounts(service, team.id), { emails: 43, jobs: 43 })
+})
+
+t.test('reports that hooks take in together cost as many statements as two', async (t) => {
+  const { service, counted, proxy } = await begin(t)
+  const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
+  const to = returnPath(service.deps.secrets, ref, 'bounces.example.com') ?? ''
+  const report = (text: string) =>
+    counted.call('POST', '/hooks/smtp', {
+      raw: new Uint8Array(Buffer.from(`To: ${to}\r\nSubject: ${text}\r\n\r\n`)),
+      headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' },
+    })
+  await report('first')
+  const cost = (count: number) =>
+    proxy.during(async () => {
+      const { replies } = await whileHeld(service, 'reports', () => ({
+        replies: Array.from({ length: count }, (_, index) => report(`${count}.${index}`)),
+      }))
+      for (const { status } of await Promise.all(replies)) t.equal(status, 200)
+    })
+  const two = await cost(2)
+  const many = await cost(40)
+  // On a busy machine they may come to another lot or two; each by itself would cost ten times as much.
+  t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
+  t.equal((await storedReports(service)).length, 43)
+})
+
+t.test('mail that goes out twenty at a time costs a few statements for all twenty', async (t) => {
+  const { service, counted, proxy, work } = await begin(t)
+  const team = await makeTeam(service)
+  const mails = 200
+  let waiting: (() => void)[] = []
+  // Each twenty are answered together, as by a relay that is slower than their first bytes.
+  const sink = await startSmtpSink(t, {
+    onMessage: () =>
+      new Promise((resolve) => {
+        waiting.push(() => resolve(undefined))
+        if (waiting.length < 20) return
+        for (const answer of waiting) answer()
+        waiting = []
+      }),
+  })
+  const emails = Array.from({ length: 100 }, () => anEmail())
+  for (const _ of [1, 2]) await counted.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  const cost = await proxy.during(async () => {
+    const worker = await work(sink.url)
+    await until('all are sent', async () => (await sentCount(service, team.id)) === mails)
+    await worker.stop()
+  })
+  // For each twenty: what is read ahead, begin, limits of waits, rows, events, states, jobs, commit; a few for all.
+  t.ok(cost < 320, `${mails} mails: ${cost}`)
+})
+
+t.test('a bulk upsert of 1,000 contacts costs as many statements as one of 1', async (t) => {
+  const { service, counted, proxy, work } = await begin(t)
+  const team = await makeTeam(service)
+  await work()
+  const upsert = async (count: number) => {
+    const contacts = Array.from({ length: count }, (_, index) => ({ email: `${count}.${index}@example.org` }))
+    const { status } = await counted.call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
+    t.equal(status, 200)
+  }
+  await upsert(2)
+  const one = await proxy.during(() => upsert(1))
+  const many = await proxy.during(() => upsert(1_000))
+  // The answer is also polled for, every other second.
+  t.ok(many <= one + 4, `${many} beside ${one}`)
+})
+
+t.test('webhooks to one endpoint cost a few statements for those that are under way together', async (t) => {
+  const { service, proxy, work } = await begin(t)
+  const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+  const { team, receiver } = await beginWebhooks(t, { service, cli }, { types: 'email.delivered' })
+  const rows = { database: await openDatabase(service.url, { size: 2 }) }
+  t.teardown(() => rows.database.end())
+  const ids = await storeEmails(
+    rows,
+    team.id,
+    Array.from({ length: 100 }, () => ['a@example.org']),
+  )
+  for (const id of ids) await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
+  const cost = await proxy.during(async () => {
+    const worker = await work()
+    await until('all are taken', () => receiver.received.length === 100)
+    await worker.stop()
+  })
+  // Four are under way to one endpoint together; each by itself would cost eight.
+  t.ok(cost < 250, `100 webhooks: ${cost}`)
+})
