@@ -1,6 +1,8 @@
 /** A run of the whole suite: its order, and what it reports at its end. */
+import { spawnSync } from 'node:child_process'
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { SLOWEST, testFiles } from './support/order.ts'
 import { ROOT } from './support/sources.ts'
@@ -37,4 +39,20 @@ t.test('a run begins with the slowest test files, and every one of them is there
   t.strictSame(files.slice(0, SLOWEST.length), SLOWEST)
   t.equal(new Set(files).size, files.length)
   await Promise.all(files.map((file) => access(join(ROOT, file))))
+})
+
+t.test('an error that nobody waits for fails the test file, and says where it was', async (t) => {
+  const preload = pathToFileURL(join(ROOT, 'test/support/without-hooks.ts')).href
+  const run = (line: string) => {
+    const script = `import t from 'tap'
+      t.test('passes', async (t) => t.ok(true))
+      t.test('forgets to wait', async (t) => { t.ok(true); ${line} })`
+    const args = [`--import=${preload}`, '--input-type=module', '-']
+    const options = { cwd: ROOT, env: {}, input: script, encoding: 'utf8' } as const
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
+    return { status, text: stdout + stderr }
+  }
+  t.match(run(''), { status: 0, text: 'pass: 2' })
+  for (const line of ["setTimeout(() => { throw Error('late') }, 20)", "void Promise.reject(Error('late'))"])
+    t.match(run(line), { status: 1, text: /Error: late|not ok \d+ - late/ }, line)
 })
