@@ -74,11 +74,14 @@ async function ready(env: Record<string, string> = {}, attempts = 3): Promise<St
   throw new Error(`npm start ended (${await service.ended}): ${service.said()}`)
 }
 
+type Team = { id: string; name: string }
+type Sent = { team_id: string; id: string; status: string }
+type Pasted<B> = { status: number; body: B }
+
 /** What pasting the printed requests does. @returns their answers. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
-async function paste({ said }: Started): Promise<any[]> {
+async function paste({ said }: Started): Promise<[email: Pasted<Sent>, whatsapp: Pasted<{ data: Sent[] }>]> {
   const requests = [...said().matchAll(/^curl -s (\S+) \\\n((?: {2}-H '[^']+' \\\n)+) {2}-d '([^']+)'$/gm)]
-  return Promise.all(
+  const answers = await Promise.all(
     requests.map(async ([, url = '', headers = '', body = '']) => {
       const pairs = [...headers.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
         name,
@@ -88,18 +91,17 @@ async function paste({ said }: Started): Promise<any[]> {
       return { status: answer.status, body: await answer.json() }
     }),
   )
+  return answers as Awaited<ReturnType<typeof paste>>
 }
 
 const origin = ({ said }: Started): string => /^API {6}(\S+)\/v1$/m.exec(said())?.[1] ?? 'none printed'
 const key = ({ said }: Started): string => /^API key {2}(hg_\S+)$/m.exec(said())?.[1] ?? 'none printed'
 
 /** What `npm run -s admin -- …` runs; it finds the running service by itself. */
-// biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
-const admin = (...args: string[]): Promise<any> => adminOn({}, ...args)
+const admin = <T>(...args: string[]): Promise<T> => adminOn<T>({}, ...args)
 
 /** As `admin`, with settings. */
-// biome-ignore lint/suspicious/noExplicitAny: what a call prints is JSON, which a test looks into
-async function adminOn(settings: Record<string, string>, ...args: string[]): Promise<any> {
+async function adminOn<T>(settings: Record<string, string>, ...args: string[]): Promise<T> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join(checkout, 'db/admin/main.ts'), ...args],
@@ -111,11 +113,10 @@ async function adminOn(settings: Record<string, string>, ...args: string[]): Pro
   return JSON.parse(stdout)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers as a client would
-const read = async (url: string): Promise<any> => (await fetch(url)).json()
+const read = async (url: string): Promise<unknown> => (await fetch(url)).json()
 
 const status = async (noun: 'email' | 'whatsapp', id: string): Promise<string> =>
-  (await admin(noun, 'show', sent.team_id, id)).status
+  (await admin<Sent>(noun, 'show', sent.team_id, id)).status
 
 let service: Started
 let sent: { team_id: string; id: string }
@@ -133,12 +134,13 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
   sent = email.body
   const { team_id, id } = sent
   const [message] = whatsapp.body.data
+  if (!message) throw new Error('no message was accepted')
   await until('the email is delivered', async () => (await status('email', id)) === 'delivered')
   await until('the message is read', async () => (await status('whatsapp', message.id)) === 'read')
-  const shown = await admin('email', 'show', team_id, id)
+  const shown = await admin<Sent>('email', 'show', team_id, id)
   t.match(shown, { id, provider_message_id: /./, events: [{ kind: 'sent' }, { kind: 'delivered' }] })
-  const [{ id: arrived }] = await read(`http://localhost:${inbox}/messages`)
-  t.match(await read(`http://localhost:${inbox}/messages/${arrived}`), {
+  const [arrived] = (await read(`http://localhost:${inbox}/messages`)) as { id: string }[]
+  t.match(await read(`http://localhost:${inbox}/messages/${arrived?.id}`), {
     subject: 'Hello from Heliograph',
     html: /<h1>It works/,
     text: /It works/,
@@ -209,15 +211,15 @@ t.test('each database keeps its own demo team and key, whichever one is used in 
   t.equal(key(again), key(first))
   again.kill('SIGTERM')
   await again.ended
-  t.equal((await admin('team', 'list')).length, 1)
+  t.equal((await admin<Team[]>('team', 'list')).length, 1)
 
-  const [team] = await adminOn({ DATABASE_URL: url }, 'team', 'list')
-  t.equal(team.name, 'Demo')
+  const [team] = await adminOn<Team[]>({ DATABASE_URL: url }, 'team', 'list')
+  t.equal(team?.name, 'Demo')
   const add = async (database: string, id: string) =>
-    await adminOn({ DATABASE_URL: database }, 'domain', 'add', id, 'a.test')
-  t.match(await add(url, team.id), { name: 'a.test' }, 'with the key of npm start, which has used it')
+    await adminOn<object>({ DATABASE_URL: database }, 'domain', 'add', id, 'a.test')
+  t.match(await add(url, team?.id ?? ''), { name: 'a.test' }, 'with the key of npm start, which has used it')
   const { url: foreign } = await testDatabase(t)
-  const stranger = await adminOn({ DATABASE_URL: foreign }, 'team', 'create', '--name', 'Stranger')
+  const stranger = await adminOn<Team>({ DATABASE_URL: foreign }, 'team', 'create', '--name', 'Stranger')
   const said = await add(foreign, stranger.id).catch(({ stderr }: { stderr: string }) => stderr)
   t.equal(said, 'SECRET_KEY is missing: set the same one as the processes have\n')
 })
@@ -247,7 +249,7 @@ t.test('after kill -9 it starts again with its data', async (t) => {
   service = await ready()
   t.equal(key(service), before)
   t.equal(await status('email', sent.id), 'delivered')
-  t.equal((await admin('email', 'list', sent.team_id)).length, 2)
+  t.equal((await admin<Sent[]>('email', 'list', sent.team_id)).length, 2)
 })
 
 t.test('SIGTERM to npm alone ends everything', async (t) => {

@@ -2,7 +2,7 @@
  * A WhatsApp template message as a phone would show it: header, text, footer and buttons, filled. Pure.
  * Promises: a template that the sandbox does not know is shown by its name and parameters, never guessed at.
  */
-import type { CloudMessage, Json } from './whatsapp.ts'
+import type { CloudComponent, CloudMessage, CloudTemplate, Json } from './whatsapp.ts'
 
 export type Bubble = {
   id: string
@@ -19,21 +19,23 @@ export type Bubble = {
   ref: string
 }
 
-type Component = { type?: string; sub_type?: string; index?: string; parameters?: { text?: string }[] }
-
 const list = (value: unknown): Json[] => (Array.isArray(value) ? (value as Json[]) : [])
 const words = (value: unknown): string => (typeof value === 'string' ? value : '')
 const upper = (value: unknown): string => words(value).toUpperCase()
 
-const fill = (text: string, { parameters = [] }: Component = {}): string =>
+const fill = (text: string, { parameters = [] }: CloudComponent = {}): string =>
   text.replaceAll(/\{\{(\d+)\}\}/g, (slot, place) => parameters[Number(place) - 1]?.text ?? slot)
 
-const given = (components: readonly Component[], type: string, index?: number): Component | undefined =>
+const given = (
+  components: readonly CloudComponent[],
+  type: string,
+  index?: number,
+): CloudComponent | undefined =>
   components.find(
     (one) => upper(one.type) === type && (index === undefined || Number(one.index ?? 0) === index),
   )
 
-function filled(template: Json, components: readonly Component[]) {
+function filled(template: Json, components: readonly CloudComponent[]) {
   const part = (type: string): Json | undefined =>
     list(template.components).find((one) => upper(one.type) === type)
   return {
@@ -50,7 +52,7 @@ function filled(template: Json, components: readonly Component[]) {
 /** The message as a phone shows it. @param templates the provider's template objects that are known. */
 export function bubbleOf(message: CloudMessage, templates: readonly Json[]): Bubble {
   const { id, received_at, status, body } = message
-  const { name, components = [] } = (body.template ?? {}) as { name?: string; components?: Component[] }
+  const { name, components = [] }: CloudTemplate = body.template ?? {}
   const known = templates.find((template) => template.name === name)
   const parameters = components.flatMap((one) => (one.parameters ?? []).map(({ text = '' }) => text))
   const shown = known

@@ -13,6 +13,23 @@ import { type Keep, keepNothing } from './keep.ts'
 
 export type Json = Record<string, unknown>
 
+/** What fills a part of a template. */
+export type CloudComponent = {
+  type?: string
+  sub_type?: string
+  index?: string
+  parameters?: { type?: string; text?: string }[]
+}
+
+export type CloudTemplate = { name?: string; language?: { code: string }; components?: CloudComponent[] }
+
+/** A request for a template message, as far as it is looked into: it is kept as it came, whatever it lacks. */
+export type CloudRequest = {
+  to?: string
+  template?: CloudTemplate
+  biz_opaque_callback_data?: string
+}
+
 /** A message that the stand-in was given. `body` is the request's, parsed. */
 export type CloudMessage = {
   /** The id it is answered with, wamid.… */
@@ -20,8 +37,7 @@ export type CloudMessage = {
   received_at: string
   path: string
   authorization: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into requests field by field
-  body: any
+  body: CloudRequest
   /** How many messages with the same callback data came before. */
   tries: number
   /** The status last reported of it. */
@@ -193,7 +209,7 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   if (!/^Bearer \S+$/.test(authorization)) {
     reply(response, { status: 401, body: cloudError(190, 'Invalid OAuth access token') })
   } else if (request.method === 'POST' && edge === 'messages') {
-    const body = await json(request)
+    const body = (await json(request)) as CloudRequest
     await take(state, { path: pathname, authorization, body, phone_number_id: id }, response)
   } else if (request.method === 'GET' && edge === 'message_templates') {
     reply(response, { status: 200, body: templatePage(state.options, searchParams, pathname) })
@@ -202,13 +218,12 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
   }
 }
 
-type Given = { path: string; authorization: string; body: unknown; phone_number_id: string }
+type Given = { path: string; authorization: string; body: CloudRequest; phone_number_id: string }
 
 async function take(state: State, given: Given, response: ServerResponse): Promise<void> {
   const { script = {}, most = MOST } = state.options
   const { phone_number_id, ...request } = given
-  const body = request.body as Json
-  const mark = String(body.biz_opaque_callback_data)
+  const mark = String(request.body.biz_opaque_callback_data)
   const tries = state.tries.get(mark) ?? 0
   state.tries.set(mark, tries + 1)
   const id = `wamid.${randomBytes(24).toString('base64url')}`

@@ -101,7 +101,7 @@ t.test(
     const [request] = cloud.messages()
     const text = (value: string) => ({ type: 'text', text: value })
     t.match(request?.body, { to: '+33612345678', biz_opaque_callback_data: `${team.id}:${id}` })
-    t.strictSame(request?.body.template.components, [
+    t.strictSame(request?.body.template?.components, [
       { type: 'header', parameters: [text('A-17')] },
       { type: 'body', parameters: [text('Ana'), text('tomorrow')] },
       { type: 'button', sub_type: 'url', index: '1', parameters: [text('orders/17')] },
