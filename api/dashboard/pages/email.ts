@@ -9,7 +9,7 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { sentenceOf } from '../drawn/sentence.ts'
-import { momentsOf, outcomesOf, waitingAlerts } from '../drawn/story.ts'
+import { momentsOf, outcomesOf } from '../drawn/story.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
@@ -19,14 +19,13 @@ import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, here, isSecret, noteOpened } from './email-place.ts'
+import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest): Section[] {
   const contact = email.to_emails.length === 1 ? [...contacts.values()][0] : undefined
   const template = email.template_id
-  const id = (label: string, value: string | null): { label: string; cell: Cell }[] =>
-    value === null ? [] : [{ label, cell: text(value, { code: true, copy: true }) }]
   return [
     {
       kind: 'facts',
@@ -55,17 +54,7 @@ function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest
         { label: 'Size', cell: text(`${email.size_kb} kB`) },
       ],
     },
-    {
-      kind: 'facts',
-      title: 'IDs',
-      fold: true,
-      facts: [
-        ...id('ID', email.id),
-        ...id('Request ID', email.http_request_id),
-        ...id('Idempotency key', email.idempotency_key),
-        ...id('Provider ID', email.provider_message_id),
-      ],
-    },
+    idsOf(email),
   ]
 }
 
@@ -196,7 +185,6 @@ const page: TeamPage = {
   async handle(request, deps) {
     const { team } = request
     const email = await emailOf(request, deps)
-    const alerts = waitingAlerts(email, request)
     const contacts = await contactsOf(email, request, deps)
     const link = { href: here(request, 'content'), label: 'Open what it holds' }
     const body: Section[] = team.member
@@ -216,21 +204,12 @@ const page: TeamPage = {
       back: backTo(request, teamPath(team, 'emails'), 'Emails'),
       actions: await actions(email, request, deps),
       sections: [
-        ...(alerts.length > 0
-          ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
-          : []),
+        ...whyItWaits(email, request),
         ...suppressed(contacts, request),
         ...(await takenNote(email, request, deps)),
         ...resending(email, request),
         ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
-        {
-          kind: 'timeline',
-          id: 'timeline',
-          live: true,
-          title: 'What happened',
-          moments: momentsOf(email, request),
-          empty: 'Nothing has happened yet.',
-        },
+        whatHappened(momentsOf(email, request)),
         ...(isSecret(email) ? [] : filesTable(email, request)),
         ...body,
       ],

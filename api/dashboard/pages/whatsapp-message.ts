@@ -3,14 +3,14 @@ import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { type Cell, status, text, time } from '../drawn/cell.ts'
+import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { waitingAlerts } from '../drawn/story.ts'
 import { messageMoments, messageSentence } from '../drawn/whatsapp-story.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
 
 const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
@@ -54,8 +54,6 @@ async function facts(
   const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
   const words = template ? `${template.name} (${template.language})` : 'deleted'
   const link = template ? { href: teamPath(team, 'whatsapp-templates', template.id) } : {}
-  const id = (label: string, value: string | null): { label: string; cell: Cell }[] =>
-    value === null ? [] : [{ label, cell: text(value, { code: true, copy: true }) }]
   return [
     {
       kind: 'facts',
@@ -68,17 +66,7 @@ async function facts(
         ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
       ],
     },
-    {
-      kind: 'facts',
-      title: 'IDs',
-      fold: true,
-      facts: [
-        ...id('ID', row.id),
-        ...id('Request ID', row.http_request_id),
-        ...id('Idempotency key', row.idempotency_key),
-        ...id('Provider ID', row.provider_message_id),
-      ],
-    },
+    idsOf(row),
   ]
 }
 
@@ -90,7 +78,6 @@ const message: TeamPage = {
     const { team, params, now } = request
     const { database } = deps
     const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
-    const alerts = waitingAlerts(row, request)
     const way =
       team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
     return show({
@@ -103,17 +90,8 @@ const message: TeamPage = {
         forms: requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
       },
       sections: [
-        ...(alerts.length > 0
-          ? [{ kind: 'alerts' as const, id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
-          : []),
-        {
-          kind: 'timeline',
-          id: 'timeline',
-          live: true,
-          title: 'What happened',
-          moments: messageMoments(row, request),
-          empty: 'Nothing has happened yet.',
-        },
+        ...whyItWaits(row, request),
+        whatHappened(messageMoments(row, request)),
         ...parametersOf(row, request),
       ],
       aside: await facts(row, request, deps),
