@@ -4,9 +4,10 @@
 import type { Test } from 'tap'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
-import type { adminCli } from './admin.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
+import { adminCli } from './admin.ts'
 import { startReceiver } from './receiver.ts'
-import { makeTeam, type Service } from './service.ts'
+import { makeTeam, type Service, startService } from './service.ts'
 
 /** A team with a receiver of these types. */
 export async function beginWebhooks(
@@ -18,6 +19,17 @@ export async function beginWebhooks(
   const receiver = await startReceiver(t)
   const endpoint = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types])
   return { team, receiver, endpoint, show: () => cli.json(['webhook', 'show', team.id, endpoint.id]) }
+}
+
+/** A service with its CLI, and teams with receivers on it; `rows` is for storing what happened. */
+export async function startWebhooks(t: Test) {
+  const service = await startService(t)
+  // Past the service's own connections: the API prepares its statement of that name otherwise.
+  const rows = { database: await openDatabase(service.url, { size: 2 }) }
+  t.teardown(() => rows.database.end())
+  const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+  const begin = (t: Test, options = {}) => beginWebhooks(t, { service, cli }, options)
+  return { service, rows, cli, begin }
 }
 
 type Event = { team_id: string; email_id: string; kind: EmailEventKind; key?: string }

@@ -1,23 +1,15 @@
 /** How webhooks go out: tries, failures and replays, secrets, addresses. Real workers, the CLI, a receiver. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { number, object } from 'yup'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { networksOf, resolver } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
-import { adminCli } from '../../support/admin.ts'
 import { isVerified } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
-import { startService } from '../../support/service.ts'
-import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-/** Rows are stored past the service's own connections: the API prepares its statement of that name otherwise. */
-const rows = { database: await openDatabase(service.url, { size: 2 }) }
-t.teardown(() => rows.database.end())
-const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
-const begin = (t: Test, options = {}) => beginWebhooks(t, { service, cli }, options)
+const { service, rows, cli, begin } = await startWebhooks(t)
 
 t.test('a message that is not taken is tried again with the same bytes and the same id', async (t) => {
   const { team, receiver, show } = await begin(t, { types: 'email.bounced,email.delivered' })

@@ -2,28 +2,22 @@
  * What webhooks say of emails, WhatsApp messages and contacts, and to whom: real workers, a receiver with the reference
  * library.
  */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
-import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
-import { adminCli } from '../../support/admin.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { verifiedDomain } from '../../support/domain.ts'
 import { isVerified } from '../../support/receiver.ts'
 import { eventsOf, storeContact, storeEmails } from '../../support/reports.ts'
 import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
-import { anEmail, startService } from '../../support/service.ts'
+import { anEmail } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
-import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-/** Rows are stored past the service's own connections: the API prepares its statement of that name otherwise. */
-const rows = { database: await openDatabase(service.url, { size: 2 }) }
-t.teardown(() => rows.database.end())
-const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
-const begin = (t: Test, options = {}) => beginWebhooks(t, { service, cli }, options)
+const { service, rows, cli, begin } = await startWebhooks(t)
 
 t.test(
   'an email that is sent is reported to each endpoint, signed as Standard Webhooks has it',

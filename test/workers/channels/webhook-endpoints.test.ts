@@ -1,24 +1,17 @@
 /** How people make, change and remove endpoints, and what goes with them: the CLI, the dashboard, the sandbox. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { number, object, string } from 'yup'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
-import { adminCli } from '../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeContact, storeEmails } from '../../support/reports.ts'
-import { makeTeam, startService } from '../../support/service.ts'
-import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { makeTeam } from '../../support/service.ts'
+import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-/** Rows are stored past the service's own connections: the API prepares its statement of that name otherwise. */
-const rows = { database: await openDatabase(service.url, { size: 2 }) }
-t.teardown(() => rows.database.end())
-const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
-const begin = (t: Test, options = {}) => beginWebhooks(t, { service, cli }, options)
+const { service, rows, cli, begin } = await startWebhooks(t)
 
 t.test(
   'an endpoint is changed and removed; a team has ten at most; each act is in the audit trail',

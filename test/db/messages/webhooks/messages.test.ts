@@ -2,21 +2,15 @@
 import { sql } from 'slonik'
 import t from 'tap'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
-import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { networksOf, resolver } from '../../../../db/process/public-address.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
-import { adminCli } from '../../../support/admin.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
 import { pauseSender } from '../../../support/senders.ts'
-import { startService } from '../../../support/service.ts'
-import { beginWebhooks, happen } from '../../../support/webhooks.ts'
+import { happen, startWebhooks } from '../../../support/webhooks.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 
-const service = await startService(t)
-const rows = { database: await openDatabase(service.url, { size: 2 }) }
-t.teardown(() => rows.database.end())
-const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+const { service, rows, cli, begin } = await startWebhooks(t)
 /** No second try comes by itself while a test lasts. */
 const allowed = networksOf(['127.0.0.0/8'])
 const webhooks = { concurrency: 8, allowed, resolve: resolver(), pauses: [3_600, 3_600] }
@@ -24,7 +18,7 @@ const webhooks = { concurrency: 8, allowed, resolve: resolver(), pauses: [3_600,
 t.test(
   'a webhook that waits says why, with each try; another try is made at once when asked for',
   async (t) => {
-    const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+    const { team, receiver, endpoint, show } = await begin(t)
     await startWorker(t, service, { webhooks })
     receiver.answer = (_one, response) => void response.writeHead(503).end('not <now>')
     const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
@@ -63,7 +57,7 @@ t.test(
 t.test(
   'a server that asks to wait is named as the reason, and among the senders apart from ours',
   async (t) => {
-    const { team, receiver, endpoint } = await beginWebhooks(t, { service, cli })
+    const { team, receiver, endpoint } = await begin(t)
     await startWorker(t, service, { webhooks })
     receiver.answer = (_one, response) => void response.writeHead(429, { 'retry-after': '900' }).end()
     const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
@@ -90,8 +84,8 @@ t.test(
 )
 
 t.test('what waits is requeued by a filter, what failed with --force; nobody else’s', async (t) => {
-  const { team, receiver, endpoint } = await beginWebhooks(t, { service, cli })
-  const other = await beginWebhooks(t, { service, cli })
+  const { team, receiver, endpoint } = await begin(t)
+  const other = await begin(t)
   const ids = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
   for (const email_id of ids) await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
   const [foreign = ''] = await storeEmails(rows, other.team.id, [['c@example.org']])
@@ -114,7 +108,7 @@ t.test('what waits is requeued by a filter, what failed with --force; nobody els
 })
 
 t.test('thousands are sent again in slices: each once, with the progress on a page', async (t) => {
-  const { team, receiver, endpoint, show } = await beginWebhooks(t, { service, cli })
+  const { team, receiver, endpoint, show } = await begin(t)
   const many = 1_500
   await service.database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
@@ -151,7 +145,7 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
 })
 
 t.test('a replay ends when its webhook is disabled on the way, and says so', async (t) => {
-  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const { team, endpoint } = await begin(t)
   await service.database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
     select ${team.id}, gen_random_uuid(), ${endpoint.id}, gen_random_uuid(), 'email.sent', '{}', 'failed', now()
@@ -167,7 +161,7 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
 t.test(
   'each endpoint gets the same id and bytes, of its own types; words are cut at a thousand',
   async (t) => {
-    const { team, receiver, endpoint } = await beginWebhooks(t, { service, cli })
+    const { team, receiver, endpoint } = await begin(t)
     const types = ['email.bounced', 'webhook.test']
     const other = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types.join()])
     t.match(other, { types })
@@ -193,7 +187,7 @@ t.test(
 )
 
 t.test('nothing is announced that was rolled back', async (t) => {
-  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const { team, endpoint } = await begin(t)
   const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
   const event = { team_id: team.id, email_id, kind: 'delivered' as const, recipient: null, event_key: '1' }
   await service.database
@@ -206,7 +200,7 @@ t.test('nothing is announced that was rolled back', async (t) => {
 })
 
 t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tries', async (t) => {
-  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const { team, endpoint } = await begin(t)
   const [a = '', b = ''] = await storeEmails(rows, team.id, [['a@example.org'], ['b@example.org']])
   for (const [email_id, status] of [
     [a, 'delivered'],
@@ -229,7 +223,7 @@ t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tr
 })
 
 t.test('a paused queue is why a webhook waits, from the command line and on its page', async (t) => {
-  const { team, endpoint } = await beginWebhooks(t, { service, cli })
+  const { team, endpoint } = await begin(t)
   const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
   await cli.json(['queue', 'pause', 'deliver-webhook'])
   const message = ['webhook', 'message', team.id, endpoint.id, event_id]
