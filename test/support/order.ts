@@ -30,6 +30,7 @@ export const SLOWEST = [
   'test/api/dashboard/roles.test.ts',
   'test/workers/channels/deliver-broadcast.test.ts',
   'test/api/broadcasts.test.ts',
+  'test/api/uploads.test.ts',
   'test/api/attachments.test.ts',
   'test/db/admin/audit.test.ts',
   'test/workers/jobs/requeue-stale.test.ts',

@@ -1,29 +1,10 @@
-/** What becomes of each recipient when the server answers: acceptance, refusals, logins, TLS, the pool. */
+/** What becomes of each recipient when the server answers: acceptance, refusals, reports that are asked for. */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import t, { type Test } from 'tap'
-import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
-import { createSmtpProvider, type SmtpOptions } from '../../../../workers/providers/smtp/adapter.ts'
+import t from 'tap'
 import type { SmtpScript } from '../../../sandbox/smtp.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { only, provide, start } from '../../../support/smtp-provider.ts'
 import { startSmtpScript } from '../../../support/smtp-script.ts'
-import { type SinkOptions, startSmtpSink } from '../../../support/smtp-sink.ts'
-
-const provide = (t: Test, options: Partial<SmtpOptions> & { url: string }) => {
-  const provider = createSmtpProvider({ max_connections: 5, ...options })
-  t.teardown(() => provider.close())
-  return provider
-}
-
-const start = async (t: Test, script: SmtpScript = {}, options: SinkOptions = {}) => {
-  const sink = await startSmtpSink(t, script, options)
-  return { sink, provider: provide(t, { url: sink.url }) }
-}
-
-const only = ({ outcomes }: EmailDelivery): Outcome | undefined => [...outcomes.values()][0]
 
 t.test(
   'a message that the server takes is accepted for all, under the Message-ID that we gave it',
@@ -185,74 +166,6 @@ t.test(
   },
 )
 
-t.test('a check signs in and sends nothing; what is in the way is named, without the password', async (t) => {
-  const { sink, provider } = await start(t)
-  t.equal(await provider.check(), null)
-  t.strictSame(sink.messages(), [])
-  const password = 'pa:s/w@rd'
-  const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} is wrong` }
-  const { url } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
-  const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
-  t.match(await provide(t, { url: with_login }).check(), /535 5\.7\.8 \*\*\* is wrong/)
-  t.match(await provide(t, { url: 'smtp://127.0.0.1:9' }).check(), /ECONNREFUSED/)
-  for (const [fault, bounds] of [
-    ['hang', { greeting_ms: 200 }],
-    ['drip', { total_ms: 200 }],
-  ] as const) {
-    const dumb = await startSmtpScript(t, (step) => (step === 'ehlo' ? fault : undefined))
-    t.type(await provide(t, { url: dumb.url, timeouts: bounds }).check(), 'string', `it ends: ${fault}`)
-  }
-})
-
-t.test('a login that fails defers everything and shows no password', async (t) => {
-  const password = 'pa:s/w@rd'
-  const basic = Buffer.from(`\0user\0${password}`).toString('base64')
-  const faults = { ehlo: '250-scripted\r\n250 AUTH PLAIN', auth: `535 5.7.8 ${password} ${basic} is wrong` }
-  const { url, lines } = await startSmtpScript(t, (step) => faults[step as 'ehlo'])
-  const with_login = url.replace('//', `//user:${encodeURIComponent(password)}@`)
-  const outcome = only(await provide(t, { url: with_login }).send(outgoingEmail()))
-  t.strictSame(outcome, { kind: 'sender', detail: '535 5.7.8 *** *** is wrong', trouble: 'setup' })
-  t.ok(lines.includes(`AUTH PLAIN ${basic}`), 'the login is that of the URL')
-  for (const words of ['530 5.7.0 Authentication required', '535 No', '538 Encrypt first']) {
-    const { provider } = await start(t, { onMail: () => words })
-    t.match(only(await provider.send(outgoingEmail())), { kind: 'sender', trouble: 'setup' })
-  }
-})
-
-t.test('a server that asks for a login gets the one of the URL, over TLS where it offers that', async (t) => {
-  const server = {
-    disabledCommands: [],
-    authOptional: false,
-    onAuth: (
-      auth: { username?: string; password?: string },
-      _: unknown,
-      done: (e: Error | null, r?: object) => void,
-    ) =>
-      auth.username === 'u@x' && auth.password === 'p%'
-        ? done(null, { user: 'u' })
-        : done(new Error('535 no')),
-  } as NonNullable<SinkOptions['server']>
-  for (const secure of [false, true]) {
-    const sink = await startSmtpSink(t, {}, { server: { ...server, secure } })
-    const with_login = sink.url.replace('//', '//u%40x:p%25@')
-    const provider = provide(t, { url: `${with_login}?tls.rejectUnauthorized=false&requireTLS=1` })
-    t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, secure ? 'smtps' : 'STARTTLS')
-    const strict = provide(t, { url: with_login })
-    t.match(only(await strict.send(outgoingEmail())), {
-      kind: 'sender',
-      trouble: 'connection',
-      detail: /certificate.*: name its authority .* SMTP_URL tls\.rejectUnauthorized=false/,
-    })
-  }
-})
-
-t.test('where TLS is required and not offered, nothing is sent', async (t) => {
-  const { sink } = await start(t)
-  const provider = provide(t, { url: `${sink.url}?requireTLS=1` })
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'sender' })
-  t.equal(sink.messages().length, 0)
-})
-
 t.test(
   'a string that is not exactly one address is refused outright and never reaches the server',
   async (t) => {
@@ -318,74 +231,6 @@ t.test('what the server says is kept short, on one line, without control charact
   })
   t.ok((outcome?.detail.length ?? 0) <= 500)
   t.notMatch(outcome?.detail, /\p{Cc}/u)
-})
-
-t.test('many sends share few connections, each message arriving once', async (t) => {
-  const { url, connections, steps } = await startSmtpScript(t, () => undefined)
-  const provider = provide(t, { url, max_connections: 3 })
-  const sent = await Promise.all(Array.from({ length: 60 }, () => provider.send(outgoingEmail())))
-  t.ok(sent.every((delivery) => only(delivery)?.kind === 'accepted'))
-  t.ok(connections() <= 3, `${connections()} connections`)
-  t.equal(steps.filter((step) => step === 'dot').length, 60)
-})
-
-t.test('a connection that the server closed while idle costs the next message nothing', async (t) => {
-  const { url, connections, dropAll } = await startSmtpScript(t, () => undefined)
-  const provider = provide(t, { url, max_connections: 1 })
-  for (let round = 0; round < 20; round += 1) {
-    t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' }, `round ${round}`)
-    dropAll()
-    // from before the client can have seen it to well after
-    await sleep(round)
-  }
-  t.ok(connections() >= 20)
-  const goodbye = await startSmtpScript(t, (step, nth) =>
-    step === 'mail' && nth > 1 && nth < 4 ? '421 4.4.2 idle for too long' : undefined,
-  )
-  const again = provide(t, { url: goodbye.url })
-  t.match(only(await again.send(outgoingEmail())), { kind: 'accepted' })
-})
-
-t.test('a refused message leaves its connection fit for the next one', async (t) => {
-  let reply: string | undefined = '550 5.1.1 No'
-  const { provider, sink } = await start(t, { onRcpt: () => reply })
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'refused' })
-  reply = undefined
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'accepted' })
-  t.equal(sink.messages().length, 1)
-})
-
-t.test('close lets the sends in flight finish, and later ones wait for another process', async (t) => {
-  const { sink, provider } = await start(t, {
-    onMessage: async () => {
-      await sleep(300)
-      return undefined
-    },
-  })
-  const sending = Array.from({ length: 12 }, () => provider.send(outgoingEmail()))
-  await sleep(50)
-  await provider.close()
-  t.equal(sink.messages().length, 12, 'queued ones too')
-  t.ok((await Promise.all(sending)).every((delivery) => only(delivery)?.kind === 'accepted'))
-  t.match(only(await provider.send(outgoingEmail())), { kind: 'deferred', detail: /closed/ })
-})
-
-t.test('the sink notes each Message-ID on file before it answers', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'heliograph-sink-'))
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  const id_file = join(folder, 'ids')
-  const { provider } = await start(t, {}, { id_file })
-  const email = outgoingEmail()
-  await provider.send(email)
-  t.equal(readFileSync(id_file, 'utf8'), `${email.message_id}\n`)
-})
-
-t.test('a URL that is not an SMTP server’s is a fault at the start, named without its password', (t) => {
-  for (const url of ['', 'http://u:secret@h', 'smtp://', 'smtp:secret', 'smtp://u:secret@h:99999']) {
-    const attempt = () => createSmtpProvider({ url, max_connections: 5 })
-    t.throws(attempt, { message: 'SMTP_URL must be smtp://… or smtps://…' }, url)
-  }
-  t.end()
 })
 
 t.test('where the server offers reports, deliveries, failures and delays are asked for', async (t) => {

@@ -1,0 +1,165 @@
+/** Broadcasts over the API until they start: drafts, what is refused, scopes, and changes of state. */
+import t from 'tap'
+import { v7 as uuidv7 } from 'uuid'
+import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
+import { makeKey, makeTeam } from '../support/service.ts'
+
+const UNKNOWN = uuidv7()
+
+t.test('a draft shows what it was given, is replayed by its key, changed and deleted', async (t) => {
+  const { service, team, draft, get } = await beginBroadcasting(t)
+  const { call } = service
+  const { key } = team
+  const where = [{ property: 'country', op: 'in', value: ['FR', 'BE'] }]
+  const body = draft({
+    where,
+    variables: { name: 'you' },
+    rate_per_minute: 60,
+    idempotency_key: 'spring',
+    tags: ['a'],
+  })
+  const created = await call('POST', '/v1/broadcasts', { key, body })
+  t.equal(created.status, 201)
+  t.match(created.body, {
+    ...body,
+    state: 'draft',
+    state_reason: null,
+    audience: null,
+    reply_to: '',
+    exclude_topic_ids: [],
+    headers: null,
+    figures: {
+      made: 0,
+      skipped: 0,
+      queued: 0,
+      sent: 0,
+      delivered: 0,
+      opened: 0,
+      clicked: 0,
+      bounced: 0,
+      complained: 0,
+    },
+  })
+  const { id } = created.body
+  const again = await call('POST', '/v1/broadcasts', {
+    key,
+    body: draft({ idempotency_key: 'spring', name: 'Other' }),
+  })
+  t.match(again, { status: 200, body: { id, name: 'Spring news' } })
+  const changed = await call('PATCH', `/v1/broadcasts/${id}`, { key, body: { name: 'Summer news' } })
+  t.match(changed, { status: 200, body: { name: 'Summer news', where } })
+  t.match(await get(id), { status: 200, body: changed.body })
+  t.match((await call('GET', '/v1/broadcasts?limit=1', { key })).body, { data: [{ id }] })
+  t.equal((await call('DELETE', `/v1/broadcasts/${id}`, { key })).status, 204)
+  t.match(await get(id), { status: 404, body: { error: { code: 'not_found' } } })
+})
+
+t.test('what a draft says is refused as a send is, and names the field', async (t) => {
+  const { service, team, draft } = await beginBroadcasting(t)
+  const stranger = await broadcastingOf(service, await makeTeam(service))
+  const refused = async (changes: Record<string, unknown>) => {
+    const { status, body } = await service.call('POST', '/v1/broadcasts', {
+      key: team.key,
+      body: draft(changes),
+    })
+    return `${status} ${body.error?.code}: ${body.error?.message}`
+  }
+  for (const [changes, expected] of [
+    [{ name: null }, /^400 bad_request: name is required/],
+    [{ topic_ids: [] }, /^400 bad_request: topic_ids must have at least 1 topic/],
+    [
+      { topic_ids: Array.from({ length: 21 }, () => UNKNOWN) },
+      /^400 bad_request: topic_ids must have at most 20/,
+    ],
+    [{ topic_ids: [UNKNOWN] }, /^404 not_found: topic_ids\[0\]/],
+    [{ topic_ids: [stranger.topic_id] }, /^404 not_found: topic_ids\[0\]/],
+    [{ exclude_topic_ids: [UNKNOWN] }, /^404 not_found: exclude_topic_ids\[0\]/],
+    [{ template_id: stranger.template_id }, /^404 not_found: template_id/],
+    [{ from: 'nobody' }, /^400 invalid_from/],
+    [
+      { headers: { 'list-unsubscribe': '<https://example.org>' } },
+      /^400 invalid_headers: headers\.list-unsubscribe/,
+    ],
+    [{ headers: { 'X-Relay-Pool': '1' } }, /^400 invalid_headers/],
+    [{ reply_to: 'nobody' }, /^400 invalid_reply_to/],
+    [{ subject: 'Dear {{#name}}' }, /^400 bad_request: subject/],
+    [{ subject: 'two\nlines' }, /^400 bad_request: subject/],
+    [{ where: [{ property: 'a', op: 'like', value: 'b' }] }, /^400 bad_request: where\[0\]\.op/],
+    [{ where: [{ property: 'a', op: 'in', value: 'b' }] }, /^400 bad_request: where\[0\]\.value/],
+    [{ rate_per_minute: 0 }, /^400 bad_request: rate_per_minute/],
+    [{ send_at: 'tomorrow' }, /^400 bad_request: send_at/],
+    [
+      { send_at: new Date(Date.now() + 91 * 86_400_000).toISOString() },
+      /^400 bad_request: send_at .* 90 days/,
+    ],
+  ] as const)
+    t.match(await refused(changes), expected, JSON.stringify(changes))
+})
+
+t.test('each call has its scope, takes keys only, and keeps to the domain of a key', async (t) => {
+  const { service, team, draft, create } = await beginBroadcasting(t)
+  const id = await create()
+  const calls = [
+    ['broadcasts:write', 'POST', '/v1/broadcasts', draft()],
+    ['broadcasts:read', 'GET', '/v1/broadcasts', undefined],
+    ['broadcasts:read', 'GET', `/v1/broadcasts/${id}`, undefined],
+    ['broadcasts:write', 'PATCH', `/v1/broadcasts/${id}`, { name: 'x' }],
+    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/test`, { to: ['a@example.org'] }],
+    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/send`, undefined],
+    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/pause`, undefined],
+    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/resume`, undefined],
+    ['broadcasts:send', 'POST', `/v1/broadcasts/${id}/cancel`, undefined],
+    ['broadcasts:write', 'DELETE', `/v1/broadcasts/${id}`, undefined],
+  ] as const
+  const all = ['broadcasts:read', 'broadcasts:write', 'broadcasts:send', 'emails:send', 'contacts:write']
+  for (const [scope, method, path, body] of calls) {
+    const key = await makeKey(service, team.id, { scopes: all.filter((each) => each !== scope) })
+    const reply = await service.call(method, path, { key, body })
+    t.match(reply, { status: 403, body: { error: { code: 'insufficient_scope' } } }, `${method} ${path}`)
+  }
+  const bound = await makeKey(service, team.id, { domain: 'other.example' })
+  for (const [scope, method, path, body] of calls.filter(([scope]) => scope !== 'broadcasts:read'))
+    t.match(
+      await service.call(method, path, { key: bound, body }),
+      { status: 403, body: { error: { code: 'domain_not_allowed' } } },
+      `${scope} ${path}`,
+    )
+})
+
+t.test('a start that is refused names everything that is missing, in one 409', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t, {
+    publicUrl: 'http://mail.example.com',
+    html: '<p>{{name}}</p>',
+    email_limit: 1,
+  })
+  const id = await create({ from: 'news@elsewhere.test' })
+  const empty = await post(id, 'send')
+  t.match(empty, { status: 409, body: { error: { code: 'invalid_state' } } })
+  t.match(empty.body.error.message, /draft.*elsewhere\.test.*PUBLIC_URL.*unsubscribe_url.*audience/)
+  await contacts(['ana', 'ben'])
+  t.match((await post(id, 'send')).body.error.message, /PUBLIC_URL.*unsubscribe_url.*quota.*2 emails.*1 of 1/)
+  t.match(await get(id), { body: { state: 'draft', audience: null } })
+  t.equal((await service.call('POST', `/v1/broadcasts/${UNKNOWN}/send`, { key: team.key })).status, 404)
+})
+
+t.test('of two changes of state at once one wins, and each state allows what it should', async (t) => {
+  const { create, post, contacts, get } = await beginBroadcasting(t)
+  await contacts(['ana'])
+  const id = await create()
+  const starts = await Promise.all([post(id, 'send'), post(id, 'send')])
+  t.strictSame(starts.map(({ status }) => status).toSorted(), [202, 409])
+  t.match(await get(id), { body: { state: 'sending', audience: 1 } })
+  t.equal((await post(id, 'resume')).status, 409)
+  t.match(await post(id, 'pause'), { status: 200, body: { state: 'paused', state_reason: null } })
+  t.equal((await post(id, 'pause')).status, 409)
+  t.match(await post(id, 'resume'), { status: 200, body: { state: 'sending' } })
+  t.match(await post(id, 'cancel'), { status: 200, body: { state: 'cancelled' } })
+  for (const verb of ['send', 'pause', 'resume', 'cancel']) {
+    const { status, body } = await post(id, verb)
+    t.match(
+      { status, body },
+      { status: 409, body: { error: { code: 'invalid_state', message: /cancelled/ } } },
+      verb,
+    )
+  }
+})
