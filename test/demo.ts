@@ -43,7 +43,7 @@ async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId:
   const { id: topic } = await createTopic({ tx, now, actor: 'cli' }, teamId, { name: 'News' })
   for (const name of ['Ana', 'Ben', 'Cleo', 'Dan', 'Eve']) {
     const contact = { email: `${name.toLowerCase()}@example.com`, properties: { name }, topic_ids: [topic] }
-    await createContact({ tx, secrets }, teamId, contact)
+    await createContact({ tx, now, secrets, actor: 'cli' }, teamId, contact)
   }
   const template = await saveTemplate({ tx, now, actor: 'cli' }, teamId, {
     name: 'News',
@@ -57,13 +57,13 @@ async function makeNews({ tx, now, secrets }: At & { secrets: Secrets }, teamId:
     subject: 'News for {{name}}',
     topic_ids: [topic],
   }
-  await createBroadcast({ tx, now }, { team_id: teamId, domain: null }, readNew(draft))
+  await createBroadcast({ tx, now, actor: 'cli' }, { team_id: teamId, domain: null }, readNew(draft))
 }
 
 async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   const now = new Date()
   return database.transaction(async (tx) => {
-    const team = await createTeam({ tx }, { name: 'Demo', plan: 'pro' })
+    const team = await createTeam({ tx, now, actor: 'cli' }, { name: 'Demo', plan: 'pro' })
     const secrets = await openSecrets(tx, { SECRET_KEY: secretKey })
     await addDomain({ tx, secrets, now, actor: 'cli' }, team.id, { name: 'demo.test', verified: true })
     const request = { name: 'demo', scopes: SCOPES, domain: null, expires_at: null }
@@ -74,7 +74,11 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
       text: 'Welcome, {{name}}. Good to have you here.',
     })
     await makeNews({ tx, now, secrets }, team.id)
-    const { id: template_id } = await createWhatsappTemplate({ tx, now }, team.id, DEMO_TEMPLATE)
+    const { id: template_id } = await createWhatsappTemplate(
+      { tx, now, actor: 'cli' },
+      team.id,
+      DEMO_TEMPLATE,
+    )
     return { key, email: EMAIL, whatsapp: { template_id, ...WHATSAPP } }
   })
 }

@@ -235,6 +235,24 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   ])
 })
 
+t.test('use cases write the audit trail: no page, call or verb of the CLI adds lines to it', async (t) => {
+  const trail = 'db/accounts/audit/'
+  t.strictSame(
+    all.filter(({ text }) => text.includes('into audit_entries')).map(({ file }) => file),
+    [`${trail}audit.sql.ts`],
+  )
+  t.strictSame(
+    all.filter(({ text }) => /\binsertAuditEntry\b/.test(text)).map(({ file }) => file),
+    [`${trail}audit.sql.ts`, `${trail}record.ts`],
+  )
+  const writing = all.filter(({ values }) => values.includes(`${trail}record.ts`)).map(({ file }) => file)
+  t.ok(writing.length > 20)
+  t.strictSame(
+    writing.filter((file) => !file.startsWith('db/') || /^db\/admin\/|\.sql\.ts$/.test(file)),
+    [],
+  )
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),

@@ -191,7 +191,7 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
         const names = ofTopics(broadcast, await topicsOfTeam(database, team_id))
         return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed from ${names}.</p>`)
       }
-      await database.transaction((tx) => unsubscribe({ tx, now }, team_id, identity))
+      await database.transaction((tx) => unsubscribe({ tx, now, actor: null }, team_id, identity))
       return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed.</p>`)
     },
   }),

@@ -3,6 +3,7 @@
  * db/messages/broadcasts/fields.ts, which the CLI shares, and the rules beside it.
  */
 import { array, object } from 'yup'
+import type { Caller } from '../../db/accounts/audit/record.ts'
 import { Refusal } from '../../db/errors.ts'
 import type { BroadcastRow } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import { broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -30,7 +31,6 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import type { Tx } from '../../db/postgres/pool.ts'
 import { address, mailbox } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
@@ -69,16 +69,16 @@ function assertUnreserved({ reservedPrefixes }: V1Deps, { headers }: GivenFields
 /** A change of state: POST behind the broadcast, answered with it as it is then. */
 const stateRoute = (
   { verb, about }: { verb: string; about: About },
-  act: (deps: V1Deps & { tx: Tx }, acting: Acting, id: string) => Promise<BroadcastRow>,
+  act: (deps: V1Deps & Caller, acting: Acting, id: string) => Promise<BroadcastRow>,
 ): V1Route =>
   teamRoute({
     method: 'POST',
     path: `/v1/broadcasts/:id/${verb}`,
     about,
     access: keyOnly('broadcasts:send'),
-    async handle({ params, principal }, deps) {
+    async handle({ params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>
-        act({ ...deps, tx }, actingOf(principal), params.id ?? ''),
+        act({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? ''),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
@@ -95,7 +95,7 @@ const draftRoutes: readonly V1Route[] = [
       assertUnreserved(deps, body.fields)
       assertSendAt(body.fields.send_at, now)
       const { row, isNew } = await deps.database.transaction((tx) =>
-        createBroadcast({ tx, now }, actingOf(principal), body),
+        createBroadcast({ tx, now, actor: null }, actingOf(principal), body),
       )
       return { status: isNew ? 201 : 200, body: await broadcastView(deps.database, row) }
     },
@@ -134,7 +134,7 @@ const draftRoutes: readonly V1Route[] = [
       assertUnreserved(deps, body)
       assertSendAt(body.send_at, now)
       const row = await deps.database.transaction((tx) =>
-        changeBroadcast({ tx, now }, actingOf(principal), params.id ?? '', body),
+        changeBroadcast({ tx, now, actor: null }, actingOf(principal), params.id ?? '', body),
       )
       return { status: 200, body: await broadcastView(deps.database, row) }
     },
@@ -144,8 +144,10 @@ const draftRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts/:id',
     about: ABOUT.remove,
     access: keyOnly('broadcasts:write'),
-    async handle({ params, principal }, { database }) {
-      await database.transaction((tx) => removeBroadcast({ tx }, actingOf(principal), params.id ?? ''))
+    async handle({ params, principal, now }, { database }) {
+      await database.transaction((tx) =>
+        removeBroadcast({ tx, now, actor: null }, actingOf(principal), params.id ?? ''),
+      )
       return { status: 204 }
     },
   }),
@@ -159,10 +161,10 @@ export const broadcastRoutes: readonly V1Route[] = [
     about: ABOUT.test,
     access: keyOnly('broadcasts:send'),
     body: json(testSchema),
-    async handle({ body, params, principal }, deps) {
+    async handle({ body, params, principal, now }, deps) {
       const { to, contact } = body
       const ids = await deps.database.transaction((tx) =>
-        sendTest({ ...deps, tx }, actingOf(principal), params.id ?? '', { to, contact }),
+        sendTest({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', { to, contact }),
       )
       return { status: 200, body: { data: ids.map((id, index) => ({ index, id })) } }
     },
@@ -174,9 +176,9 @@ export const broadcastRoutes: readonly V1Route[] = [
     access: keyOnly('broadcasts:send'),
     body: optionalJson(sendSchema),
     searches: true,
-    async handle({ body, params, principal }, deps) {
+    async handle({ body, params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>
-        sendBroadcast({ ...deps, tx }, actingOf(principal), params.id ?? '', body.send_at),
+        sendBroadcast({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', body.send_at),
       )
       return { status: 202, body: await broadcastView(deps.database, row) }
     },

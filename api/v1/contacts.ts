@@ -56,9 +56,9 @@ export const contactRoutes: readonly V1Route[] = [
     about: ABOUT.createContact,
     access: keyOnly('contacts:write'),
     body: json(createSchema),
-    async handle({ body, principal }, { database, secrets }) {
+    async handle({ body, principal, now }, { database, secrets }) {
       const contact = await database.transaction((tx) =>
-        createContact({ tx, secrets }, principal.team_id, body),
+        createContact({ tx, now, actor: null, secrets }, principal.team_id, body),
       )
       return { status: 201, body: presentContact(contact) }
     },
@@ -101,7 +101,7 @@ export const contactRoutes: readonly V1Route[] = [
     async handle({ body, params, principal, now }, { database }) {
       const identity = pathIdentity(params)
       const contact = await database.transaction((tx) =>
-        changeContact({ tx, now }, principal.team_id, identity, body),
+        changeContact({ tx, now, actor: null }, principal.team_id, identity, body),
       )
       return { status: 200, body: presentContact(contact) }
     },
@@ -111,9 +111,10 @@ export const contactRoutes: readonly V1Route[] = [
     path: '/v1/contacts/:email',
     about: ABOUT.deleteContact,
     access: keyOnly('contacts:write'),
-    async handle({ params, principal }, { database }) {
+    async handle({ params, principal, now }, { database }) {
+      const by = { now, actor: null }
       const identity = pathIdentity(params)
-      await database.transaction((tx) => removeContact({ tx }, principal.team_id, identity))
+      await database.transaction((tx) => removeContact({ tx, ...by }, principal.team_id, identity))
       return { status: 204 }
     },
   }),

@@ -25,7 +25,8 @@ const statusRoute = (verb: string, change: typeof unsubscribe, about: About): V1
     access: keyOnly('contacts:write'),
     async handle({ params, principal, now }, { database }) {
       const identity = pathIdentity(params)
-      const contact = await database.transaction((tx) => change({ tx, now }, principal.team_id, identity))
+      const by = { now, actor: null }
+      const contact = await database.transaction((tx) => change({ tx, ...by }, principal.team_id, identity))
       return { status: 200, body: presentContact(contact) }
     },
   })
@@ -42,7 +43,7 @@ export const subscriptionRoutes: readonly V1Route[] = [
     async handle({ body: { email, topic_ids }, principal, now }, { database }) {
       const identity = contactIdentity(email)
       await database.transaction(async (tx) => {
-        if (topic_ids === undefined) await unsubscribe({ tx, now }, principal.team_id, identity)
+        if (topic_ids === undefined) await unsubscribe({ tx, now, actor: null }, principal.team_id, identity)
         else await leaveTopics({ tx, now }, principal.team_id, identity, topic_ids)
       })
       return { status: 204 }

@@ -1,5 +1,6 @@
 /** Verbs of `broadcast`: one template to all contacts of some topics, as the API's calls do it. */
 import type { Command } from 'commander'
+import type { By } from '../accounts/audit/record.ts'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../messages/broadcasts/broadcasts.sql.ts'
@@ -15,7 +16,6 @@ import {
   sendBroadcast,
 } from '../messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../messages/broadcasts/view.ts'
-import type { At } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
 import { fileJson, instant, mailboxes, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -24,16 +24,9 @@ const LIST_LENGTH = 1_000
 
 const acting = (team: string) => ({ team_id: team, domain: null })
 
-/** A change with its line in the audit trail; the broadcast as it is then. */
-async function change(admin: Admin, action: string, act: (at: At) => Promise<BroadcastRow>) {
-  const row = await admin.change(act, ({ team_id, id, name }) => ({
-    team_id,
-    action: `broadcast.${action}`,
-    subject: name,
-    detail: id,
-  }))
-  return broadcastView(await admin.database(), row)
-}
+/** The broadcast as it is after a change. */
+const changed = async (admin: Admin, work: (by: By) => Promise<BroadcastRow>) =>
+  broadcastView(await admin.database(), await admin.transaction(work))
 
 const ofTeam = (broadcast: Command, name: string, description: string) =>
   broadcast.command(name).description(description).argument('<team>', 'id of the team', uuid)
@@ -50,7 +43,7 @@ const drafts: Verbs = (broadcast, admin) => {
         const draft = readNew(await fileJson(file))
         assertSendAt(draft.fields.send_at, await admin.now())
         await teamOrRefusal(await admin.database(), team)
-        return change(admin, 'create', async (at) => (await createBroadcast(at, acting(team), draft)).row)
+        return changed(admin, async (by) => (await createBroadcast(by, acting(team), draft)).row)
       }),
     )
 
@@ -60,7 +53,7 @@ const drafts: Verbs = (broadcast, admin) => {
       answer(async (team: string, id: string, { file }: { file: string }) => {
         const fields = readChange(await fileJson(file))
         assertSendAt(fields.send_at, await admin.now())
-        return change(admin, 'update', (at) => changeBroadcast(at, acting(team), id, fields))
+        return changed(admin, (by) => changeBroadcast(by, acting(team), id, fields))
       }),
     )
 
@@ -89,29 +82,25 @@ const states: Verbs = (broadcast, admin) => {
     .action(
       answer(async (team: string, id: string, { at: time }: { at?: Date }) => {
         const deps = await startDeps(admin)
-        return change(admin, 'start', ({ tx }) =>
-          sendBroadcast({ tx, ...deps }, acting(team), id, time?.toISOString()),
+        return changed(admin, (by) =>
+          sendBroadcast({ ...by, ...deps }, acting(team), id, time?.toISOString()),
         )
       }),
     )
 
   ofOne(broadcast, 'pause', 'pause it: emails that are in hand still go').action(
-    answer((team: string, id: string) =>
-      change(admin, 'pause', ({ tx }) => pauseBroadcast({ tx }, acting(team), id)),
-    ),
+    answer((team: string, id: string) => changed(admin, (by) => pauseBroadcast(by, acting(team), id))),
   )
 
   ofOne(broadcast, 'resume', 'go on with a paused one').action(
     answer(async (team: string, id: string) => {
       const { queue } = await startDeps(admin)
-      return change(admin, 'resume', ({ tx }) => resumeBroadcast({ tx, queue }, acting(team), id))
+      return changed(admin, (by) => resumeBroadcast({ ...by, queue }, acting(team), id))
     }),
   )
 
   ofOne(broadcast, 'cancel', 'end it for good: emails that wait are withdrawn').action(
-    answer((team: string, id: string) =>
-      change(admin, 'cancel', ({ tx }) => cancelBroadcast({ tx }, acting(team), id)),
-    ),
+    answer((team: string, id: string) => changed(admin, (by) => cancelBroadcast(by, acting(team), id))),
   )
 }
 
@@ -126,9 +115,8 @@ const looks: Verbs = (broadcast, admin) => {
           versions: createVersions(),
           secrets: await admin.secrets(),
         }
-        const ids = await admin.change(
-          ({ tx }) => sendTest({ tx, ...deps }, acting(team), id, { to, contact }),
-          () => ({ team_id: team, action: 'broadcast.test', subject: id, detail: to.join(', ') }),
+        const ids = await admin.transaction((by) =>
+          sendTest({ ...by, ...deps }, acting(team), id, { to, contact }),
         )
         return ids.map((email_id, index) => ({ id: email_id, to: to[index] }))
       }),

@@ -5,10 +5,10 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Actor, Deed } from '../accounts/audit/record.ts'
+import type { Actor, By } from '../accounts/audit/record.ts'
 import { wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
-import type { At, Database, Tx } from '../postgres/pool.ts'
+import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, type Network, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
@@ -33,10 +33,8 @@ export type Admin = {
   /** Private networks that webhooks may reach: the setting's, else this machine for a database of `npm start`. */
   webhookNetworks(): readonly Network[]
   database(): Promise<Database>
-  /** For work that records itself in the audit trail. */
-  transaction<T>(work: (at: At & { actor: Actor }) => Promise<T>): Promise<T>
-  /** For any other change: the audit trail notes it in the same transaction; null, when nothing was changed. */
-  change<T>(work: (at: At) => Promise<T>, deed: (value: T) => Deed | null): Promise<T>
+  /** For use cases, which write their own line in the audit trail. */
+  transaction<T>(work: (by: By) => Promise<T>): Promise<T>
   /** Does long work here, all of it. @param secrets for what needs them. */
   work<R extends object>(wanted: Unbegun, secrets?: Secrets): Promise<R>
   queue(): Promise<Producer>
@@ -129,13 +127,6 @@ export function createAdmin(): Admin {
       networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,
     transaction,
-    change: (work, deedOf) =>
-      transaction(async (at) => {
-        const value = await work(at)
-        const deed = deedOf(value)
-        if (deed !== null) await (await import('../accounts/audit/record.ts')).record(at, deed)
-        return value
-      }),
     work: async (wanted, secrets) => {
       const { doWork } = await import('../upkeep/work/work.ts')
       const tools = { database: await database.get(), queue: await queue.get(), secrets: secrets ?? null }

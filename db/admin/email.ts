@@ -150,10 +150,7 @@ export const verbs: Verbs = (email, admin) => {
     .argument('<id>', 'id of the email', uuid)
     .action(
       answer(async (team: string, id: string) => {
-        const { created_at } = await admin.change(
-          (at) => removeEmail(at, team, id),
-          () => ({ team_id: team, action: 'email.delete', subject: id }),
-        )
+        const { created_at } = await admin.transaction((by) => removeEmail(by, team, id))
         return { id, created_at, deleted: true }
       }),
     )

@@ -1,6 +1,5 @@
 /** Verbs of `plan`: the plan catalog. */
 import { loadCatalog, printCatalog } from '../accounts/plans/catalog.ts'
-import type { At } from '../postgres/pool.ts'
 import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -12,14 +11,10 @@ export const verbs: Verbs = (plan, admin) => {
     .action(
       answer(async (file: string) => {
         const content = await fileJson(file)
-        const load = async ({ tx }: At) => {
-          await loadCatalog(tx, content)
-          return printCatalog(tx)
-        }
-        return admin.change(load, ({ plans }) => ({
-          ...{ team_id: null, action: 'plan.load', subject: 'catalog' },
-          detail: plans.map(({ key }) => key).join(', '),
-        }))
+        return admin.transaction(async (by) => {
+          await loadCatalog(by, content)
+          return printCatalog(by.tx)
+        })
       }),
     )
 

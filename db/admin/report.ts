@@ -1,6 +1,5 @@
 /** Verbs of `report`: what providers have reported, raw. */
 import type { Command } from 'commander'
-import type { Deed } from '../accounts/audit/record.ts'
 import { dropParked, dropReport, replayParked, replayReport, showReport } from '../delivery/reports/replay.ts'
 import {
   type ParkedFilter,
@@ -50,17 +49,6 @@ function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOpti
   return others.length === 0 ? only : { ids }
 }
 
-/** What the audit trail says: the report, or the filter in the words of the flags. */
-function deedOf(action: string, which: string | ParkedFilter): Deed {
-  if (typeof which === 'string') return { team_id: null, action, subject: which }
-  const { ids, before, ...words } = which
-  const filters = { ...words, ...(before === undefined ? {} : { before: before.toISOString() }) }
-  const detail = Object.entries(filters).flatMap(([name, value]) =>
-    value === undefined ? [] : `${name}: ${value}`,
-  )
-  return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }
-}
-
 export const verbs: Verbs = (report, admin) => {
   report
     .command('list')
@@ -87,10 +75,8 @@ export const verbs: Verbs = (report, admin) => {
       answer(async (ids: string[] = [], options: ManyOptions) => {
         const which = whichOf(ids, options)
         const queue = await admin.queue()
-        return admin.change(
-          async (at) =>
-            typeof which === 'string' ? replayReport(at, queue, which) : replayParked(at, queue, which),
-          () => deedOf('report.replay', which),
+        return admin.transaction(async (by) =>
+          typeof which === 'string' ? replayReport(by, queue, which) : replayParked(by, queue, which),
         )
       }),
     )
@@ -100,9 +86,8 @@ export const verbs: Verbs = (report, admin) => {
     .action(
       answer(async (ids: string[] = [], options: ManyOptions) => {
         const which = whichOf(ids, options)
-        return admin.change(
-          async ({ tx }) => (typeof which === 'string' ? dropReport(tx, which) : dropParked(tx, which)),
-          () => deedOf('report.drop', which),
+        return admin.transaction(async (by) =>
+          typeof which === 'string' ? dropReport(by, which) : dropParked(by, which),
         )
       }),
     )

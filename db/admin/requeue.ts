@@ -7,9 +7,9 @@ import type { Command } from 'commander'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import type { Deliverable } from '../channels/channel.sql.ts'
 import { requeueableMessages, requeuedAt } from '../delivery/requeue.sql.ts'
-import { pausesOf, requeueMessages, requeueRefusal } from '../delivery/requeue.ts'
+import { pausesOf, requeueOne, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
-import type { At, Tx } from '../postgres/pool.ts'
+import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, uuid } from './input.ts'
 import { answer } from './noun.ts'
@@ -46,16 +46,15 @@ export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, wh
           const others = filter ? ' and those of `find`' : ''
           throw new Refusal('bad_request', `name one message, or a filter: --status, --since${others}`)
         }
-        const asked = { team, options, action: `${noun.name()}.requeue` }
         return id === undefined
-          ? requeueAll(admin, { channel, filter }, asked)
-          : requeueById(admin, channel, { ...asked, id })
+          ? requeueAll(admin, { channel, filter }, { team, options })
+          : requeueById(admin, channel, { team, options, id })
       }),
     )
   filter?.flags(command)
 }
 
-type Requeueing = { team: string; options: Options; action: string }
+type Requeueing = { team: string; options: Options }
 type Of = { channel: Deliverable; filter: Filter | undefined }
 
 /** The filter in the audit trail. */
@@ -69,25 +68,27 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
+/** A refusal in the words of the CLI. */
+const inCli = ({ code, message }: Refusal): Refusal =>
+  new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
+
 async function requeueById(
   admin: Admin,
   channel: Deliverable,
-  { team, id, options, action }: Requeueing & { id: string },
+  { team, id, options }: Requeueing & { id: string },
 ) {
   const { force = false, dryRun = false } = options
   const queue = await admin.queue()
-  const work = async ({ tx, now }: At) => {
+  const ref = { team_id: team, id }
+  const { now, paused } = await admin.transaction(async (by) => {
+    const { tx, now } = by
     await teamOrRefusal(tx, team)
     const found = await requeueableMessages(tx, channel, team, { ...chosenBy(options), ids: [id] })
-    const how = { by: 'person', force } as const
-    const refs = dryRun ? found : await requeueMessages({ tx, now, queue }, channel, found, how)
-    if (refs.length > 0) return { now, paused: await pausesOf(tx, channel) }
-    const { code, message } = await requeueRefusal(tx, channel, { team_id: team, id })
-    throw new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
-  }
-  const { now, paused } = await admin.change(work, () =>
-    dryRun ? null : { team_id: team, action, subject: id, detail: wordsOf(options) },
-  )
+    if (found.length === 0) throw inCli(await requeueRefusal(tx, channel, ref))
+    const how = { force, words: wordsOf({ ...options, force: false }) }
+    if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
+    return { now, paused: await pausesOf(tx, channel) }
+  })
   const requeued_at = dryRun ? null : now.toISOString()
   return { id, status: 'queued', requeued_at, dry_run: dryRun, paused }
 }
@@ -95,7 +96,7 @@ async function requeueById(
 const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
 
 /** All that match: long work, a transaction for each lot, which workers go on with if this process dies. */
-async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options, action }: Requeueing) {
+async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force: _force, dryRun = false, status, since, ...others } = options
   const database = await admin.database()
   await teamOrRefusal(database, team)
@@ -110,7 +111,12 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
       ...(status === undefined ? {} : { status }),
       ...(since === undefined ? {} : { since: since.toISOString() }),
       force: options.force ?? false,
-      ...{ until: last.id, at: now.toISOString(), action, words: wordsOf(options) },
+      ...{
+        until: last.id,
+        at: now.toISOString(),
+        action: `${channel.name}.requeue`,
+        words: wordsOf(options),
+      },
     }
     await admin.work({ kind: 'message.requeue', team_id: team, given, total: found.length })
   }

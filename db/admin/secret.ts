@@ -1,6 +1,5 @@
 /** Verbs of `secret`: what SECRET_KEY protects. */
-import { resealAll } from '../accounts/domains/rekey.ts'
-import { resealSecrets } from '../messages/webhooks/reseal.ts'
+import { reseal } from '../upkeep/reseal.ts'
 import { answer, type Verbs } from './noun.ts'
 
 export const verbs: Verbs = (secret, admin) => {
@@ -16,18 +15,8 @@ export const verbs: Verbs = (secret, admin) => {
     .action(
       answer(async () => {
         const secrets = await admin.secrets()
-        return admin.change(
-          async ({ tx }) => {
-            const webhooks = await resealSecrets({ tx, secrets })
-            const domains = await resealAll({ tx, secrets })
-            return webhooks > 0 ? { domains, webhooks } : { domains }
-          },
-          ({ domains, webhooks = 0 }: { domains: number; webhooks?: number }) => ({
-            team_id: null,
-            action: 'secret.reseal',
-            subject: `${domains} domains, ${webhooks} webhooks`,
-          }),
-        )
+        const { domains, webhooks } = await admin.transaction((by) => reseal({ ...by, secrets }))
+        return webhooks > 0 ? { domains, webhooks } : { domains }
       }),
     )
 }

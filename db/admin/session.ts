@@ -15,10 +15,7 @@ export const verbs: Verbs = (session, admin) => {
     .action(
       answer(
         async (team: string, { user }: { user?: string }) =>
-          await admin.change(
-            (at) => issueSession(at, team, user ?? null),
-            ({ id }) => ({ team_id: team, action: 'session.create', subject: id, detail: user ?? '' }),
-          ),
+          await admin.transaction((by) => issueSession(by, team, user ?? null)),
       ),
     )
 
@@ -44,13 +41,7 @@ export const verbs: Verbs = (session, admin) => {
     .action(
       answer(
         async (team: string, id: string | undefined, options: { user?: string; all?: boolean }) =>
-          await admin.change(
-            (at) => endSessions(at, team, { id, ...options }),
-            (ended) => ({
-              ...{ team_id: team, action: 'session.revoke', subject: id ?? options.user ?? 'all' },
-              detail: `${ended.length} ended`,
-            }),
-          ),
+          await admin.transaction((by) => endSessions(by, team, { id, ...options })),
       ),
     )
 }

@@ -55,13 +55,6 @@ function changeOf(options: PlanOptions) {
   }
 }
 
-/** The figures of a change, for the audit trail. */
-const figuresOf = ({ plan: _, period, ...figures }: ReturnType<typeof changeOf>): string =>
-  [
-    ...Object.entries(figures).map(([name, figure]) => `${name} ${figure ?? 'plan'}`),
-    ...(period ? [`period ${period.start.toISOString()} to ${period.end.toISOString()}`] : []),
-  ].join(', ')
-
 const plans: Verbs = (team, admin) => {
   team
     .command('create')
@@ -71,10 +64,7 @@ const plans: Verbs = (team, admin) => {
     .action(
       answer(
         async (options: { name: string; plan: string }) =>
-          await admin.change(
-            (at) => createTeam(at, options),
-            ({ id, name, plan }) => ({ team_id: id, action: 'team.create', subject: name, detail: plan }),
-          ),
+          await admin.transaction((by) => createTeam(by, options)),
       ),
     )
 
@@ -108,10 +98,7 @@ const plans: Verbs = (team, admin) => {
     .action(
       answer(async (id: string, options: PlanOptions) => {
         const change = changeOf(options)
-        return admin.change(
-          (at) => subscribeTeam(at, id, change),
-          ({ plan }) => ({ team_id: id, action: 'team.plan', subject: plan, detail: figuresOf(change) }),
-        )
+        return admin.transaction((by) => subscribeTeam(by, id, change))
       }),
     )
 }

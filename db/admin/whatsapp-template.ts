@@ -25,15 +25,7 @@ const keeping: Verbs = (template, admin) => {
     .action(
       answer(async (team: string, { file }: { file: string }) => {
         const definition = await fileJson(file)
-        return admin.change(
-          (at) => createWhatsappTemplate(at, team, definition),
-          ({ id, name }) => ({
-            team_id: team,
-            action: 'whatsapp-template.create',
-            subject: name,
-            detail: id,
-          }),
-        )
+        return admin.transaction((by) => createWhatsappTemplate(by, team, definition))
       }),
     )
 
@@ -46,10 +38,7 @@ const keeping: Verbs = (template, admin) => {
     .action(
       answer(
         async (team: string, id: string, status: string) =>
-          await admin.change(
-            (at) => setWhatsappTemplateStatus(at, team, id, status),
-            () => ({ team_id: team, action: 'whatsapp-template.status', subject: id, detail: status }),
-          ),
+          await admin.transaction((by) => setWhatsappTemplateStatus(by, team, id, status)),
       ),
     )
 }
@@ -78,10 +67,7 @@ const looking: Verbs = (template, admin) => {
     .action(
       answer(async (team: string) => {
         const queue = await admin.queue()
-        const sync_id = await admin.change(
-          ({ tx }) => requestSync({ tx, queue }, team),
-          (id) => ({ team_id: team, action: 'whatsapp-template.sync', subject: id }),
-        )
+        const sync_id = await admin.transaction((by) => requestSync({ ...by, queue }, team))
         return awaitSync(await admin.database(), team, sync_id)
       }),
     )

@@ -165,7 +165,7 @@ const waysRow = object({ unfinished: boolean().defined(), refused: boolean().def
 /**
  * Whether a message still waits to be handed over, and whether it was refused without ever being; null without one.
  */
-export async function requeueWays(tx: Tx, { rows, refused }: Channel, { team_id, id }: DeliveryRef) {
+export async function requeueWays(tx: Tx, { rows, refused }: Deliverable, { team_id, id }: DeliveryRef) {
   return tx.maybeOne(sql.type(waysRow)`
     select unfinished, ${refused} as refused from ${rows} where team_id = ${team_id} and id = ${id}`)
 }

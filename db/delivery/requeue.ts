@@ -6,7 +6,8 @@
  * database's time.
  */
 
-import type { Channel, Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
+import { type By, record } from '../accounts/audit/record.ts'
+import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import { DELIVERIES, sendsFor } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/happenings/store-events.ts'
@@ -151,15 +152,22 @@ export async function requeuePicked(
   return { cursor: last ? { after: last.id } : null, looked: refs.length, requeued: requeued.length }
 }
 
-/** Requeues one message. @throws Refusal not_found, or bad_request when it was handed over. */
+/**
+ * Requeues one message, with its line in the audit trail. @param words what that says of it besides.
+ * @throws Refusal not_found, or bad_request when it was handed over.
+ */
 export async function requeueOne(
-  at: Requeueing,
+  { queue, ...by }: By & Requeueing,
   channel: Deliverable,
   ref: DeliveryRef,
-  force = false,
+  { force, words = '' }: { force: boolean; words?: string },
 ): Promise<void> {
-  const requeued = await requeueMessages(at, channel, [ref], { by: 'person', force })
-  if (requeued.length === 0) throw await requeueRefusal(at.tx, channel, ref)
+  const was = force && (await requeueWay(by.tx, channel, ref)) === 'forced' ? 'it was refused before' : ''
+  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], { by: 'person', force })
+  if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)
+  const { team_id, id: subject } = ref
+  const detail = [words, was].filter((each) => each !== '').join(', ')
+  await record(by, { team_id, action: `${channel.name}.requeue`, subject, detail })
 }
 
 /**
@@ -168,7 +176,7 @@ export async function requeueOne(
  */
 export async function requeueWay(
   tx: Tx,
-  channel: Channel,
+  channel: Deliverable,
   ref: DeliveryRef,
 ): Promise<'plain' | 'forced' | null> {
   const ways = await requeueWays(tx, channel, ref)

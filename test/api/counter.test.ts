@@ -49,7 +49,10 @@ async function take(team: TestTeam, todo: Step): Promise<void> {
   if (todo.kind === 'delete') {
     const rows = await emailsFound(database, { team_id: team.id }, { limit: 100 })
     const row = rows[todo.pick % Math.max(1, rows.length)]
-    if (row) await database.transaction(async (tx) => void (await removeEmail({ tx }, team.id, row.id)))
+    if (row)
+      await database.transaction(
+        async (tx) => void (await removeEmail({ tx, now: new Date(), actor: null }, team.id, row.id)),
+      )
   }
   if (todo.kind === 'subscribe') {
     const period = {
@@ -57,7 +60,11 @@ async function take(team: TestTeam, todo: Step): Promise<void> {
       end: new Date(now.getTime() + 86_400_000),
     }
     await database.transaction(
-      async (tx) => void (await subscribeTeam({ tx }, team.id, { plan: todo.plan, period })),
+      async (tx) =>
+        void (await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
+          plan: todo.plan,
+          period,
+        })),
     )
   }
 }

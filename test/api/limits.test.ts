@@ -50,7 +50,12 @@ t.test('a change of plan that has committed binds every call that waited for it'
   const { key } = team
   const [changed, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const change = service.database.transaction(async (tx) => {
-    await subscribeTeam({ tx }, team.id, { plan: 'pro', email_limit: 0, whatsapp_limit: 0, contact_limit: 0 })
+    await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
+      plan: 'pro',
+      email_limit: 0,
+      whatsapp_limit: 0,
+      contact_limit: 0,
+    })
     changed.resolve()
     await waited.promise
   })
@@ -142,7 +147,10 @@ t.test('paid plans count the subscription period, which rolls on by its own leng
   await at('2027-01-31T10:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro', email_limit: 1 })
   const period = { start: new Date('2027-01-01T00:00:00Z'), end: new Date('2027-01-31T12:00:00Z') }
-  await subscribeTeam({ tx: service.database }, team.id, { plan: 'pro', period })
+  await subscribeTeam({ tx: service.database, now: new Date(), actor: null }, team.id, {
+    plan: 'pro',
+    period,
+  })
   t.equal((await send(team)).status, 201)
   await at('2027-01-31T11:59:59.999Z')
   t.equal((await send(team)).status, 402)
@@ -160,7 +168,7 @@ t.test('a plan change in mid-period keeps what was used', async (t) => {
   await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
   await send(team)
-  await subscribeTeam({ tx: service.database }, team.id, { plan: 'pro' })
+  await subscribeTeam({ tx: service.database, now: new Date(), actor: null }, team.id, { plan: 'pro' })
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
@@ -171,7 +179,10 @@ t.test('moving the period recounts what is stored in the new one', async (t) => 
   await at('2027-06-20T00:00:00.000Z')
   await send(team)
   const period = { start: new Date('2027-06-15T00:00:00Z'), end: new Date('2027-07-15T00:00:00Z') }
-  await subscribeTeam({ tx: service.database }, team.id, { plan: 'pro', period })
+  await subscribeTeam({ tx: service.database, now: new Date(), actor: null }, team.id, {
+    plan: 'pro',
+    period,
+  })
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
@@ -179,7 +190,9 @@ t.test('deleting an email frees its place', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const { body } = await send(team)
   t.equal((await send(team)).status, 402)
-  await service.database.transaction((tx) => removeEmail({ tx }, team.id, body.id))
+  await service.database.transaction((tx) =>
+    removeEmail({ tx, now: new Date(), actor: null }, team.id, body.id),
+  )
   t.equal((await usedBy(service, team.id)).emails, 0)
   t.equal((await send(team)).status, 201)
 })

@@ -200,7 +200,7 @@ t.test('a topic that is just being put on a contact is removed from it too', asy
   const { email } = await contact()
   const [changed, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const change = database.transaction(async (tx) => {
-    await changeContact({ tx, now: new Date() }, team.id, email, { topic_ids: [gone] })
+    await changeContact({ tx, now: new Date(), actor: null }, team.id, email, { topic_ids: [gone] })
     changed.resolve()
     await waited.promise
   })

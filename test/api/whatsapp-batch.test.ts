@@ -17,7 +17,9 @@ const sendBatch = async (key: string, messages: unknown): Promise<Reply> =>
 
 async function sender(whatsapp_limit = 10_000) {
   const team = await makeTeam(service)
-  await database.transaction((tx) => subscribeTeam({ tx }, team.id, { plan: 'pro', whatsapp_limit }))
+  await database.transaction((tx) =>
+    subscribeTeam({ tx, now: new Date(), actor: null }, team.id, { plan: 'pro', whatsapp_limit }),
+  )
   return { team, key: team.key, id: (await makeTemplate(service, team.id)).id }
 }
 

@@ -227,7 +227,7 @@ export async function measureWhatsapp(rig: Rig): Promise<Figure[]> {
   const [team] = await place.teams(1)
   if (!team) throw new Error('there must be a team')
   const template = await place.database.transaction((tx) =>
-    createWhatsappTemplate({ tx, now: new Date() }, team.id, aTemplate()),
+    createWhatsappTemplate({ tx, now: new Date(), actor: null }, team.id, aTemplate()),
   )
   const cloud = await startCloud()
   const fetched = await seconds(async () => {

@@ -14,7 +14,10 @@ export const teamWithRoom = async (service: Service, contacts: number): Promise<
 /** Changes how many contacts a team may store. */
 export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
   await service.database.transaction(async (tx) => {
-    await subscribeTeam({ tx }, team.id, { plan: 'free', contact_limit: contacts })
+    await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
+      plan: 'free',
+      contact_limit: contacts,
+    })
   })
 }
 

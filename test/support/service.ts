@@ -274,8 +274,12 @@ export async function makeTeam(
   const { database, deps } = service
   const now = deps.clock()
   const { id, domain_id } = await database.transaction(async (tx) => {
-    const team = await createTeam({ tx }, { name: 'A team', plan })
-    await subscribeTeam({ tx }, team.id, { plan, ...limits, send_rate_per_second })
+    const team = await createTeam({ tx, now: new Date(), actor: null }, { name: 'A team', plan })
+    await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
+      plan,
+      ...limits,
+      send_rate_per_second,
+    })
     const row = await verifiedDomain({ tx, secrets: deps.secrets, now }, team.id, domain)
     return { id: team.id, domain_id: row.id }
   })

@@ -58,7 +58,7 @@ export async function openStore(t: Test): Promise<Store> {
       if (at) await stopClock(database, at)
       return database.transaction(async (tx) => {
         const now = new Date()
-        const { id } = await createTeam({ tx }, { name: 'Acme', plan })
+        const { id } = await createTeam({ tx, now: new Date(), actor: null }, { name: 'Acme', plan })
         await verifiedDomain({ tx, secrets: createSecrets(SECRET_KEY), now }, id, 'demo.test')
         return id
       })

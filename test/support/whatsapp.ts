@@ -49,11 +49,13 @@ export async function makeTemplate(
   definition: Json = aTemplate(),
 ): Promise<{ id: string; slots: string[] }> {
   const now = deps.clock()
-  return database.transaction((tx) => createWhatsappTemplate({ tx, now }, teamId, definition))
+  return database.transaction((tx) => createWhatsappTemplate({ tx, now, actor: null }, teamId, definition))
 }
 
 export const setStatus = async ({ database, deps }: Place, teamId: string, id: string, status: string) =>
-  await database.transaction((tx) => setWhatsappTemplateStatus({ tx, now: deps.clock() }, teamId, id, status))
+  await database.transaction((tx) =>
+    setWhatsappTemplateStatus({ tx, now: deps.clock(), actor: null }, teamId, id, status),
+  )
 
 /** A send to one number with one body parameter, with whatever a test changes of it. */
 export const aMessage = (template_id: string, changes: Json = {}): Json => ({
@@ -143,7 +145,9 @@ export const setLimit = async (
   teamId: string,
   whatsapp_limit: number,
 ): Promise<void> => {
-  await database.transaction((tx) => subscribeTeam({ tx }, teamId, { plan: 'pro', whatsapp_limit }))
+  await database.transaction((tx) =>
+    subscribeTeam({ tx, now: new Date(), actor: null }, teamId, { plan: 'pro', whatsapp_limit }),
+  )
 }
 
 /** Asserts that a call was refused like this, with nothing but the envelope in its body. */

@@ -1,5 +1,6 @@
 /** The pages of one broadcast: its own, what its buttons do, and whom a second walk would go to. */
 
+import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
@@ -19,11 +20,10 @@ import {
   sendBroadcast,
 } from '../../../db/messages/broadcasts/start.ts'
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
-import type { Tx } from '../../../db/postgres/pool.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftFields, draftOf } from './broadcast-form.ts'
@@ -97,9 +97,7 @@ const edit: TeamPage = {
   async handle(request, deps) {
     const fields = draftOf(request.form)
     const id = request.params.id ?? ''
-    await act(request, deps, inTeam(request, 'broadcast.change', id), (at) =>
-      changeBroadcast(at, actingOf(request), id, fields),
-    )
+    await inPerson(request, deps, (by) => changeBroadcast(by, actingOf(request), id, fields))
     return redirect(here(request), 'The draft is saved.')
   },
 }
@@ -110,9 +108,7 @@ const remove: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const id = request.params.id ?? ''
-    const { name } = await act(request, deps, inTeam(request, 'broadcast.delete', id), (at) =>
-      removeBroadcast(at, actingOf(request), id),
-    )
+    const { name } = await inPerson(request, deps, (by) => removeBroadcast(by, actingOf(request), id))
     return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} is deleted.`)
   },
 }
@@ -121,16 +117,14 @@ const remove: TeamPage = {
 const stateButton = (
   verb: string,
   done: string,
-  change: (deps: PageDeps & { tx: Tx }, request: TeamRequest, id: string) => Promise<BroadcastRow>,
+  change: (deps: PageDeps & By, request: TeamRequest, id: string) => Promise<BroadcastRow>,
 ): TeamPage => ({
   method: 'POST',
   path: `/teams/:team/broadcasts/:id/${verb}`,
   access: 'editor',
   async handle(request, deps) {
     const id = request.params.id ?? ''
-    const row = await act(request, deps, inTeam(request, `broadcast.${verb}`, id), ({ tx }) =>
-      change({ ...deps, tx }, request, id),
-    )
+    const row = await inPerson(request, deps, (by) => change({ ...deps, ...by }, request, id))
     return redirect(here(request), `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`)
   },
 })
@@ -152,11 +146,8 @@ const test: TeamPage = {
     const id = request.params.id ?? ''
     const to = addressesOf(request.form.get('to') ?? '')
     const contact = request.form.get('contact')?.trim() || undefined
-    await act(
-      request,
-      deps,
-      inTeam(request, 'broadcast.test', id, plural(to.length, 'address', 'addresses')),
-      ({ tx }) => sendTest({ ...deps, tx }, actingOf(request), id, { to, contact }),
+    await inPerson(request, deps, (by) =>
+      sendTest({ ...deps, ...by }, actingOf(request), id, { to, contact }),
     )
     return redirect(here(request), 'A test is on its way.')
   },

@@ -10,7 +10,7 @@ import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
 import type { PageLink } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -169,8 +169,8 @@ const create: TeamPage = {
     const { team, form } = request
     const fields = draftOf(form)
     const acting = { team_id: team.id, domain: null }
-    const { row } = await act(request, deps, inTeam(request, 'broadcast.create', fields.name ?? ''), (at) =>
-      createBroadcast(at, acting, { fields, idempotency_key: null }),
+    const { row } = await inPerson(request, deps, (by) =>
+      createBroadcast(by, acting, { fields, idempotency_key: null }),
     )
     return redirect(teamPath(team, 'broadcasts', row.id), `The draft ${row.name} is saved.`)
   },

@@ -9,7 +9,7 @@ import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
 import type { Form, Section } from '../drawn/section.ts'
-import { act, inPerson, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -237,8 +237,8 @@ const change: TeamPage = {
     const properties = changedProperties(form, before.properties)
     const topics = topicsOf(form)
     if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
-    await act(request, deps, inTeam(request, 'contact.change', params.email ?? ''), (at) =>
-      changeContact(at, team.id, identity, { properties, topic_ids: topics }),
+    await inPerson(request, deps, (by) =>
+      changeContact(by, team.id, identity, { properties, topic_ids: topics }),
     )
     return redirect(here(request), 'The contact is changed.')
   },
@@ -252,9 +252,7 @@ const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage => ({
   async handle(request, deps) {
     const { team, params } = request
     const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
-    await act(request, deps, inTeam(request, `contact.${verb}`, params.email ?? ''), (at) =>
-      work(at, team.id, contactIdentity(params.email ?? '')),
-    )
+    await inPerson(request, deps, (by) => work(by, team.id, contactIdentity(params.email ?? '')))
     return redirect(here(request), `The contact is ${verb}d.`)
   },
 })
@@ -278,9 +276,7 @@ const remove: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team, params } = request
-    await act(request, deps, inTeam(request, 'contact.delete', params.email ?? ''), (at) =>
-      removeContact(at, team.id, contactIdentity(params.email ?? '')),
-    )
+    await inPerson(request, deps, (by) => removeContact(by, team.id, contactIdentity(params.email ?? '')))
     return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
   },
 }

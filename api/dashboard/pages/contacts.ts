@@ -8,7 +8,7 @@ import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { act, inTeam, noteLook } from '../served/act.ts'
+import { inPerson, noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -142,8 +142,8 @@ const create: TeamPage = {
   async handle(request, deps) {
     const { team, form } = request
     const wanted = contactOf(form)
-    const { email } = await act(request, deps, inTeam(request, 'contact.create', wanted.email), (at) =>
-      createContact({ ...deps, ...at }, team.id, wanted),
+    const { email } = await inPerson(request, deps, (by) =>
+      createContact({ ...deps, ...by }, team.id, wanted),
     )
     return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
   },

@@ -1,17 +1,13 @@
 /** What is done with one email: tried again, sent to oneself or to a corrected address, deleted. */
-import { record } from '../../../db/accounts/audit/record.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { reusedFiles } from '../../../db/content/files/reuse.ts'
 import { Refusal } from '../../../db/errors.ts'
-import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
-import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { emailOf, here, isSecret, noteOpened } from './email-place.ts'
-import { sendOwn } from './own-mail.ts'
+import { inPerson } from '../served/act.ts'
+import { redirect, type TeamPage, teamPath } from '../served/page.ts'
+import { emailOf, here, noteOpened } from './email-place.ts'
+import { countOwn } from './own-mail.ts'
 import { requeueAsAsked } from './requeue.ts'
 
 const requeue: TeamPage = {
@@ -19,35 +15,8 @@ const requeue: TeamPage = {
   path: '/teams/:team/emails/:id/requeue',
   access: 'editor',
   async handle(request, deps) {
-    return redirect(here(request), await requeueAsAsked(request, deps, EMAIL, 'email.requeue'))
+    return redirect(here(request), await requeueAsAsked(request, deps, EMAIL))
   },
-}
-
-/** Sends what an email holds to somebody else. @returns the new email's id. @throws Refusal. */
-async function sendAgain(
-  email: ShownEmail,
-  { team }: TeamRequest,
-  deps: PageDeps,
-  { to, tags, reply_to, headers }: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'>,
-): Promise<string> {
-  const from = parseMailbox(email.from_address)
-  if (!from || isSecret(email)) throw new Refusal('bad_request', 'this email cannot be copied')
-  const { subject, html, body_text, attachments } = email
-  return sendOwn(deps, team.id, {
-    path: '',
-    from,
-    to,
-    subject,
-    html,
-    template_id: null,
-    variables: null,
-    text: body_text === '' ? null : body_text,
-    headers,
-    reply_to,
-    tags,
-    idempotency_key: null,
-    ...(attachments ? { attachments: await reusedFiles(deps.database, team.id, attachments) } : {}),
-  })
 }
 
 const copy: TeamPage = {
@@ -58,7 +27,7 @@ const copy: TeamPage = {
     const { person } = request
     const email = await emailOf(request, deps)
     await noteOpened(request, deps, email.id)
-    await sendAgain(email, request, deps, { to: [person.email], tags: ['copy'], reply_to: '', headers: null })
+    countOwn(deps, await deps.database.transaction((tx) => copyEmail({ ...deps, tx }, email, person.email)))
     return redirect(here(request), `A copy is on its way to ${person.email}.`)
   },
 }
@@ -68,19 +37,13 @@ const resend: TeamPage = {
   path: '/teams/:team/emails/:id/resend',
   access: 'editor',
   async handle(request, deps) {
-    const { team, form, person, now } = request
+    const { team, form } = request
     const email = await emailOf(request, deps)
     const mailbox = parseMailbox(form.get('to') ?? '')
     if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
-    if (email.broadcast_id !== null)
-      throw new Refusal('bad_request', 'a broadcast goes to contacts: correct the contact’s address instead')
-    const { reply_to, headers } = email
-    // The customer's own tag of this name would have the new email, which no request brought, taken for ours.
-    const tags = email.tags.filter((tag) => tag !== SIGN_IN_TAG)
-    const id = await sendAgain(email, request, deps, { to: [mailbox.address], tags, reply_to, headers })
-    await record(
-      { tx: deps.database, now, actor: person.email },
-      { team_id: team.id, action: 'email.resend', subject: email.id, detail: id },
+    const id = countOwn(
+      deps,
+      await inPerson(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox.address)),
     )
     return redirect(teamPath(team, 'emails', id), `This is the new email, to ${mailbox.address}.`)
   },
@@ -90,15 +53,9 @@ const remove: TeamPage = {
   method: 'POST',
   path: '/teams/:team/emails/:id/delete',
   access: 'owner',
-  async handle({ team, params, person, now }, { database }) {
-    const id = params.id ?? ''
-    await database.transaction(async (tx) => {
-      await removeEmail({ tx }, team.id, id)
-      await record(
-        { tx, now, actor: person.email },
-        { team_id: team.id, action: 'email.delete', subject: id },
-      )
-    })
+  async handle(request, deps) {
+    const { team, params } = request
+    await inPerson(request, deps, (by) => removeEmail(by, team.id, params.id ?? ''))
     return redirect(teamPath(team, 'emails'), 'The email is deleted.')
   },
 }

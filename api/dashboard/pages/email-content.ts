@@ -1,10 +1,10 @@
 /** What an email holds, in one view of several: preview, text, html, headers, and the whole as JSON. */
-import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { isSecret, type ShownEmail } from '../../../db/messages/emails/show.ts'
 import { text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { addressWith, wordGiven } from '../served/list.ts'
 import type { TeamRequest } from '../served/page.ts'
-import { here, isSecret } from './email-place.ts'
+import { here } from './email-place.ts'
 
 const VIEWS = ['preview', 'text', 'html', 'headers', 'raw'] as const
 

@@ -1,8 +1,7 @@
 /** The email of a request: where it is, who may see what it holds, and the trace that an operator's look leaves. */
 
 import { Refusal } from '../../../db/errors.ts'
-import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
-import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
+import { isSecret, type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
@@ -21,10 +20,6 @@ export async function emailOf(
 /** A path of the email's page. */
 export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id ?? '', ...rest)
-
-/** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
-export const isSecret = ({ tags, http_request_id, broadcast_id }: ShownEmail): boolean =>
-  http_request_id === null && broadcast_id === null && tags.includes(SIGN_IN_TAG)
 
 /** Notes an operator's look into an email. */
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>

@@ -3,7 +3,7 @@
  * part of one, a phone number or words of a subject, in the team of the page that it was asked on.
  * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted.
  */
-import { record } from '../../../db/accounts/audit/record.ts'
+import { noteLook } from '../../../db/accounts/audit/look.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { contactsWithValue } from '../../../db/audience/contacts/search.sql.ts'
@@ -56,10 +56,8 @@ async function teamOf(
   const isMember = person.seats.some(({ team_id }) => team_id === id)
   const team = isMember || person.operator ? await teamById(database, id) : null
   if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
-  if (!isMember) {
-    const deed = { team_id: id, action: 'search', subject: given(query, 'q') ?? '' }
-    await record({ tx: database, now, actor: person.email }, deed)
-  }
+  const look = { action: 'search', subject: given(query, 'q') ?? '' }
+  await noteLook({ tx: database, now, actor: person.email }, { id, member: isMember }, look)
   return team
 }
 

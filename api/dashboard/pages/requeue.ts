@@ -5,7 +5,7 @@
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import type { TeamRequest } from '../served/page.ts'
 
@@ -48,19 +48,15 @@ export async function pauseWords(
 export const requeuedWords = (paused: string): string =>
   paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
 
-/** Does what the button says, with its line in the audit trail. @returns what to say of it. @throws Refusal. */
+/** Does what the button says. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
   request: TeamRequest,
   deps: PageDeps,
   channel: Channel<J>,
-  action: string,
 ): Promise<string> {
   const { team, params, form } = request
-  const id = params.id ?? ''
+  const ref = { team_id: team.id, id: params.id ?? '' }
   const force = form.get('force') === FORCE
-  const deed = inTeam(request, action, id, force ? 'it was refused before' : '')
-  await act(request, deps, deed, ({ tx, now }) =>
-    requeueOne({ tx, now, queue: deps.queue }, channel, { team_id: team.id, id }, force),
-  )
+  await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
   return requeuedWords(await pauseWords(deps, channel, request.person))
 }

@@ -104,7 +104,7 @@ const requeue: TeamPage = {
   path: '/teams/:team/whatsapp/:id/requeue',
   access: 'editor',
   async handle(request, deps) {
-    const said = await requeueAsAsked(request, deps, WHATSAPP, 'whatsapp.requeue')
+    const said = await requeueAsAsked(request, deps, WHATSAPP)
     return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
   },
 }

@@ -1,13 +1,13 @@
 /** WhatsApp templates as the provider keeps them: their states and slots, and bringing them up to date. */
 
 import { Refusal } from '../../../db/errors.ts'
-import { createWhatsappTemplate, readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
+import { createWhatsappTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, inTeam } from '../served/act.ts'
+import { inPerson } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -168,12 +168,7 @@ const add: TeamPage = {
   async handle(request, deps) {
     const { team, form } = request
     const definition = definitionOf(form)
-    const added = await act(
-      request,
-      deps,
-      inTeam(request, 'whatsapp-template.create', readTemplate(definition).name),
-      (at) => createWhatsappTemplate(at, team.id, definition),
-    )
+    const added = await inPerson(request, deps, (by) => createWhatsappTemplate(by, team.id, definition))
     return redirect(
       teamPath(team, 'whatsapp-templates', added.id),
       `${added.name} is there, ${added.status}.`,
@@ -187,9 +182,7 @@ const sync: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team } = request
-    await act(request, deps, inTeam(request, 'whatsapp-template.sync', team.name), ({ tx }) =>
-      requestSync({ tx, queue: deps.queue }, team.id),
-    )
+    await inPerson(request, deps, (by) => requestSync({ ...by, queue: deps.queue }, team.id))
     const said = 'A worker asks the provider now. Load this page again in a moment.'
     return redirect(teamPath(team, 'whatsapp-templates'), said)
   },

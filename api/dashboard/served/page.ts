@@ -14,8 +14,8 @@
  *    `secret`.
  * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
- * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. Record what a
- *    person changed with db/accounts/audit/record.ts, in the same transaction.
+ * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
+ *    something runs `inPerson` (act.ts) and writes its own line in the audit trail.
  * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
  *    With `lags: true` it is read from a replica where there is one, unless it follows a change of the person's own.

@@ -1,5 +1,6 @@
 /**
- * Notes who did what: people on the dashboard and operators at the CLI, in the transaction of the change itself.
+ * Notes who did what: people on the dashboard and operators at the CLI, in the transaction of the change itself. Use
+ * cases call it, so that a change has the same line wherever it is made.
  * Promises: an entry holds no secret and no message's content; it is never changed. Must not decide anything.
  */
 import { v7 as uuidv7 } from 'uuid'
@@ -20,11 +21,15 @@ export type Deed = {
   detail?: string
 }
 
-/** A transaction of somebody's, for use cases that write their own line. */
+/** A transaction of somebody's: a use case that changes something writes its own line in it. */
 export type By = At & { actor: Actor }
 
-/** Adds an entry to the audit trail. */
-export async function record({ tx, now, actor }: By, deed: Deed): Promise<void> {
+/** As `By`, for what others do too. Null: a client of the API, the service itself, or work with a line of its own. */
+export type Caller = At & { actor: Actor | null }
+
+/** Adds an entry to the audit trail; nothing when nobody is named. */
+export async function record({ tx, now, actor }: Caller, deed: Deed): Promise<void> {
+  if (actor === null) return
   const { team_id, action, subject, detail = '' } = deed
   const words = { subject: storableWords(subject), detail: storableWords(detail) }
   await insertAuditEntry(tx, { id: uuidv7({ msecs: now.getTime() }), team_id, actor, action, ...words }, now)

@@ -1,10 +1,11 @@
 /**
  * Issues API keys and session tokens.
- * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format).
+ * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
+ * a line in the audit trail.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
-import type { At, Tx } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import { domainToAscii, parseAddress } from '../../text/address.ts'
 import { nameProblem } from '../../text/name.ts'
 import { type By, record } from '../audit/record.ts'
@@ -89,10 +90,11 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest): Pro
  * @throws Refusal not_found, or bad_request when `user` is no email address.
  */
 export async function issueSession(
-  { tx, now }: At,
+  by: By,
   teamId: string,
   user: string | null,
 ): Promise<{ id: string; token: string; expires_at: string }> {
+  const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {
     throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
@@ -104,5 +106,7 @@ export async function issueSession(
   const expires = new Date(now.getTime() + SESSION_LENGTH)
   const session = { id: uuidv7(), user_id: userId, hash: credentialHash(token), expires_at: expires }
   await insertSession(tx, teamId, session, now)
+  const detail = parsed?.address ?? ''
+  await record(by, { team_id: teamId, action: 'session.create', subject: session.id, detail })
   return { id: session.id, token, expires_at: expires.toISOString() }
 }

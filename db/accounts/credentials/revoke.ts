@@ -1,10 +1,10 @@
 /**
  * Ends API keys, and session tokens before their time: one, a person's, or all of a team.
- * Promises: they are refused from the next request on, in every process, since nothing caches a credential.
+ * Promises: they are refused from the next request on, in every process, since nothing caches a credential; the audit
+ * trail says who ended them.
  */
 
 import { Refusal } from '../../errors.ts'
-import type { At } from '../../postgres/pool.ts'
 import { parseAddress } from '../../text/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { teamOrRefusal } from '../teams/view.ts'
@@ -29,24 +29,27 @@ function identityOf(user: string): string {
   throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
 }
 
+/** Which sessions a wish means. @throws Refusal bad_request unless exactly one part of it is set. */
+function choiceOf({ id, user, all = false }: RevokeWish): Parameters<typeof revokeSessions>[2] {
+  const given = [id !== undefined, user !== undefined, all].filter((set) => set).length
+  if (given !== 1) throw new Refusal('bad_request', 'say which: the id of a session, --user EMAIL or --all')
+  if (id !== undefined) return { id }
+  return user === undefined ? 'all' : { identity: identityOf(user) }
+}
+
 /**
  * Ends the sessions that are meant. @returns those that were still good.
  * @throws Refusal bad_request unless exactly one part of the wish is set; not_found for the team, or for an id that is
  * no session still good.
  */
-export async function endSessions(
-  { tx, now }: At,
-  teamId: string,
-  { id, user, all = false }: RevokeWish,
-): Promise<readonly SessionRow[]> {
-  const given = [id !== undefined, user !== undefined, all].filter((set) => set).length
-  if (given !== 1) throw new Refusal('bad_request', 'say which: the id of a session, --user EMAIL or --all')
-  await teamOrRefusal(tx, teamId)
-  if (id === undefined) {
-    const choice = user === undefined ? 'all' : { identity: identityOf(user) }
-    return revokeSessions(tx, teamId, choice, now)
-  }
-  const ended = await revokeSessions(tx, teamId, { id }, now)
-  if (ended.length === 0) throw new Refusal('not_found', `there is no session ${id} of this team to revoke`)
+export async function endSessions(by: By, teamId: string, wish: RevokeWish): Promise<readonly SessionRow[]> {
+  const choice = choiceOf(wish)
+  await teamOrRefusal(by.tx, teamId)
+  const { id, user } = wish
+  const ended = await revokeSessions(by.tx, teamId, choice, by.now)
+  if (id !== undefined && ended.length === 0)
+    throw new Refusal('not_found', `there is no session ${id} of this team to revoke`)
+  const deed = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
+  await record(by, { team_id: teamId, ...deed })
   return ended
 }

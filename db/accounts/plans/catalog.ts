@@ -15,8 +15,10 @@ import {
 } from 'yup'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
 import { isObject } from '../../text/fields.ts'
 import { textFault } from '../../text/strings.ts'
+import { type Caller, record } from '../audit/record.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
 import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
 import { allPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
@@ -119,10 +121,11 @@ function parseCatalog(content: unknown): PlanRow[] {
 }
 
 /**
- * Replaces the catalog in the caller's transaction.
+ * Replaces the catalog in the caller's transaction, with its line in the audit trail.
  * @throws Refusal bad_request when it is malformed, or lacks a plan that teams are subscribed to.
  */
-export async function loadCatalog(tx: Tx, content: unknown): Promise<void> {
+export async function loadCatalog(by: Caller, content: unknown): Promise<void> {
+  const { tx } = by
   const plans = parseCatalog(content)
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
@@ -130,6 +133,7 @@ export async function loadCatalog(tx: Tx, content: unknown): Promise<void> {
       throw new Refusal('bad_request', `the catalog lacks the plan ${key}, which ${teams} teams have`)
   }
   await replacePlans(tx, plans)
+  await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })
 }
 
 /** The catalog as `plan load` takes it: figures that are not set are left out. */
@@ -146,7 +150,7 @@ export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unkn
 export async function loadDefaultCatalog(database: Database): Promise<boolean> {
   return database.transaction(async (tx) => {
     if ((await allPlans(tx)).length > 0) return false
-    await loadCatalog(tx, defaultCatalog)
+    await loadCatalog({ tx, now: await serviceTime(tx), actor: null }, defaultCatalog)
     return true
   })
 }

@@ -1,12 +1,13 @@
 /**
  * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
- * Promises that a stored team has all three.
+ * Promises that a stored team has all three, and its line in the audit trail.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { nameProblem } from '../../text/name.ts'
+import { type Caller, record } from '../audit/record.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
 import { firstAllowance } from './limits.ts'
 import { insertTeam } from './teams.sql.ts'
@@ -24,14 +25,16 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
 
 /** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
-  { tx }: { tx: Tx },
+  by: Caller,
   { name, plan: key = 'free' }: { name: string; plan?: string | undefined },
 ): Promise<NewTeam> {
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  const { tx } = by
   const plan = await planForTeams(tx, key)
   const now = await serviceTime(tx)
   const team = { id: uuidv7(), name, plan: plan.key }
   await insertTeam(tx, team, firstAllowance(plan, now), now)
+  await record(by, { team_id: team.id, action: 'team.create', subject: name, detail: plan.key })
   return team
 }

@@ -1,12 +1,13 @@
 /**
  * Changes what a team is subscribed to: plan, figures of its own, billing period.
  * Promises: what was used stays counted; a period that moves is counted afresh from the stored rows; the bucket
- * never holds more than its new capacity; another plan brings its own figures; all under the account's lock.
+ * never holds more than its new capacity; another plan brings its own figures; all under the account's lock, with its
+ * line in the audit trail.
  * DECISIONS: Limits of a team, Periods.
  */
 
 import { Refusal } from '../../errors.ts'
-import type { Tx } from '../../postgres/pool.ts'
+import { type Caller, record } from '../audit/record.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
@@ -56,15 +57,23 @@ function overridesAfter(before: OverridesRow, change: SubscriptionChange, samePl
   return kept
 }
 
+/** What a change says, for the audit trail. */
+const figuresOf = ({ period, ...change }: SubscriptionChange): string =>
+  [
+    ...FIGURES.flatMap((name) => (change[name] === undefined ? [] : [`${name} ${change[name] ?? 'plan'}`])),
+    ...(period ? [`period ${period.start.toISOString()} to ${period.end.toISOString()}`] : []),
+  ].join(', ')
+
 const samePeriod = (one: Period, other: Period): boolean =>
   one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
 
 /** Subscribes the team. @throws Refusal not_found, or bad_request for an unknown plan or impossible figures. */
 export async function subscribeTeam(
-  { tx }: { tx: Tx },
+  by: Caller,
   teamId: string,
   change: SubscriptionChange,
 ): Promise<TeamView> {
+  const { tx } = by
   const team = await teamOrRefusal(tx, teamId)
   await planForTeams(tx, change.plan)
   const before = accountOf(await lockAccountRow(tx, teamId))
@@ -79,5 +88,7 @@ export async function subscribeTeam(
   const tokens = Math.min(before.bucket.tokens, burstOf(after.limits.rate))
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)
+  const detail = figuresOf(change)
+  await record(by, { team_id: teamId, action: 'team.plan', subject: change.plan, detail })
   return teamView(team, account, overrides)
 }

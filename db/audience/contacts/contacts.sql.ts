@@ -299,11 +299,11 @@ export async function removeContactTopics(
     where team_id = ${teamId} and identity = ${identity} and topic_ids && ${gone}`)
 }
 
-const idRow = object({ id: string().defined() })
+const emailRow = object({ email: string().defined() })
 
-/** Deletes a contact. @returns whether there was one. */
-export async function deleteContact(tx: Tx, teamId: string, identity: string): Promise<boolean> {
-  const gone = await tx.maybeOne(sql.prepared('delete_contact', idRow)`
-    delete from contacts where team_id = ${teamId} and identity = ${identity} returning id`)
-  return gone !== null
+/** Deletes a contact. @returns its address; null when there was none. */
+export async function deleteContact(tx: Tx, teamId: string, identity: string): Promise<string | null> {
+  const gone = await tx.maybeOne(sql.prepared('delete_contact', emailRow)`
+    delete from contacts where team_id = ${teamId} and identity = ${identity} returning email`)
+  return gone?.email ?? null
 }

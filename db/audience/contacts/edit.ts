@@ -1,12 +1,14 @@
 /**
  * Creates, changes and deletes one contact, in the caller's transaction.
  * Promises: an identity exists once per team. The contact allowance is exact, because adding or removing a contact
- * locks the team's account first. A contact has only topics that exist. DECISIONS: Bulk upsert.
+ * locks the team's account first. A contact has only topics that exist. What a person changed is in the audit trail.
+ * DECISIONS: Bulk upsert.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
-import type { At, Tx } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseAddress, parsedAddress } from '../../text/address.ts'
 import {
@@ -58,7 +60,7 @@ function checkClaims(claims: StatusClaims, status: ContactRow['status']): void {
 
 /** @throws Refusal bad_request for unknown topics, contact_exists, bad_request for claims, quota_exceeded; in order. */
 export async function createContact(
-  { tx, secrets }: { tx: Tx; secrets: Pick<Secrets, 'signatures'> },
+  { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   given: StatusClaims & {
     email: string
@@ -66,6 +68,7 @@ export async function createContact(
     topic_ids?: string[] | undefined
   },
 ): Promise<ContactRow> {
+  const { tx } = by
   const { address: email, identity } = parsedAddress(given.email)
   const account = await lockAccount(tx, teamId)
   const topic_ids = await existingTopics(tx, teamId, given.topic_ids ?? [])
@@ -85,7 +88,10 @@ export async function createContact(
     topic_ids,
     ...beginning,
   }
-  return insertContact(tx, teamId, contact, { now: account.now, charge: chargeOf(teamId, account) })
+  const at = { now: account.now, charge: chargeOf(teamId, account) }
+  const created = await insertContact(tx, teamId, contact, at)
+  await record(by, { team_id: teamId, action: 'contact.create', subject: email })
+  return created
 }
 
 /**
@@ -93,11 +99,12 @@ export async function createContact(
  * are not so, contact_not_found.
  */
 export async function changeContact(
-  { tx, now }: At,
+  by: Caller,
   teamId: string,
   identity: string,
   { properties, topic_ids: ids, ...claims }: ContactChange & StatusClaims,
 ): Promise<ContactRow> {
+  const { tx, now } = by
   if (claimsStatus(claims)) {
     const known = await contactByIdentity(tx, teamId, identity)
     if (!known) throw noContact()
@@ -106,13 +113,17 @@ export async function changeContact(
   const topic_ids = ids === undefined ? undefined : await existingTopics(tx, teamId, ids)
   const contact = await updateContact(tx, teamId, { identity, properties, topic_ids }, now)
   if (!contact) throw noContact()
+  await record(by, { team_id: teamId, action: 'contact.change', subject: contact.email })
   return contact
 }
 
 /** Forgets a contact wholly and frees its place. @throws Refusal contact_not_found. */
-export async function removeContact({ tx }: { tx: Tx }, teamId: string, identity: string): Promise<void> {
+export async function removeContact(by: Caller, teamId: string, identity: string): Promise<void> {
+  const { tx } = by
   const account = await lockAccount(tx, teamId)
-  if (!(await deleteContact(tx, teamId, identity))) throw noContact()
+  const email = await deleteContact(tx, teamId, identity)
+  if (email === null) throw noContact()
   account.used.contacts = Math.max(0, account.used.contacts - 1)
   await saveAccount(tx, teamId, account)
+  await record(by, { team_id: teamId, action: 'contact.delete', subject: email })
 }

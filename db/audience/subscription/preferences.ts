@@ -21,7 +21,8 @@ export async function choose(
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
   const changed = (await updateContact(tx, teamId, { identity, topic_ids }, now)) ?? contact
-  if (topic_ids.length === 0) return unsubscribe({ tx, now }, teamId, identity)
+  const own = { tx, now, actor: null }
+  if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
   const isFree = contact.suppression === null && contact.status === 'unsubscribed'
-  return isFree ? resubscribe({ tx, now }, teamId, identity) : changed
+  return isFree ? resubscribe(own, teamId, identity) : changed
 }

@@ -1,8 +1,10 @@
 /**
  * Unsubscribes and resubscribes contacts, in the caller's transaction.
  * Promises: what a delivery report found outlives an unsubscribe, and no API call lifts it; a repeated call changes
- * nothing. DECISIONS: Unsubscribe. What reports do to a contact is in apply-events.ts.
+ * nothing; what a person changed is in the audit trail. DECISIONS: Unsubscribe. What reports do to a contact is in
+ * apply-events.ts.
  */
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { publishContacts } from '../contacts/changes.ts'
@@ -22,31 +24,34 @@ async function locked(tx: Tx, teamId: string, identity: string): Promise<Contact
 }
 
 async function become(
-  { tx, now }: At,
+  by: Caller,
   teamId: string,
   { id }: ContactRow,
   status: 'subscribed' | 'unsubscribed',
 ): Promise<ContactRow> {
+  const { tx, now } = by
   const { heard, ...contact } = await updateContactStatus(tx, teamId, { id, status }, now)
   const kind = status === 'subscribed' ? 'resubscribed' : 'unsubscribed'
   await publishContacts(tx, [{ team_id: teamId, contact_id: id, heard, kind, occurred_at: now, detail: '' }])
+  const verb = status === 'subscribed' ? 'resubscribe' : 'unsubscribe'
+  await record(by, { team_id: teamId, action: `contact.${verb}`, subject: contact.email })
   return contact
 }
 
 /** @throws Refusal contact_not_found. */
-export async function unsubscribe({ tx, now }: At, teamId: string, identity: string): Promise<ContactRow> {
-  const contact = await locked(tx, teamId, identity)
-  return contact.status === 'unsubscribed' ? contact : become({ tx, now }, teamId, contact, 'unsubscribed')
+export async function unsubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
+  const contact = await locked(by.tx, teamId, identity)
+  return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
 /** @throws Refusal contact_not_found, contact_suppressed. */
-export async function resubscribe({ tx, now }: At, teamId: string, identity: string): Promise<ContactRow> {
-  const contact = await locked(tx, teamId, identity)
+export async function resubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
+  const contact = await locked(by.tx, teamId, identity)
   const { suppression } = contact
   if (suppression !== null) {
     throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
-  return contact.status === 'subscribed' ? contact : become({ tx, now }, teamId, contact, 'subscribed')
+  return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 
 /** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */

@@ -1,8 +1,9 @@
 /**
  * Reports for an operator: to look at, and parked ones to be tried again or dropped.
- * Promises: a replay of what was applied before changes nothing; only parked reports are dropped. Must not need a
- * reader.
+ * Promises: a replay of what was applied before changes nothing; only parked reports are dropped; each is in the audit
+ * trail. Must not need a reader.
  */
+import { type By, type Deed, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'
@@ -28,22 +29,44 @@ export async function showReport(tx: Tx, id: string): Promise<ReportRow & { body
   return { ...row, body: body.toString('utf8') }
 }
 
+/** As `showReport`, for the dashboard: an operator's look at what a provider said of people is noted. */
+export async function readReport(by: By, id: string): Promise<ReportRow & { body: string }> {
+  const shown = await showReport(by.tx, id)
+  await record(by, { team_id: null, action: 'report.read', subject: shown.id })
+  return shown
+}
+
+/** What the audit trail says of many: their ids, or the filter. */
+function deedOf(action: string, { ids, provider, reason, before }: ParkedFilter): Deed {
+  const filters = { provider, reason, before: before?.toISOString() }
+  const detail = Object.entries(filters).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}: ${value}`,
+  )
+  return { team_id: null, action, subject: ids ? ids.join(' ') : 'parked', detail: detail.join(', ') }
+}
+
 /** Makes a report pending again, with a job that tries for an hour. @throws Refusal not_found. */
 export async function replayReport(
-  { tx, now }: { tx: Tx; now: Date },
+  by: By,
   queue: Pick<Producer, 'reenqueue'>,
   id: string,
 ): Promise<ReportRow> {
+  const { tx, now } = by
   const row = await reopenReport(tx, id, new Date(now.getTime() + PATIENCE))
   if (!row) throw refused(id)
   await queue.reenqueue(tx, 'ingest-report', [{ report_id: id }])
+  await record(by, { team_id: null, action: 'report.replay', subject: id })
   return row
 }
 
 /** Removes a parked report that someone has looked at. @returns it. @throws Refusal not_found, bad_request */
-export async function dropReport(tx: Tx, id: string): Promise<ReportRow> {
+export async function dropReport(by: By, id: string): Promise<ReportRow> {
+  const { tx } = by
   const dropped = await deleteParkedReport(tx, id)
-  if (dropped) return dropped
+  if (dropped) {
+    await record(by, { team_id: null, action: 'report.drop', subject: id })
+    return dropped
+  }
   const row = await reportById(tx, id)
   if (!row) throw refused(id)
   throw new Refusal('bad_request', `report ${id} is ${row.state}: only parked ones are dropped`)
@@ -51,20 +74,24 @@ export async function dropReport(tx: Tx, id: string): Promise<ReportRow> {
 
 /** As `replayReport`, for all parked ones that fit. */
 export async function replayParked(
-  { tx, now }: { tx: Tx; now: Date },
+  by: By,
   queue: Pick<Producer, 'reenqueue'>,
   filter: ParkedFilter,
 ): Promise<{ replayed: number }> {
+  const { tx, now } = by
   const ids = await reopenReports(tx, filter, new Date(now.getTime() + PATIENCE))
   await queue.reenqueue(
     tx,
     'ingest-report',
     ids.map((report_id) => ({ report_id })),
   )
+  await record(by, deedOf('report.replay', filter))
   return { replayed: ids.length }
 }
 
 /** As `dropReport`, for all parked ones that fit; those that are not parked stay. */
-export async function dropParked(tx: Tx, filter: ParkedFilter): Promise<{ dropped: number }> {
-  return { dropped: await deleteParkedReports(tx, filter) }
+export async function dropParked(by: By, filter: ParkedFilter): Promise<{ dropped: number }> {
+  const dropped = await deleteParkedReports(by.tx, filter)
+  await record(by, deedOf('report.drop', filter))
+  return { dropped }
 }

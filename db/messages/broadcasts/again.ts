@@ -3,13 +3,13 @@
  * Promises: it is the same broadcast, so that nobody gets it twice, nor does somebody whose email was deleted; it is
  * refused once some of its emails are forgotten for their age, since nobody could tell then whom it went to.
  */
+import type { Caller } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'
-import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
+import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
 import { domainHindrance } from './hindrances.ts'
 import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
 import { beginningTime } from './start.ts'
@@ -20,10 +20,11 @@ const refused = (words: string) => new Refusal('invalid_state', words)
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
 export async function sendToRest(
-  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'reenqueue'> },
+  deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
   acting: Acting,
   id: string,
 ): Promise<BroadcastRow> {
+  const { tx, queue } = deps
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
@@ -45,5 +46,6 @@ export async function sendToRest(
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused('the broadcast has just been changed')
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  await noteBroadcast(deps, 'again', going)
   return going
 }

@@ -1,13 +1,14 @@
 /**
  * Creates, changes and deletes drafts of broadcasts, in the caller's transaction.
  * Promises: a draft's template and topics are its team's; what has been started or scheduled is not changed. Whether a
- * draft can be sent is start.ts's.
+ * draft can be sent is start.ts's. What a person changed is in the audit trail.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
 import { Refusal } from '../../errors.ts'
-import type { At, Tx } from '../../postgres/pool.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import { parseMailbox } from '../../text/address.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
@@ -24,6 +25,10 @@ import type { GivenFields, NewBroadcast } from './fields.ts'
 
 /** Who acts: `domain` is the one that a key is bound to. */
 export type Acting = { team_id: string; domain: string | null }
+
+/** Notes what was done with a broadcast. */
+export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
+  record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
 const noBroadcast = (id: string): Refusal => new Refusal('not_found', `there is no broadcast ${id}`)
 
@@ -76,10 +81,11 @@ const EMPTY = {
 
 /** Stores a draft, or answers the one of this key. @throws Refusal domain_not_allowed, not_found. */
 export async function createBroadcast(
-  { tx, now }: At,
+  by: Caller,
   acting: Acting,
   { fields, idempotency_key }: NewBroadcast,
 ): Promise<{ row: BroadcastRow; isNew: boolean }> {
+  const { tx, now } = by
   const { team_id } = acting
   const known = idempotency_key === null ? null : await broadcastByKey(tx, team_id, idempotency_key)
   if (known) {
@@ -90,7 +96,10 @@ export async function createBroadcast(
   await assertReferences(tx, team_id, fields)
   const draft = { team_id, id: uuidv7({ msecs: now.getTime() }), idempotency_key, at: now }
   const row = await insertBroadcast(tx, { ...draft, fields: { ...EMPTY, ...fields } as BroadcastFields })
-  if (row) return { row, isNew: true }
+  if (row) {
+    await noteBroadcast(by, 'create', row)
+    return { row, isNew: true }
+  }
   const other = await broadcastByKey(tx, team_id, idempotency_key ?? '')
   if (!other) throw new Error('a key that is taken has its row')
   assertDomain(acting, other.from_address)
@@ -102,11 +111,12 @@ const notADraft = ({ state }: BroadcastRow, act: string): Refusal =>
 
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */
 export async function changeBroadcast(
-  { tx, now }: At,
+  by: Caller,
   acting: Acting,
   id: string,
   fields: GivenFields,
 ): Promise<BroadcastRow> {
+  const { tx, now } = by
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   assertDomain(acting, fields.from_address ?? row.from_address)
@@ -114,14 +124,17 @@ export async function changeBroadcast(
   await assertReferences(tx, acting.team_id, fields)
   const changed = await updateDraft(tx, row, { ...row, ...fields }, now)
   if (!changed) throw notADraft(row, 'changed')
+  await noteBroadcast(by, 'update', changed)
   return changed
 }
 
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */
-export async function removeBroadcast({ tx }: { tx: Tx }, acting: Acting, id: string): Promise<BroadcastRow> {
+export async function removeBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
+  const { tx } = by
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   if (row.state !== 'draft' || !(await deleteDraft(tx, acting.team_id, row.id)))
     throw notADraft(row, 'deleted')
+  await noteBroadcast(by, 'delete', row)
   return row
 }

@@ -3,6 +3,7 @@
  * Promises: a test is an ordinary email: it takes from the quota and not from the rate, and counts in no figure of the
  * broadcast; its unsubscribe link is nobody's.
  */
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
 import { contactIdentity, noContact } from '../../audience/contacts/edit.ts'
 import { Refusal } from '../../errors.ts'
@@ -16,7 +17,7 @@ import { type Acting, assertDomain, broadcastOrRefusal } from './draft.ts'
 import { linkHindrance, templateHindrance } from './hindrances.ts'
 import { addressed, letterOf } from './letter.ts'
 
-type Deps = Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
+type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
 /** Nobody's contact. */
 const NOBODY = '00000000-0000-4000-8000-000000000000'
@@ -69,8 +70,11 @@ export async function sendTest(
   })
   const sender = { team_id: row.team_id, domain: acting.domain, rated: false as const }
   const outcomes = await acceptEmails({ ...deps, links: null }, sender, items)
-  return outcomes.map((outcome) => {
+  const ids = outcomes.map((outcome) => {
     if (outcome.kind === 'refused') throw outcome.refusal
     return outcome.kind === 'stored' ? outcome.row.id : outcome.id
   })
+  const { team_id } = row
+  await record(deps, { team_id, action: 'broadcast.test', subject: row.id, detail: to.join(', ') })
+  return ids
 }

@@ -2,9 +2,10 @@
  * Starts, schedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
  * Promises: each change of state is one statement that names the states it may come from, so of two at once one wins;
  * a start that is refused names everything that hinders it; everybody who was a contact when it began is met by the
- * walk, however late that was committed. Must not walk (walk.ts), nor send.
+ * walk, however late that was committed; what a person did is in the audit trail. Must not walk (walk.ts), nor send.
  */
 
+import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -13,12 +14,12 @@ import type { Producer } from '../../queue/boss.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertDomain, lockOrRefusal } from './draft.ts'
+import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
 import { audienceHindrance, domainHindrance, linkHindrance, templateHindrance } from './hindrances.ts'
 import type { BroadcastState } from './state.ts'
 import { bringForward } from './waiting.sql.ts'
 
-type Deps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'>; publicUrl: string | null }
+type Deps = Caller & { queue: Pick<Producer, 'enqueue' | 'reenqueue'>; publicUrl: string | null }
 
 /** How far ahead a broadcast may be scheduled, in milliseconds. */
 const FARTHEST = 90 * 86_400_000
@@ -92,6 +93,7 @@ export async function sendBroadcast(
         )
       : await change(tx, row, { act: 'sent', from: ['draft'], to: 'scheduled', fixed }, now)
   await deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  await noteBroadcast(deps, 'start', started)
   return started
 }
 
@@ -113,14 +115,14 @@ export async function beginning(tx: Tx, row: BroadcastRow) {
 }
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
-export async function pauseBroadcast(
-  { tx }: Pick<Deps, 'tx'>,
-  acting: Acting,
-  id: string,
-): Promise<BroadcastRow> {
+export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
+  const { tx } = by
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
-  return change(tx, row, { act: 'paused', from: ['sending'], to: 'paused' }, await serviceTime(tx))
+  const what = { act: 'paused', from: ['sending'], to: 'paused' } as const
+  const paused = await change(tx, row, what, await serviceTime(tx))
+  await noteBroadcast(by, 'pause', paused)
+  return paused
 }
 
 /**
@@ -128,10 +130,11 @@ export async function pauseBroadcast(
  * invalid_state.
  */
 export async function resumeBroadcast(
-  { tx, queue }: Omit<Deps, 'publicUrl'>,
+  deps: Omit<Deps, 'publicUrl'>,
   acting: Acting,
   id: string,
 ): Promise<BroadcastRow> {
+  const { tx, queue } = deps
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   if (row.state !== 'paused') throw wrongState(row, 'resumed', ['paused'])
@@ -150,17 +153,15 @@ export async function resumeBroadcast(
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
   await bringForward(tx, row)
   await wakeOnCommit(tx, 'deliver-broadcast')
+  await noteBroadcast(deps, 'resume', resumed)
   return resumed
 }
 
 const CANCELLABLE: readonly BroadcastState[] = ['draft', 'scheduled', 'sending', 'paused']
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
-export async function cancelBroadcast(
-  { tx }: Pick<Deps, 'tx'>,
-  acting: Acting,
-  id: string,
-): Promise<BroadcastRow> {
+export async function cancelBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
+  const { tx } = by
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   const what = { act: 'cancelled', from: CANCELLABLE, to: 'cancelled' } as const
@@ -168,5 +169,6 @@ export async function cancelBroadcast(
   // What waits is withdrawn when it is claimed.
   await bringForward(tx, row)
   await wakeOnCommit(tx, 'deliver-broadcast')
+  await noteBroadcast(by, 'cancel', cancelled)
   return cancelled
 }

@@ -4,6 +4,7 @@
  * DECISIONS: Quota.
  */
 
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { type Account, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
@@ -39,16 +40,14 @@ export async function removeEmails(
   return deleted.length
 }
 
-/** @throws Refusal not_found. */
-export async function removeEmail(
-  { tx }: { tx: Tx },
-  teamId: string,
-  id: string,
-): Promise<{ created_at: string }> {
+/** Deletes one email, with its line in the audit trail. @throws Refusal not_found. */
+export async function removeEmail(by: Caller, teamId: string, id: string): Promise<{ created_at: string }> {
+  const { tx } = by
   await teamOrRefusal(tx, teamId)
   const account = await lockAccount(tx, teamId)
   const [deleted] = await deleteEmailRows(tx, teamId, [id])
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
   await freePlaces(tx, teamId, account, [deleted])
+  await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted
 }

@@ -10,6 +10,7 @@ import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { SIGN_IN_TAG } from '../../text/tags.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
@@ -31,6 +32,10 @@ export type ShownEmail = EmailView & {
   /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
   waiting?: Waiting & { recipients: string[] }
 }
+
+/** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
+export const isSecret = ({ tags, http_request_id, broadcast_id }: ShownEmail): boolean =>
+  http_request_id === null && broadcast_id === null && tags.includes(SIGN_IN_TAG)
 
 /** The template versions that rows name. */
 export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {

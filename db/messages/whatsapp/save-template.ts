@@ -1,11 +1,12 @@
 /**
  * WhatsApp templates as the provider's own object: reads it, keeps it, and says what it takes.
  * Promises: a stored template's slots are those of its object; a shape we cannot send is kept too, marked so.
+ * What somebody changed by hand is in the audit trail.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
-import type { Tx } from '../../postgres/pool.ts'
 import { isObject } from '../../text/fields.ts'
 import { codePoints, textFault } from '../../text/strings.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
@@ -16,8 +17,6 @@ import {
   type TemplateContent,
   type WhatsappTemplateRow,
 } from './templates.sql.ts'
-
-type At = { tx: Tx; now: Date }
 
 const LARGEST = 256 * 1024
 const LONGEST_NAME = 512
@@ -91,27 +90,32 @@ export function readTemplate(definition: unknown): TemplateContent {
 
 /** Stores a new template. @throws Refusal not_found for the team, bad_request */
 export async function createWhatsappTemplate(
-  { tx, now }: At,
+  by: Caller,
   teamId: string,
   definition: unknown,
 ): Promise<WhatsappTemplateView> {
+  const { tx, now } = by
   const content = readTemplate(definition)
   await teamOrRefusal(tx, teamId)
+  const { name, language } = content
   const row = await insertTemplate(tx, teamId, uuidv7(), content, now)
-  if (row) return templateView(row)
-  throw new Refusal('bad_request', `the team has a template ${content.name} (${content.language}) already`)
+  if (!row) throw new Refusal('bad_request', `the team has a template ${name} (${language}) already`)
+  await record(by, { team_id: teamId, action: 'whatsapp-template.create', subject: name, detail: row.id })
+  return templateView(row)
 }
 
 /** Sets a template's state by hand. @throws Refusal not_found, bad_request */
 export async function setWhatsappTemplateStatus(
-  { tx, now }: At,
+  by: Caller,
   teamId: string,
   id: string,
   word: string,
 ): Promise<WhatsappTemplateView> {
+  const { tx, now } = by
   const status = stateOrRefusal(word)
   await teamOrRefusal(tx, teamId)
   const row = await setTemplateStatus(tx, teamId, id, status, now)
   if (!row) throw new Refusal('not_found', `there is no template ${id} in this team`)
+  await record(by, { team_id: teamId, action: 'whatsapp-template.status', subject: id, detail: word })
   return templateView(row)
 }

@@ -4,6 +4,7 @@
  * list is left as it is, and named in the answer.
  */
 import { v7 as uuidv7 } from 'uuid'
+import { type Caller, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
@@ -37,14 +38,15 @@ export async function applyListing(
   return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
 }
 
-/** Asks a worker to sync. @returns the id of its job. @throws Refusal not_found */
+/** Asks a worker to sync, as somebody wishes. @returns the id of its job. @throws Refusal not_found */
 export async function requestSync(
-  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
+  { queue, ...by }: Caller & { queue: Pick<Producer, 'enqueue'> },
   teamId: string,
 ): Promise<string> {
-  await teamOrRefusal(tx, teamId)
+  const { name } = await teamOrRefusal(by.tx, teamId)
   const sync_id = uuidv7()
-  await queue.enqueue(tx, JOB, [{ team_id: teamId, sync_id }])
+  await queue.enqueue(by.tx, JOB, [{ team_id: teamId, sync_id }])
+  await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
   return sync_id
 }
 

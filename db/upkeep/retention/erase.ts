@@ -99,7 +99,8 @@ async function eraseContact(
   if (status !== 'subscribed') {
     await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), status, suppression }, now)
   }
-  await removeContact({ tx }, teamId, identity)
+  // The erasure's own line names the person by a hash.
+  await removeContact({ tx, now, actor: null }, teamId, identity)
   await deleteWebhooksAbout(tx, teamId, [contact.id])
   return true
 }

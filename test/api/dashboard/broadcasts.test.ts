@@ -110,7 +110,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Emails 3 Skipped 0/)
   t.equal((await editor.post(`${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
-  for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.send'])
+  for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.start', 'broadcast.again'])
     t.ok(actions.includes(action), action)
 })
 

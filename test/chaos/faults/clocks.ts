@@ -84,7 +84,7 @@ const edge: Fault = {
     const [{ now } = { now: new Date() }] = await world.sql<{ now: Date }>('select clock_timestamp() as now')
     const period = { start: new Date(now.getTime() - 3_600_000), end: new Date(now.getTime() + 8_000) }
     await world.database.transaction((tx) =>
-      subscribeTeam({ tx }, team.id, {
+      subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
         plan: 'pro',
         email_limit: 200,
         period,

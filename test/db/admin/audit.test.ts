@@ -50,8 +50,15 @@ const world = await (async () => {
 })()
 const { team } = world
 
+const UUID = /^[0-9a-f-]{36}$/
 const html = { input: '<p>Hello {{name}}</p>' }
-type Change = { args: readonly string[]; input?: string; action?: string; subject?: string | RegExp }
+type Change = {
+  args: readonly string[]
+  input?: string
+  action?: string
+  subject?: string | RegExp
+  detail?: string | RegExp
+}
 
 /** The verbs about webhooks, each finding what it needs. */
 async function* webhookChanges(): AsyncGenerator<Change> {
@@ -82,19 +89,30 @@ async function* broadcastChanges(): AsyncGenerator<Change> {
     topic_ids: [topic_id],
   }
   const file = ['--file', '-']
-  yield { args: ['broadcast', 'create', team, ...file], input: JSON.stringify(draft), subject: 'Spring' }
+  yield {
+    args: ['broadcast', 'create', team, ...file],
+    input: JSON.stringify(draft),
+    subject: 'Spring',
+    detail: UUID,
+  }
   const [{ id }] = await cli.json(['broadcast', 'list', team])
-  const renamed = { input: '{"name":"May"}', subject: 'May' }
+  const renamed = { input: '{"name":"May"}', subject: 'May', detail: id }
   yield { args: ['broadcast', 'update', team, id, ...file], ...renamed }
-  yield { args: ['broadcast', 'test', team, id, '--to', 'a@example.org'], subject: id }
+  yield {
+    args: ['broadcast', 'test', team, id, '--to', 'a@example.org'],
+    subject: id,
+    detail: 'a@example.org',
+  }
   for (const verb of ['start', 'pause', 'resume', 'cancel'])
-    yield { args: ['broadcast', verb, team, id], subject: 'May' }
+    yield { args: ['broadcast', verb, team, id], subject: 'May', detail: id }
 }
 
 /** A call of each verb that changes something, in an order in which each finds what it needs. */
 async function* changes(): AsyncGenerator<Change> {
-  yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another' }
-  yield { args: ['team', 'plan', team, '--plan', 'pro', '--emails', '7000'], subject: 'pro' }
+  yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another', detail: 'free' }
+  const figures = ['--emails', '7000', '--rate', 'plan', '--storage', '2']
+  const detail = 'email_limit 7000, send_rate_per_second plan, storage_gb 2'
+  yield { args: ['team', 'plan', team, '--plan', 'pro', ...figures], subject: 'pro', detail }
   yield { args: ['team', 'rename', team, '--name', 'Renamed'], subject: 'Renamed' }
   yield { args: ['team', 'suspend', team] }
   yield { args: ['team', 'resume', team] }
@@ -113,8 +131,9 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['key', 'create', team, '--name', 'New', '--scopes', 'emails:send'], subject: 'New' }
   const [{ id: key }] = await cli.json(['key', 'list', team])
   yield { args: ['key', 'revoke', team, key] }
-  yield { args: ['session', 'create', team] }
-  yield { args: ['session', 'revoke', team, '--all'] }
+  const fay = ['--user', 'fay@example.org']
+  yield { args: ['session', 'create', team, ...fay], subject: UUID, detail: 'fay@example.org' }
+  yield { args: ['session', 'revoke', team, '--all'], subject: 'all', detail: '1 ended' }
   yield { args: ['template', 'create', team, '--name', 'Hello', '--html', '-'], ...html, subject: 'Hello' }
   const [{ id: template }] = await cli.json(['template', 'list', team])
   const changed = { input: '<p>Bye {{name}}</p>', subject: template }
@@ -129,14 +148,20 @@ async function* changes(): AsyncGenerator<Change> {
   const byHand = ['--as', 'complained', '--reason', 'by post']
   yield { args: ['contact', 'suppress', team, 'never@example.org', ...byHand], subject: 'never@example.org' }
   yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
-  yield { args: ['email', 'requeue', team, world.stays.id], subject: world.stays.id }
+  const forced = { subject: world.stays.id, detail: 'status: queued' }
+  yield { args: ['email', 'requeue', team, world.stays.id, '--status', 'queued', '--force'], ...forced }
   yield { args: ['email', 'delete', team, world.gone.id], subject: world.gone.id }
   yield { args: ['whatsapp', 'requeue', team, '--status', 'queued'], subject: '1 messages' }
   const definition = JSON.stringify(aTemplate({}, { name: 'made' }))
-  yield { args: ['whatsapp-template', 'create', team, '--file', '-'], input: definition, subject: 'made' }
-  yield { args: ['whatsapp-template', 'status', team, world.whatsappTemplate, 'paused'] }
+  yield {
+    args: ['whatsapp-template', 'create', team, '--file', '-'],
+    input: definition,
+    subject: 'made',
+    detail: UUID,
+  }
+  yield { args: ['whatsapp-template', 'status', team, world.whatsappTemplate, 'paused'], detail: 'paused' }
   const catalog = JSON.stringify(await cli.json(['plan', 'list']))
-  yield { args: ['plan', 'load', '-'], input: catalog, subject: 'catalog' }
+  yield { args: ['plan', 'load', '-'], input: catalog, subject: 'catalog', detail: /\bfree, pro\b/ }
   const now = new Date()
   const parked = async (event_key: string): Promise<string> => {
     await database.transaction((tx) =>
@@ -151,11 +176,15 @@ async function* changes(): AsyncGenerator<Change> {
   const one = await parked('one')
   yield { args: ['report', 'replay', one], subject: one }
   await parked('two')
-  yield { args: ['report', 'drop', '--parked', '--reason', 'unread'], subject: 'parked' }
+  yield {
+    args: ['report', 'drop', '--parked', '--reason', 'unread'],
+    subject: 'parked',
+    detail: 'reason: unread',
+  }
   yield { args: ['login', 'op@example.org', '--operator'], action: 'login.link' }
   yield { args: ['member', 'add', team, 'eve@example.org', '--role', 'viewer'] }
   yield { args: ['member', 'remove', team, 'eve@example.org'] }
-  yield { args: ['secret', 'reseal'] }
+  yield { args: ['secret', 'reseal'], subject: /^\d+ domains, \d+ webhooks$/ }
   yield { args: ['queue', 'pause', 'ingest-report'], subject: 'ingest-report' }
   yield { args: ['queue', 'resume', 'ingest-report'], subject: 'ingest-report' }
   yield { args: ['queue', 'redrive', 'ingest-report'], subject: 'ingest-report' }
@@ -163,7 +192,7 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['sender', 'resume', 'smtp:relay.test'], subject: 'smtp:relay.test' }
   const cloud = await startCloud(t)
   await startWorker(t, service, { whatsapp: cloud.delivery })
-  yield { args: ['whatsapp-template', 'sync', team] }
+  yield { args: ['whatsapp-template', 'sync', team], subject: 'Renamed', detail: UUID }
   yield { args: ['sender', 'check'] }
 }
 
@@ -175,12 +204,12 @@ t.test('each verb that changes something leaves a line of who did what to what',
     for (const { id } of lines) known.add(id)
     return lines
   }
-  for await (const { args, input = '', action, subject = /./ } of changes()) {
+  for await (const { args, input = '', action, subject = /./, detail = /^/ } of changes()) {
     const verb = args[0] === 'login' ? 'login' : args.slice(0, 2).join(' ')
     await news()
     await cli.json(args, { input })
     const recorded = (await news()).filter((line) => line.action === (action ?? verb.replace(' ', '.')))
-    t.match(recorded, [{ actor: 'cli', subject }], verb)
+    t.match(recorded, [{ actor: 'cli', subject, detail }], verb)
     tried.add(verb)
   }
   const nouns = await commandsOf()

@@ -16,7 +16,7 @@ async function begin(test: Test) {
   const team = async (): Promise<string> => {
     const id = await store.team('pro')
     await store.database.transaction((tx) =>
-      subscribeTeam({ tx }, id, { plan: 'pro', send_rate_per_second: 100_000 }),
+      subscribeTeam({ tx, now: new Date(), actor: null }, id, { plan: 'pro', send_rate_per_second: 100_000 }),
     )
     await store.database.query(sql.unsafe`update allowances set bucket_tokens = 1000`)
     return id

@@ -30,7 +30,7 @@ t.test('figures follow the rows: their days, their statuses, and their deletion'
     { status: 'bounced', count: 1 },
     { status: 'queued', count: 1 },
   ])
-  await database.transaction((tx) => removeEmail({ tx }, team, two.id))
+  await database.transaction((tx) => removeEmail({ tx, now: new Date(), actor: null }, team, two.id))
   await count()
   t.match(await figures(), [{ status: 'bounced', count: 1 }])
 })

@@ -14,8 +14,8 @@ t.test('sessions that have expired are deleted, others stay', async (t) => {
   const day = 86_400_000
   const now = new Date()
   const later = (days: number) => new Date(now.getTime() + days * day)
-  const old = await issueSession({ tx: database, now }, team.id, null)
-  const young = await issueSession({ tx: database, now: later(10) }, team.id, null)
+  const old = await issueSession({ tx: database, now, actor: 'cli' }, team.id, null)
+  const young = await issueSession({ tx: database, now: later(10), actor: 'cli' }, team.id, null)
   const forget = async (days: number) => {
     await stopClock(database, later(days))
     await forgetSessions(deps as unknown as WorkerDeps)

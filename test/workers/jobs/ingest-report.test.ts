@@ -292,7 +292,9 @@ t.test(
 
     await storeEmails(service, team, [['ana@example.org']], { id })
     const { queue } = service.deps
-    await service.database.transaction((tx) => replayReport({ tx, now }, queue, report?.id ?? ''))
+    await service.database.transaction((tx) =>
+      replayReport({ tx, now, actor: 'cli' }, queue, report?.id ?? ''),
+    )
     await until('the replay finds it', async () => (await emailStatus(service, id)) === 'delivered')
     t.match(await storedReports(service), [{ state: 'done', reason: null }])
   },

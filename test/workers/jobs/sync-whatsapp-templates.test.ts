@@ -58,7 +58,11 @@ t.test('what is reported while the list is on its way is newer than the list', a
   })
   await startWorker(t, service, { whatsapp: { provider, unknown_wait: 1 } })
   const { queue } = service.deps
-  await awaitSync(database, team.id, await requestSync({ tx: database, queue }, team.id))
+  await awaitSync(
+    database,
+    team.id,
+    await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id),
+  )
   t.match(await templateOf(service, ids[0]?.id ?? ''), { status: 'paused' })
   t.match(await templateOf(service, ids[1]?.id ?? ''), { status: 'disabled' })
 })
@@ -75,7 +79,13 @@ t.test('a template shows when it was last found in the list, whether or not that
   const before = new Date()
   const { queue } = service.deps
   const sync = async () =>
-    (await awaitSync(database, team.id, await requestSync({ tx: database, queue }, team.id))).templates
+    (
+      await awaitSync(
+        database,
+        team.id,
+        await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id),
+      )
+    ).templates
   const [first, other] = await sync()
   t.equal(other?.synced_at, null, 'the provider does not list it')
   t.ok(new Date(first?.synced_at ?? 0) >= before)
@@ -124,7 +134,7 @@ t.test('a person who asked for a sync reads which host did not answer, and why',
   const whatsapp = { provider: listFrom(`http://127.0.0.1:${port}`), unknown_wait: 1 }
   await startWorker(t, service, { whatsapp })
   const { queue } = service.deps
-  const sync_id = await requestSync({ tx: database, queue }, team.id)
+  const sync_id = await requestSync({ tx: database, now: new Date(), actor: null, queue }, team.id)
   await t.rejects(awaitSync(database, team.id, sync_id), {
     message: `the sync failed: the template list cannot be fetched from 127.0.0.1:${port}: ECONNREFUSED`,
   })

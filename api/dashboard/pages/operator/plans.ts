@@ -1,10 +1,10 @@
 /** The plan catalog: a table to read, and the whole of it as JSON to change. */
-import { record } from '../../../../db/accounts/audit/record.ts'
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
+import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
@@ -83,14 +83,11 @@ const replace: PersonPage = {
   method: 'POST',
   path: PATH,
   access: 'operator',
-  async handle({ form, person, now }, { database }) {
-    const content = readCatalog(form.get('catalog') ?? '')
-    const count = await database.transaction(async (tx) => {
-      await loadCatalog(tx, content)
-      const { length } = await allPlans(tx)
-      const at = { tx, now, actor: person.email }
-      await record(at, { team_id: null, action: 'plan.load', subject: plural(length, 'plan') })
-      return length
+  async handle(request, deps) {
+    const content = readCatalog(request.form.get('catalog') ?? '')
+    const count = await inPerson(request, deps, async (by) => {
+      await loadCatalog(by, content)
+      return (await allPlans(by.tx)).length
     })
     return redirect(PATH, `The catalog has ${plural(count, 'plan')} now.`)
   },

@@ -1,6 +1,5 @@
 /** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
-import { record } from '../../../../db/accounts/audit/record.ts'
-import { dropParked, replayParked, showReport } from '../../../../db/delivery/reports/replay.ts'
+import { dropParked, readReport, replayParked } from '../../../../db/delivery/reports/replay.ts'
 import {
   type ParkedFilter,
   PROVIDERS,
@@ -11,6 +10,7 @@ import { Refusal } from '../../../../db/errors.ts'
 import { serviceTime } from '../../../../db/postgres/time.sql.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form } from '../../drawn/section.ts'
+import { inPerson } from '../../served/act.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
 import { type PersonPage, type PersonRequest, redirect, show } from '../../served/page.ts'
 
@@ -125,13 +125,9 @@ const report: PersonPage = {
   method: 'GET',
   path: `${PATH}/:report_id`,
   access: 'operator',
-  async handle({ params, person, now }, { database }) {
-    const found = await database.transaction(async (tx) => {
-      const shown = await showReport(tx, params.report_id ?? '')
-      const deed = { team_id: null, action: 'report.read', subject: shown.id }
-      await record({ tx, now, actor: person.email }, deed)
-      return shown
-    })
+  async handle(request, deps) {
+    const { params, now } = request
+    const found = await inPerson(request, deps, (by) => readReport(by, params.report_id ?? ''))
     const { id, provider, received_at, state, reason, body } = found
     const one = (verb: 'replay' | 'drop'): Form => ({
       action: `${PATH}/${verb}`,
@@ -169,20 +165,13 @@ function meantBy(form: URLSearchParams): ParkedFilter {
   throw new Refusal('bad_request', 'this form says not when its reports were shown: open the page again')
 }
 
-const words = ({ ids, provider, reason }: ParkedFilter): string =>
-  ids?.[0] ?? ['all', provider, reason].filter((word) => word !== undefined).join(' ')
-
 const replay: PersonPage = {
   method: 'POST',
   path: `${PATH}/replay`,
   access: 'operator',
-  async handle({ form, person, now }, { database, queue }) {
-    const filter = meantBy(form)
-    const { replayed } = await database.transaction(async (tx) => {
-      const deed = { team_id: null, action: 'report.replay', subject: words(filter) }
-      await record({ tx, now, actor: person.email }, deed)
-      return replayParked({ tx, now }, queue, filter)
-    })
+  async handle(request, deps) {
+    const filter = meantBy(request.form)
+    const { replayed } = await inPerson(request, deps, (by) => replayParked(by, deps.queue, filter))
     return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
   },
 }
@@ -191,13 +180,9 @@ const drop: PersonPage = {
   method: 'POST',
   path: `${PATH}/drop`,
   access: 'operator',
-  async handle({ form, person, now }, { database }) {
-    const filter = meantBy(form)
-    const { dropped } = await database.transaction(async (tx) => {
-      const deed = { team_id: null, action: 'report.drop', subject: words(filter) }
-      await record({ tx, now, actor: person.email }, deed)
-      return dropParked(tx, filter)
-    })
+  async handle(request, deps) {
+    const filter = meantBy(request.form)
+    const { dropped } = await inPerson(request, deps, (by) => dropParked(by, filter))
     return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
   },
 }

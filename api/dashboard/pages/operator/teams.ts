@@ -1,5 +1,4 @@
 /** All teams, how much each has used, and their plans. */
-import { record } from '../../../../db/accounts/audit/record.ts'
 import { membersOfTeam } from '../../../../db/accounts/people/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
@@ -110,16 +109,10 @@ const create: PersonPage = {
   method: 'POST',
   path: PATH,
   access: 'operator',
-  async handle({ form, person, now }, { database }) {
-    const team = await database.transaction(async (tx) => {
-      const made = await createTeam(
-        { tx },
-        { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free' },
-      )
-      const deed = { team_id: made.id, action: 'team.create', subject: made.name, detail: made.plan }
-      await record({ tx, now, actor: person.email }, deed)
-      return made
-    })
+  async handle(request, deps) {
+    const { form } = request
+    const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free' }
+    const team = await inPerson(request, deps, (by) => createTeam(by, wanted))
     return redirect(teamPath(team), `The team ${team.name} is there. Add a domain and a key next.`)
   },
 }
@@ -240,20 +233,15 @@ const changePlan: PersonPage = {
   method: 'POST',
   path: `${PATH}/:id/plan`,
   access: 'operator',
-  async handle({ params, form, person, now }, { database }) {
+  async handle(request, deps) {
+    const { params, form } = request
     const figures = FIGURES.flatMap(({ name, label }) => {
       const value = figureOf(form, name, label)
       return value === undefined ? [] : [[name, value] as const]
     })
     const id = params.id ?? ''
     const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
-    const team = await database.transaction(async (tx) => {
-      const changed = await subscribeTeam({ tx }, id, change)
-      const detail = figures.map(([name, value]) => `${name} ${value ?? 'plan'}`).join(', ')
-      const deed = { team_id: id, action: 'team.plan', subject: changed.plan, detail }
-      await record({ tx, now, actor: person.email }, deed)
-      return changed
-    })
+    const team = await inPerson(request, deps, (by) => subscribeTeam(by, id, change))
     return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
   },
 }

@@ -7,7 +7,7 @@ import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks
 import { plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Form, Moment, Section } from '../../drawn/section.ts'
 import { pausedQueue, stateAlert } from '../../drawn/story.ts'
-import { act, inTeam, noteLook } from '../../served/act.ts'
+import { inPerson, noteLook } from '../../served/act.ts'
 import { wordChips } from '../../served/chips.ts'
 import { filled, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
@@ -193,10 +193,8 @@ const requeue: TeamPage = {
     checkEnabled(await endpointOrRefusal(deps.database, team.id, endpoint_id))
     const found = await webhookByEvent(deps.database, team.id, { endpoint_id, event_id })
     const ref = { team_id: team.id, id: found?.id ?? '' }
-    const deed = inTeam(request, 'webhook.requeue', event_id)
-    await act(request, deps, deed, ({ tx, now }) =>
-      requeueOne({ tx, now, queue: deps.queue }, WEBHOOK, ref, true),
-    )
+    const how = { force: true, words: `event ${event_id}` }
+    await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))
     const paused = await pauseWords(deps, WEBHOOK, request.person, WEBHOOK_SENDERS + endpoint_id)
     return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), requeuedWords(paused))
   },

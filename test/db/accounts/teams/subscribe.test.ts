@@ -12,7 +12,7 @@ const day = (text: string): Date => new Date(`${text}T00:00:00Z`)
 const period = (start: string, end: string) => ({ start: day(start), end: day(end) })
 
 const subscribe = async ({ database }: Store, teamId: string, change: SubscriptionChange) =>
-  await database.transaction((tx) => subscribeTeam({ tx }, teamId, change))
+  await database.transaction((tx) => subscribeTeam({ tx, now: new Date(), actor: null }, teamId, change))
 
 /** A store whose clock stands at a time, and what sets it to another. */
 async function storeAt(t: Test, time: Date) {
@@ -139,7 +139,9 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
         } else if (each.kind === 'delete' && stored.length > 0) {
           const gone = stored[each.pick % stored.length] ?? ''
           stored = stored.filter((kept) => kept !== gone)
-          await store.database.transaction((tx) => removeEmail({ tx }, id, gone))
+          await store.database.transaction((tx) =>
+            removeEmail({ tx, now: new Date(), actor: null }, id, gone),
+          )
         } else if (each.kind === 'move') {
           const start = new Date(now.getTime() - each.back * 86_400_000)
           const end = new Date(start.getTime() + each.days * 86_400_000)

@@ -17,7 +17,7 @@ const news = await createTopic({ tx: database, now, actor: 'cli' }, team, { name
 /** Adds a contact. All are made at the same time: only their ids tell them apart. */
 const add = async (email: string, topic_ids: string[] = []): Promise<void> =>
   void (await database.transaction((tx) =>
-    createContact({ ...deps, tx }, team, { email, properties: {}, topic_ids }),
+    createContact({ ...deps, tx, now: new Date(), actor: null }, team, { email, properties: {}, topic_ids }),
   ))
 for (const name of ['ana', 'zoe', 'bob', 'zed', 'eve', 'dan']) await add(`${name}@example.org`)
 await add('news@example.org', [news.id])

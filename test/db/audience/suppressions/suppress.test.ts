@@ -169,7 +169,9 @@ t.test(
 
     const later = await begin()
     await later.happen(await later.email(), 'complained', 'complaint', hour(1))
-    await database.transaction((tx) => unsubscribe({ tx, now: hour(2) }, later.team, 'ana@example.org'))
+    await database.transaction((tx) =>
+      unsubscribe({ tx, now: hour(2), actor: null }, later.team, 'ana@example.org'),
+    )
     await later.happen(await later.email(), 'bounced', 'hard', hour(3))
     t.match(
       await later.lift(),

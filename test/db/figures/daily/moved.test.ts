@@ -116,7 +116,10 @@ async function begin() {
     const [one, other] = [ids[pick % ids.length], ids[(pick + 1) % ids.length]]
     if (one === undefined || other === undefined) return
     if (pick % 2 === 0) await database.transaction((tx) => removeEmails({ tx }, team, [one, other]))
-    else await database.transaction((tx) => removeEmail({ tx }, team, one)).catch(() => {})
+    else
+      await database
+        .transaction((tx) => removeEmail({ tx, now: new Date(), actor: null }, team, one))
+        .catch(() => {})
   }
   const act = async (each: Command): Promise<void> => {
     if (each.do === 'email') await store.email(team, undefined, { to: [`user${each.pick % 5}@example.com`] })

@@ -195,7 +195,7 @@ t.test('a contact who was being made when it began gets it, however late that is
   const [isMade, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const late = database.transaction(async (tx) => {
     const properties = { name: 'late' }
-    await createContact({ ...deps, tx }, team.id, {
+    await createContact({ ...deps, tx, now: new Date(), actor: null }, team.id, {
       email: 'late@example.org',
       properties,
       topic_ids: [topic_id],

@@ -37,7 +37,9 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
     await applyEmailEvents(tx, [event('third')], now)
   })
   await locked.promise
-  const deletion = database.transaction((tx) => removeEmail({ tx }, id, email_id))
+  const deletion = database.transaction((tx) =>
+    removeEmail({ tx, now: new Date(), actor: null }, id, email_id),
+  )
   await until('the deletion waits', someoneWaits)
   waiting.resolve()
   await Promise.all([recording, deletion])

@@ -46,6 +46,11 @@ t.test(
       attempts: [{}, { status: 204 }],
     })
     t.match((await owner.post(at('events', event_id, 'requeue'))).status, 400)
+    const requeues = (await cli.json(['audit', 'list', '--team', team.id])).filter(
+      ({ action }: { action: string }) => action === 'webhook.requeue',
+    )
+    t.match(requeues, [{ actor: owner.email, detail: `event ${event_id}` }])
+    t.equal(requeues.length, 1, 'the press that was refused leaves no line')
     t.equal((await show()).backlog, 0)
     const stranger = await signedIn(service, { operator: true })
     await stranger.get(at('events', event_id))

@@ -113,8 +113,12 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
       bulk(now),
       erasePerson({ database, queue, secrets }, team.id, address(round)),
       database.transaction((tx) => removeEmails({ tx }, team.id, shuffled(some(round)))),
-      database.transaction((tx) => removeEmail({ tx }, team.id, emailIds[round] ?? '')),
-      database.transaction((tx) => removeContact({ tx }, team.id, address(round + 3))),
+      database.transaction((tx) =>
+        removeEmail({ tx, now: new Date(), actor: null }, team.id, emailIds[round] ?? ''),
+      ),
+      database.transaction((tx) =>
+        removeContact({ tx, now: new Date(), actor: null }, team.id, address(round + 3)),
+      ),
       database.transaction((tx) => requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person' })),
       database.transaction((tx) => removeTopic({ tx, now, actor: 'cli' }, team.id, topic.id)),
       reviewSoftSuppressions(database, now),

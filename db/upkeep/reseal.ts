@@ -1,0 +1,21 @@
+/**
+ * Seals all that is stored with SECRET_KEY after it was replaced, so that nothing stored needs the key before it.
+ * Promises: all of it or nothing, in one transaction with its line in the audit trail.
+ */
+import { type By, record } from '../accounts/audit/record.ts'
+import { resealAll } from '../accounts/domains/rekey.ts'
+import { resealSecrets } from '../messages/webhooks/reseal.ts'
+import type { Secrets } from '../process/secrets.ts'
+
+/** @returns how many domains and webhooks there were. @throws Refusal bad_request naming what cannot be opened. */
+export async function reseal({
+  secrets,
+  ...by
+}: By & { secrets: Secrets }): Promise<{ domains: number; webhooks: number }> {
+  const { tx } = by
+  const webhooks = await resealSecrets({ tx, secrets })
+  const domains = await resealAll({ tx, secrets })
+  const subject = `${domains} domains, ${webhooks} webhooks`
+  await record(by, { team_id: null, action: 'secret.reseal', subject })
+  return { domains, webhooks }
+}

@@ -1,0 +1,180 @@
+/**
+ * What pages change stands in the audit trail as the CLI's changes do (test/db/admin/audit.test.ts): the same use case
+ * writes the line, with the person's address. What clients of the API and recipients change leaves none.
+ */
+import t, { type Test } from 'tap'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
+import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
+import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { storeReports } from '../../../db/delivery/reports/store.ts'
+import { type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
+import { storedReports } from '../../support/reports.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { aMessage, aTemplate, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
+
+const publicUrl = 'https://mail.example.com'
+const service = await startService(t, { publicUrl, dashboard: { publicUrl } })
+const { database } = service
+const team = await makeTeam(service)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const operator = await signedIn(service, { operator: true })
+const UUID = /^[0-9a-f-]{36}$/
+
+const api = async (method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: Record<string, unknown>) =>
+  (await service.call(method, path, { key: team.key, ...(body ? { body } : {}) })).body
+
+const lines = () => auditEntries(database, { limit: 1_000 })
+
+/** Does something. @returns the lines that it leaves. */
+async function linesOf(work: () => Promise<unknown>) {
+  const known = new Set((await lines()).map(({ id }) => id))
+  await work()
+  return (await lines()).filter(({ id }) => !known.has(id))
+}
+
+type Line = {
+  action: string
+  subject: string | RegExp
+  detail?: string | RegExp
+  team_id?: string | RegExp | null
+}
+
+/** Sends a form: it leaves this one line. @returns where its answer leads. */
+async function leaves(
+  t: Test,
+  who: Visitor,
+  [path, form = {}]: [path: string, form?: Record<string, string>],
+  line: Line,
+): Promise<string> {
+  let sent: Seen | undefined
+  const left = await linesOf(async () => {
+    sent = await who.post(path, form)
+  })
+  t.equal(sent?.status, 303, path)
+  t.match(left, [{ actor: who.email, team_id: team.id, detail: /^$/, ...line }], path)
+  t.equal(left.length, 1, `${path}: one line`)
+  return sent?.location ?? ''
+}
+
+const at = (rest: string) => `/teams/${team.id}/${rest}`
+/** A new topic. @returns its id. */
+async function topicOf(name: string): Promise<string> {
+  await owner.post(at('topics'), { name })
+  return (await topicsOfTeam(database, team.id)).find((topic) => topic.name === name)?.id ?? ''
+}
+const lastOf = (path: string) => path.split('/').at(-1) ?? ''
+
+t.test('contacts: made, changed, unsubscribed, resubscribed, deleted', async (t) => {
+  const subject = 'Ana@example.org'
+  const page = at('contacts/ana%40example.org')
+  await leaves(t, owner, [at('contacts'), { email: subject }], { action: 'contact.create', subject })
+  const fields = { 'new_name.0': 'city', 'new_value.0': 'Wien' }
+  await leaves(t, owner, [page, fields], { action: 'contact.change', subject })
+  for (const verb of ['unsubscribe', 'resubscribe', 'delete'])
+    await leaves(t, owner, [`${page}/${verb}`], { action: `contact.${verb}`, subject })
+})
+
+t.test('broadcasts: from a draft to the end, and a draft that is deleted', async (t) => {
+  const topic = await topicOf('News')
+  await api('POST', '/v1/contacts', { email: 'cat@example.org', topic_ids: [topic] })
+  const made = await owner.post(at('templates'), { name: 'N', html: '{{unsubscribe_url}}', text: '' })
+  const fields = { name: 'May', template_id: lastOf(made.location ?? ''), from: 'hello@example.com' }
+  const form = { ...fields, subject: 'Hi', topic_ids: topic }
+  const create = { action: 'broadcast.create', subject: 'May', detail: UUID }
+  const page = await leaves(t, owner, [at('broadcasts/new'), form], create)
+  const id = lastOf(page)
+  const june = { subject: 'June', detail: id }
+  await leaves(t, owner, [`${page}/edit`, { ...form, name: 'June' }], { action: 'broadcast.update', ...june })
+  const test = { action: 'broadcast.test', subject: id, detail: 'me@example.net' }
+  await leaves(t, owner, [`${page}/test`, { to: 'me@example.net' }], test)
+  await leaves(t, owner, [`${page}/send`], { action: 'broadcast.start', ...june })
+  for (const verb of ['pause', 'resume', 'cancel'])
+    await leaves(t, owner, [`${page}/${verb}`], { action: `broadcast.${verb}`, ...june })
+  await leaves(t, owner, [`${page}/again`], { action: 'broadcast.again', ...june })
+  const other = await leaves(t, owner, [at('broadcasts/new'), form], create)
+  const gone = { action: 'broadcast.delete', subject: 'May', detail: lastOf(other) }
+  await leaves(t, owner, [`${other}/delete`], gone)
+})
+
+t.test('messages: tried again, sent to another address, deleted; templates of WhatsApp', async (t) => {
+  const { id } = await api('POST', '/v1/emails', anEmail())
+  await leaves(t, owner, [at(`emails/${id}/requeue`)], { action: 'email.requeue', subject: id })
+  const resend = { action: 'email.resend', subject: id, detail: UUID }
+  const page = await leaves(t, owner, [at(`emails/${id}/resend`), { to: 'right@example.org' }], resend)
+  const [resent] = (await lines()).filter(({ action }) => action === 'email.resend')
+  t.equal(resent?.detail, lastOf(page), 'it names the new email')
+  await leaves(t, owner, [at(`emails/${id}/delete`)], { action: 'email.delete', subject: id })
+  const { id: template_id } = await makeTemplate(service, team.id)
+  await api('POST', '/v1/whatsapp/messages', aMessage(template_id))
+  const subject = (await rowsOf(service, team.id))[0]?.id ?? ''
+  const again = { action: 'whatsapp.requeue', subject }
+  await leaves(t, owner, [at(`whatsapp/${subject}/requeue`)], again)
+  const definition = JSON.stringify(aTemplate({}, { name: 'made' }))
+  const kept = { action: 'whatsapp-template.create', subject: 'made', detail: UUID }
+  await leaves(t, owner, [at('whatsapp-templates'), { definition }], kept)
+  const sync = { action: 'whatsapp-template.sync', subject: 'A team', detail: UUID }
+  await leaves(t, owner, [at('whatsapp-templates/sync')], sync)
+})
+
+t.test('a message that was refused is tried again by force, and the line says so', async (t) => {
+  await api('POST', '/v1/whatsapp/messages', aMessage((await makeTemplate(service, team.id)).id))
+  const subject = (await rowsOf(service, team.id)).at(-1)?.id ?? ''
+  await setFailed(service, subject)
+  const forced = { action: 'whatsapp.requeue', subject, detail: 'it was refused before' }
+  await leaves(t, owner, [at(`whatsapp/${subject}/requeue`), { force: 'refused' }], forced)
+})
+
+async function park(event_key: string): Promise<string> {
+  const raw = { provider: 'smtp', event_key, body: Buffer.from('x'), received_at: new Date() } as const
+  await database.transaction((tx) => storeReports({ tx, queue: service.deps.queue }, [raw]))
+  const id = (await storedReports(service)).at(-1)?.id ?? ''
+  await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
+  return id
+}
+
+t.test('operators: teams, plans, the catalog, parked reports', async (t) => {
+  const create = { action: 'team.create', subject: 'Other', detail: 'free', team_id: UUID }
+  await leaves(t, operator, ['/operator/teams', { name: 'Other', plan: 'free' }], create)
+  const figures = { plan: 'pro', email_limit: '7000', send_rate_per_second: '' }
+  const detail = 'email_limit 7000, send_rate_per_second plan'
+  const plan = { action: 'team.plan', subject: 'pro', detail }
+  await leaves(t, operator, [`/operator/teams/${team.id}/plan`, figures], plan)
+  const catalog = JSON.stringify(await printCatalog(database))
+  const all = { team_id: null }
+  const load = { ...all, action: 'plan.load', subject: 'catalog', detail: /\bfree, pro\b/ }
+  await leaves(t, operator, ['/operator/plans', { catalog }], load)
+  const one = await park('one')
+  const read = await linesOf(() => operator.get(`/operator/reports/${one}`))
+  t.match(read, [{ ...all, actor: operator.email, action: 'report.read', subject: one, detail: '' }])
+  await leaves(t, operator, ['/operator/reports/replay', { id: one }], {
+    ...{ ...all, action: 'report.replay', subject: one },
+  })
+  await park('two')
+  const many = { provider: 'smtp', reason: 'unread', shown: new Date(Date.now() + 60_000).toISOString() }
+  const drop = { action: 'report.drop', subject: 'parked', detail: 'provider: smtp, reason: unread' }
+  await leaves(t, operator, ['/operator/reports/drop', many], { ...all, ...drop })
+})
+
+t.test('what clients of the API change leaves no line, nor does what is refused', async (t) => {
+  const topic = await topicOf('More')
+  const left = await linesOf(async () => {
+    await api('POST', '/v1/contacts', { email: 'bob@example.org', topic_ids: [topic] })
+    await api('PATCH', '/v1/contacts/bob@example.org', { properties: { city: 'Graz' } })
+    for (const verb of ['unsubscribe', 'resubscribe'])
+      await api('POST', `/v1/contacts/bob@example.org/${verb}`, {})
+    await api('DELETE', '/v1/contacts/bob@example.org')
+    const template_id = lastOf(
+      (await owner.post(at('templates'), { name: 'M', html: '{{unsubscribe_url}}', text: '' })).location ??
+        '',
+    )
+    const fields = { name: 'July', template_id, from: 'hello@example.com', subject: 'Hi' }
+    const { id } = await api('POST', '/v1/broadcasts', { ...fields, topic_ids: [topic] })
+    await api('PATCH', `/v1/broadcasts/${id}`, { name: 'August' })
+    await api('POST', `/v1/broadcasts/${id}/cancel`)
+    t.equal((await owner.post(at(`emails/${id}/delete`))).status, 404)
+    t.equal((await owner.post(at(`broadcasts/${id}/pause`))).status, 409)
+  })
+  t.match(left, [{ action: 'template.create' }])
+  t.equal(left.length, 1)
+})
