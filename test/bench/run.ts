@@ -2,7 +2,7 @@
  * `npm run bench`: measures against set goals, one row after another on this machine, prints a table and writes it
  * to RESULTS.md. Only ratios within one run count; asserts nothing. Rows can be chosen: `npm run bench -- 1 4`, and
  * `--minutes N` sets how long row 14 watches memory (3 when absent). Row 12 keeps its database of ten
- * million emails (25 GB) between runs in `--store DIR` (/var/tmp/heliograph-bench when absent); `--drop` deletes it.
+ * million emails (18 GB) between runs in `--store DIR` (/var/tmp/heliograph-bench when absent); `--drop` deletes it.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, release, totalmem } from 'node:os'

@@ -13,14 +13,18 @@ import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.s
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
+import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
-import { queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
+import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.ts'
 import { emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
+import { searchEmails } from '../../db/messages/emails/search.ts'
+import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import { createSecrets } from '../../db/process/secrets.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
@@ -28,6 +32,7 @@ import { emailsTo } from '../../db/upkeep/retention/erase.sql.ts'
 import { KEPT, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
+import { SECRET_KEY } from '../support/environment.ts'
 import { touched } from '../support/touched.ts'
 
 const EMAILS = 40_000
@@ -130,6 +135,23 @@ t.test(
 t.test('metrics read what is queued alone', async (t) => {
   const { buffers } = await touched(database, (tx) => queuedByAge(tx, [0, 60, 600]))
   t.ok(buffers < 60, `${buffers} buffers`)
+})
+
+t.test('metrics count the reports that wait without reading those that are done', async (t) => {
+  await database.query(sql.unsafe`
+    insert into reports (id, provider, event_key, body, received_at, retry_until, state)
+    select gen_random_uuid(), 'ses', n, 'a report', now() - interval '1 hour', now(),
+      case when n % 4000 = 0 then 'parked' when n % 2000 = 0 then 'pending' else 'done' end
+    from generate_series(1, 20000) n`)
+  await database.query(sql.unsafe`analyze reports`)
+  const { buffers } = await touched(database, async (tx) => {
+    const reports = (await unsettledReports(tx)).map(({ state, reports }) => [state, reports])
+    t.strictSame(reports, [
+      ['parked', 5],
+      ['pending', 5],
+    ])
+  })
+  t.ok(buffers < 30, `${buffers} buffers`)
 })
 
 /** Runs text as pg-boss's connections do. */
@@ -369,4 +391,57 @@ t.test('the figures of a template read its newest emails, not all of them nor th
     rows.count,
   )
   t.equal(all.find(({ status }) => status === 'sent')?.count, rows.sent)
+})
+
+t.test('of what waits in all teams, the newest are found without reading the rest of it', async (t) => {
+  const [now, waiting] = [new Date(), 10_000]
+  const rows = sql.fragment`
+    select '0190a1b2-0000-7000-8000-' || lpad((n % 200 + 1)::text, 12, '0') as team_id,
+      lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008001' || lpad(to_hex(n), 12, '0') as id,
+      ${TEAM} as domain_id, 'a@demo.test' as from_address, array['late@example.com'] as to_emails, 'Late' as subject,
+      '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'queued' as status, at as created_at, '' as reply_to
+    from (
+      select n, date_trunc('milliseconds', now() - n * interval '20 days' / ${waiting}::int) as at
+      from generate_series(1, ${waiting}::int) n) item`
+  await insertEmailRows({ database }, rows)
+  await database.query(sql.unsafe`vacuum analyze email_states, accepted_emails`)
+  const newest = await database.anyFirst(sql.type(object({ id: string().defined() }))`
+    select id from email_states where unfinished order by id desc limit 100`)
+  const found: string[] = []
+  const { buffers, nodes } = await touched(database, async (tx) => {
+    const deps = { tx, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
+    const wanted = { status: 'queued' as const, since: new Date(0), now }
+    const { emails } = await searchEmails(deps, wanted, { limit: 100 }, Number.POSITIVE_INFINITY)
+    found.push(...emails.map(({ id }) => id))
+  })
+  t.strictSame(found, newest)
+  t.ok(buffers < 4_000, `${buffers} buffers for a hundred of ten thousand`)
+  const most = Math.max(...nodes.map((node) => node['Actual Rows']))
+  t.ok(most < 1_000, `${most} rows read at once`)
+})
+
+t.test('a page of a list reads its own rows, not all that a team of some hundreds has', async (t) => {
+  const team = '0190a1b2-0000-7000-8000-000000000009'
+  await database.query(sql.unsafe`
+    with message as materialized (
+      select ('0190a1b2-0000-7000-8000-' || lpad((n % 20 + 1)::text, 12, '0'))::uuid as team_id,
+        ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id, n
+      from generate_series(1, 6000) n
+    ), request as (
+      insert into whatsapp_requests (team_id, id, template_id, parameters, created_at)
+      select team_id, id, id, '{}', now() from message
+    )
+    insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+    select team_id, id, id, 0, '+15550000000', case when n % 2 = 0 then 'read' else 'sent' end, now() from message`)
+  await database.query(sql.unsafe`vacuum analyze`)
+  const pages: [string, number, (tx: Tx) => Promise<readonly { id: string }[]>][] = [
+    ['emails', 200, (tx) => emailsFound(tx, { team_id: team }, { limit: 30 })],
+    ['queued emails', 50, (tx) => emailsFound(tx, { team_id: team, status: 'queued' }, { limit: 30 })],
+    ['WhatsApp messages', 300, (tx) => messagesFound(tx, team, {}, { limit: 30 })],
+  ]
+  for (const [what, has, page] of pages) {
+    const { nodes } = await touched(database, async (tx) => t.equal((await page(tx)).length, 30, what))
+    const most = Math.max(...nodes.map((node) => node['Actual Rows'] * node['Actual Loops']))
+    t.ok(most <= 30, `${most} rows of ${has} ${what}`)
+  }
 })

@@ -172,11 +172,15 @@ const reportRow = object({
 })
 export type ReportState = InferType<typeof reportRow>
 
-/** Reports that are not done with, and for how long the oldest of each kind has been waiting. */
+/**
+ * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is
+ * said once more for the planner: no index has the others.
+ */
 export async function unsettledReports(tx: Tx): Promise<readonly ReportState[]> {
   return tx.any(sql.type(reportRow)`
     select s.state, count(r.id) as reports,
       coalesce(greatest(0, extract(epoch from now() - min(r.received_at))), 0) as oldest_seconds
-    from (values ('pending'), ('parked')) as s (state) left join reports r on r.state = s.state
+    from (values ('pending'), ('parked')) as s (state)
+      left join reports r on r.state = s.state and r.state <> 'done'
     group by s.state order by s.state`)
 }

@@ -94,6 +94,49 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
   return sql.fragment`${sql.join(set, sql.fragment` and `)}`
 }
 
+/** The emails that keys name, each looked up by its own. @param keys a query of `of_team` and `of_id`. */
+const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
+  (${keys} offset 0) w cross join lateral (
+    select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
+
+/** Of all teams, what is queued of a stretch of time: its index goes by the time of acceptance, as ids do. */
+const waitingSince = ({ from, to }: EmailCriteria): FragmentSqlToken => sql.fragment`
+  select team_id as of_team, id as of_id from email_states
+  where unfinished and created_at >= ${from ? sql.timestamp(from) : '-infinity'}
+    and created_at < ${to ? sql.timestamp(to) : 'infinity'}`
+
+/**
+ * A team's emails in the order of its list: all, or those that wait. As a join of two tables the planner takes the page
+ * for nearly all there is, and reads whatever a team of some thousands has, to sort it.
+ */
+function inOrder(table: FragmentSqlToken, team: string, criteria: EmailCriteria, { before }: Page) {
+  const { from, to, between } = criteria
+  const bounds = [
+    sql.fragment`team_id = ${team}`,
+    before !== undefined && sql.fragment`id < ${before}`,
+    from !== undefined && sql.fragment`id >= ${firstIdAt(from)}`,
+    to !== undefined && sql.fragment`id < ${firstIdAt(to)}`,
+    between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
+    criteria.status === 'queued' && sql.fragment`unfinished`,
+  ].filter((bound) => typeof bound === 'object')
+  return byKeys(sql.fragment`
+    select team_id as of_team, id as of_id from ${table} where ${sql.join(bounds, sql.fragment` and `)}
+    order by id desc`)
+}
+
+/** Where emails are read from, and what they are sorted by. */
+function sourceOf(criteria: EmailCriteria, page: Page) {
+  const { team_id: team, recipients, id, words, status, domains, template_id, broadcast_id, tag } = criteria
+  const plain = { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
+  if (recipients !== undefined || id !== undefined) return plain
+  const isQueued = status === 'queued'
+  if (team === undefined) return isQueued ? { ...plain, rows: byKeys(waitingSince(criteria)) } : plain
+  const isAll = [words, status, domains, template_id, broadcast_id, tag].every((part) => part === undefined)
+  if (!isAll && !isQueued) return plain
+  const table = isQueued ? sql.fragment`email_states` : sql.fragment`accepted_emails`
+  return { rows: inOrder(table, team, criteria, page), order: sql.fragment`w.of_id` }
+}
+
 /** Without the bodies; html is there where nothing else gives its size. */
 const listedColumns = sql.fragment`
   e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
@@ -104,18 +147,15 @@ const listedColumns = sql.fragment`
 /**
  * A page of the emails that fit, newest first, without their bodies. Of all teams, everything between the bounds of
  * time is read in the order in which it was stored, which an index of a few pages keeps; a recipient's are few and
- * read at once, as is what is queued.
+ * read at once.
  */
-export async function emailsFound(
-  tx: Tx,
-  criteria: EmailCriteria,
-  { before, limit }: Page,
-): Promise<readonly EmailRow[]> {
+export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: Page): Promise<readonly EmailRow[]> {
   const { team_id: id } = criteria
   const team = id === undefined ? undefined : sql.fragment`${id}`
   const ofTeam = team ? sql.fragment`e.team_id = ${team}` : sql.fragment`true`
+  const { rows, order } = sourceOf(criteria, page)
   return tx.any(sql.type(emailRow)`
-    select ${listedColumns} from emails e
-    where ${ofTeam} and ${fitsCriteria(criteria, team)} and ${isBefore(before)}
-    order by e.id desc limit ${limit}`)
+    select ${listedColumns} from ${rows}
+    where ${ofTeam} and ${fitsCriteria(criteria, team)} and ${isBefore(page.before)}
+    order by ${order} desc limit ${page.limit}`)
 }

@@ -23,15 +23,17 @@ const PATIENCE = 100
 
 type Filter = Omit<EmailFilter, 'team_id'>
 
-/** Whether an index leads to what fits, whatever the team. What is queued has one of its own. */
-const isNamed = ({ recipient, id, status }: Filter): boolean =>
-  recipient !== undefined || id !== undefined || status === 'queued'
+/** Whether an index leads to what fits, whatever the team. */
+const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined || id !== undefined
+
+/** Whether an index has what fits in the order of a team's list: what is queued has one of its own. */
+const isListed = (filter: Filter): boolean => isNamed(filter) || filter.status === 'queued'
 
 /** Whether each of a team's rows has to be looked at, because no index finds what fits. */
 export const needsLooking = (filter: Filter): boolean => {
   const { status, tag, subject, domain, template_id, broadcast_id } = filter
   const parts = [status, tag, subject, domain, template_id, broadcast_id]
-  return !isNamed(filter) && parts.some((part) => part !== undefined)
+  return !isListed(filter) && parts.some((part) => part !== undefined)
 }
 
 /** The time in which emails that fit were accepted. @param since none is older. */
