@@ -4,7 +4,6 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Teardown } from './smtp-sink.ts'
 
 /** `id`: the UUID in its Message-ID. `at`: by `performance.now()`. */
@@ -12,11 +11,15 @@ export type Taken = { id: string; subject: string; bytes: number; at: number }
 
 export type DiscardingRelay = { url: string; taken: readonly Taken[] }
 
+/** What an answer to a message waits for, by its subject. */
+type Answering = (subject: string) => Promise<unknown>
+type RelayOptions = { answering?: Answering; onTaken?: (mail: Taken) => void }
+
 const MESSAGE_ID = /^message-id:.*?([0-9a-f]{8}-[0-9a-f-]{27})/im
 const END = Buffer.from('\r\n.\r\n')
 
-/** Reads one connection. `delay` is how long an answer to a message takes, in milliseconds. */
-function converse(socket: Socket, taken: Taken[], delay: number): void {
+/** Reads one connection. */
+function converse(socket: Socket, onTaken: (mail: Taken) => void, answering: Answering): void {
   let command = ''
   let message: { head: string; tail: Buffer; bytes: number } | null = null
   const answer = (text: string): void => void socket.write(`${text}\r\n`)
@@ -30,9 +33,9 @@ function converse(socket: Socket, taken: Taken[], delay: number): void {
     } else answer('250 OK')
   }
   const take = async ({ head, bytes }: { head: string; bytes: number }): Promise<void> => {
-    await sleep(delay)
     const [subject = '', id = ''] = [/^Subject: (.*)\r$/m, MESSAGE_ID].map((field) => field.exec(head)?.[1])
-    taken.push({ id, subject, bytes, at: performance.now() })
+    await answering(subject)
+    onTaken({ id, subject, bytes, at: performance.now() })
     if (socket.writable) answer('250 2.0.0 taken')
   }
   answer('220 relay.test ESMTP')
@@ -59,12 +62,19 @@ function converse(socket: Socket, taken: Taken[], delay: number): void {
 }
 
 /** Starts one on a free port of 127.0.0.1; closes with the test. */
-export async function startDiscardingRelay(t: Teardown, delay = 0): Promise<DiscardingRelay> {
+export async function startDiscardingRelay(
+  t: Teardown,
+  { answering = async () => {}, onTaken = () => {} }: RelayOptions = {},
+): Promise<DiscardingRelay> {
   const taken: Taken[] = []
+  const take = (mail: Taken): void => {
+    taken.push(mail)
+    onTaken(mail)
+  }
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket.once('close', () => sockets.delete(socket)))
-    converse(socket, taken, delay)
+    converse(socket, take, answering)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(async () => {

@@ -64,17 +64,34 @@ t.test('one file to a thousand people is stored once, read once and encoded once
   t.ok(Buffer.from(mail.attachments[0]?.content as ArrayBuffer).equals(bytes))
 })
 
-t.test('mail without attachments asks nothing about files', async (t) => {
-  const service = await startService(t)
-  const sink = await startSmtpSink(t)
-  const team = await makeTeam(service)
-  const { database, reads } = counted(service.database)
-  const asked = { ...createEncodedFiles(database, MIB), hold: () => Promise.reject(new Error('held')) }
-  await startWorker(t, service, { smtp_url: sink.url, files: asked })
-  await Promise.all(Array.from({ length: 20 }, () => send(service, team, {})))
-  await until('all are sent', () => sink.messages().length === 20)
-  t.equal(reads(), 0)
-})
+t.test(
+  'mail without attachments asks nothing about files: it is sent while their tables are locked',
+  async (t) => {
+    const service = await startService(t)
+    const sink = await startSmtpSink(t)
+    const team = await makeTeam(service)
+    const { database, reads } = counted(service.database)
+    const asked = { ...createEncodedFiles(database, MIB), hold: () => Promise.reject(new Error('held')) }
+    await startWorker(t, service, { smtp_url: sink.url, files: asked })
+    const [locked, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    t.teardown(async () => done.resolve())
+    const holding = service.database.transaction(async (tx) => {
+      await tx.query(
+        sql.unsafe`lock table files, file_chunks, email_files, attachments in access exclusive mode`,
+      )
+      locked.resolve()
+      await done.promise
+    })
+    await locked.promise
+    const ids = await Promise.all(Array.from({ length: 20 }, () => send(service, team, {})))
+    const emails = async () => Promise.all(ids.map((id) => emailById(service.database, team.id, id)))
+    await until('all are sent', async () => (await emails()).every((email) => email?.status === 'sent'))
+    done.resolve()
+    await holding
+    t.equal(sink.messages().length, 20)
+    t.equal(reads(), 0)
+  },
+)
 
 /** A way to a port that lets a number of bytes through each second, and holds back the rest. */
 async function startSlowWay(t: Test, port: number, bytes_per_second: number): Promise<number> {
@@ -140,7 +157,7 @@ t.test(
   { skip: process.platform === 'linux' ? false : 'there is no /proc' },
   async (t) => {
     const service = await startService(t)
-    const relay = await startDiscardingRelay(t, 200)
+    const relay = await startDiscardingRelay(t, { answering: () => sleep(200) })
     const team = await makeTeam(service, { storage_gb: 10 })
     // Neighbours differ: none is encoded for the next.
     const ids: string[] = []

@@ -1,0 +1,43 @@
+/** The relay that throws away what it takes, as a process of its own: what is measured shares no event loop with it. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { startDiscardingRelay, type Taken } from '../support/discarding-relay.ts'
+
+export type RelayProcess = {
+  url: string
+  /** What it has taken, in order; `at` by the `performance.now()` of this process. */
+  taken: readonly Taken[]
+  stop(): Promise<void>
+}
+
+/** Starts one on a free port of 127.0.0.1. */
+export async function startRelayProcess(): Promise<RelayProcess> {
+  const child = fork(import.meta.filename)
+  const taken: Taken[] = []
+  const [url] = (await once(child, 'message')) as [string]
+  child.on('message', (mail: Taken) => {
+    taken.push({ ...mail, at: mail.at - performance.timeOrigin })
+  })
+  return {
+    url,
+    taken,
+    async stop() {
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
+
+/** What runs in the process: it reports its URL, then each mail, timed from the epoch. */
+async function serve(report: (message: string | Taken) => void): Promise<void> {
+  const endings: (() => Promise<void>)[] = []
+  const onTaken = (mail: Taken): void => report({ ...mail, at: mail.at + performance.timeOrigin })
+  const relay = await startDiscardingRelay({ teardown: (end) => void endings.push(end) }, { onTaken })
+  report(relay.url)
+  process.once('disconnect', async () => {
+    for (const end of endings) await end()
+  })
+}
+
+if (process.send && process.argv[1] === import.meta.filename)
+  await serve((message) => process.send?.(message))
