@@ -86,8 +86,9 @@ const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
 
 /** The group of a job, where the queue's jobs have groups: workers may leave all jobs of a group alone. */
 const groupOf = <J extends JobName>(job: J, payload: Payload<J>): { group?: { id: string } } => {
-  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string }
-  return group ? { group: { id: group(payload) } } : {}
+  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string | null }
+  const id = group?.(payload) ?? null
+  return id === null ? {} : { group: { id } }
 }
 
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>

@@ -160,7 +160,7 @@ export async function insertFreshJobs<J extends JobName>(
   payloads: readonly Payload<J>[],
 ): Promise<void> {
   const idOf = JOBS[job].id as (payload: Payload<J>) => string
-  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string }
+  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string | null }
   const tuples = payloads.map((payload) => [idOf(payload), JSON.stringify(payload), group?.(payload) ?? null])
   await tx.query(sql.prepared(`insert_fresh_jobs_${job}`, object())`
     insert into pgboss.job (

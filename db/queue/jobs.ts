@@ -24,9 +24,12 @@
  * - sweep: the scheduled job that requeues rows when the queue has lost their jobs. Their tries go on counting.
  * - parked: said of a report that cannot be read or matched. It waits for a person.
  */
-import { type InferType, object, string } from 'yup'
+import { boolean, type InferType, object, string } from 'yup'
 
 const DAY = 86_400
+
+/** The group of jobs whose messages are large. */
+export const LARGE = 'large'
 
 /** How a queue is kept; times in seconds. See pg-boss's queue options of the same names. */
 export type QueueOptions = {
@@ -60,6 +63,8 @@ const delivery = {
 const TURN_LOST = 5
 
 const emailRef = object({ team_id: string().required(), email_id: string().required() })
+/** `large` where it is known when the job is made: workers may leave these alone. */
+const singleRef = emailRef.shape({ large: boolean().optional() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
 const webhookRef = object({
   team_id: string().required(),
@@ -81,11 +86,12 @@ const upsertRef = object({ team_id: string().required(), upsert_id: string().req
 
 export const JOBS = {
   'deliver-email': {
-    payload: emailRef,
+    payload: singleRef,
     /** The job's id is the row's: a row never has two jobs. */
-    id: (payload: InferType<typeof emailRef>) => payload.email_id,
+    id: (payload: InferType<typeof singleRef>) => payload.email_id,
     options: delivery,
     shared: true,
+    group: ({ large }: InferType<typeof singleRef>) => (large ? LARGE : null),
   },
   'deliver-broadcast': {
     payload: emailRef,
@@ -205,9 +211,10 @@ export const JOBS = {
     options: QueueOptions
     shared?: true
     /**
-     * The key of the sender of a message, where a queue's messages have many: those of a paused one stay unclaimed.
+     * What may stay unclaimed together: the messages of a sender, by its key, where a queue's messages have many, while
+     * that is paused; large messages.
      */
-    group?: (payload: never) => string
+    group?: (payload: never) => string | null
   }
 >
 

@@ -9,6 +9,10 @@ import { utf8Bytes } from './strings.ts'
 /** Bytes that a chunk of a file holds: it encodes to whole lines of 76 characters. */
 export const CHUNK = 57 * 4_600
 
+/** Whether a mail with these files is large: then it goes out beside all other mail, never before it. */
+export const isLarge = (files: readonly { size: number }[] | null): boolean =>
+  files !== null && files.reduce((sum, { size }) => sum + size, 0) > CHUNK
+
 const LONGEST_FILENAME = 255
 const LONGEST_TYPE = 255
 

@@ -20,8 +20,10 @@ import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
+import { isLarge } from '../../db/text/files.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
+import { ROOM_WAIT } from '../delivery/hands.ts'
 import { judgePolicy } from '../delivery/verdict.ts'
 import type {
   EmailDelivery,
@@ -111,10 +113,7 @@ export function emailChannel<J extends EmailJob>(
 
 type Compose = (row: OutgoingRow, files: readonly OutgoingFile[]) => OutgoingEmail
 
-/** How long an email waits whose files have no room yet, in seconds: no slot waits for memory meanwhile. */
-const ROOM_WAIT = 2
-
-/** For each email of a lot in turn: how long it has to wait for the ones before it; in seconds. */
+/** For each email of a lot in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile. */
 function waitForRoom({ files }: EmailDeps, { copies }: EmailProvider): (row: OutgoingRow) => number {
   const hasRoom = files.look()
   return ({ team_id, attachments }) =>
@@ -142,6 +141,7 @@ function outgoingOf(
     sender,
     cost: recipientsOf(row).length,
     resting_seconds,
+    is_large: isLarge(row.attachments),
     load: row.is_large
       ? async () => {
           const bodies = await bodiesOfEmail(deps.database, team_id, id)

@@ -1,16 +1,16 @@
 /**
  * The files of emails that are being sent, encoded for the wire.
  * Promises: a file is read and encoded once for all emails that carry it at about the same time; the memory of all of
- * them stays within a budget, but for a single email that is larger than it; room is given in order of
- * arrival. One chunk is read at a time, of the file that has least left: large ones take neither the database's
- * connections nor its processors from mail without files, and wait for small ones. What nobody holds stays only as long
- * as its room is not needed; its memory is used again, since collecting it as garbage lags behind by as much again as
- * the budget.
+ * them stays within a budget, but for a single email that is larger than it, and for those that are not large: these
+ * wait for no room, since each takes a chunk at most. To large ones room is given in order of arrival. One chunk is
+ * read at a time, of the file that has least left: large ones take neither the database's connections nor its
+ * processors from mail without files, and wait for small ones. What nobody holds stays only as long as its room is not
+ * needed; its memory is used again, since collecting it as garbage lags behind by as much again as the budget.
  */
 import { setImmediate } from 'node:timers'
 import { encodedChunkOf, type FileRef, touchFiles } from '../../db/content/files/files.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { CHUNK, encodedSize } from '../../db/text/files.ts'
+import { CHUNK, encodedSize, isLarge } from '../../db/text/files.ts'
 
 type Wanted = { sha256: string; size: number; filename: string }
 
@@ -128,6 +128,8 @@ function createStock(budget: number, blocks: Blocks) {
   const entries = new Map<string, Entry>()
   let held = 0
   let idle = 0
+  /** What is held for emails that are not large. */
+  let aside = 0
   const forget = (key: string): void => {
     const entry = entries.get(key)
     if (!entry || entry.holders > 0) return
@@ -136,18 +138,26 @@ function createStock(budget: number, blocks: Blocks) {
     if (entry.isSent) entry.content.then(blocks.giveBack, () => {})
   }
   return {
-    /** Whether this many more bytes may be held; a single file always may. */
-    fits: (bytes: number, others = 0): boolean => held + others === 0 || held + others + bytes <= budget,
+    /** Whether this many more bytes may be held for a large email; a single one always may. */
+    fits: (bytes: number, others = 0): boolean => {
+      const large = held - aside + others
+      return large <= 0 || large + bytes <= budget
+    },
     isHeld: (key: string): boolean => (entries.get(key)?.holders ?? 0) > 0,
     reserve(bytes: number): void {
       held += bytes
     },
-    /** Drops what nobody holds until this many bytes fit beside the rest. The oldest go first. */
-    makeRoom(bytes: number): void {
+    setAside(bytes: number): void {
+      aside += bytes
+    },
+    /** Reserves bytes, and drops what nobody holds until they fit beside the rest. The oldest go first. */
+    admit(bytes: number): number {
       for (const key of entries.keys()) {
-        if (held + idle + bytes <= budget) return
+        if (held + idle + bytes <= budget) break
         forget(key)
       }
+      held += bytes
+      return bytes
     },
     take(key: string, bytes: number, load: () => Entry['content']): Entry {
       const known = entries.get(key)
@@ -195,9 +205,7 @@ function createLine(stock: Stock) {
             reject(new Error('the worker had to end'))
             return true
           }
-          stock.makeRoom(bytes)
-          stock.reserve(bytes)
-          resolve(bytes)
+          resolve(stock.admit(bytes))
           return true
         })
         cut.addEventListener('abort', onCut, { once: true })
@@ -224,6 +232,7 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       const seen = new Set<string>()
       let wanted = 0
       return ({ team_id, copies }, files) => {
+        if (!isLarge(files)) return true
         const fresh = [...distinctOf(team_id, files)].filter(([key]) => !seen.has(key) && !stock.isHeld(key))
         const bytes = encodedSum(fresh.map(([, file]) => file)) + encodedSum(files) * copies
         if (!line.isEmpty() || !stock.fits(bytes, wanted)) return false
@@ -237,7 +246,9 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       const extra = encodedSum(files) * copies
       const isFresh = ([key]: [string, Wanted]): boolean => !stock.isHeld(key)
       const bytesOf = (): number => encodedSum([...distinct].filter(isFresh).map(([, file]) => file)) + extra
-      const reserved = await line.admit(bytesOf, cut)
+      const aside = isLarge(files) ? 0 : bytesOf()
+      stock.setAside(aside)
+      const reserved = isLarge(files) ? await line.admit(bytesOf, cut) : stock.admit(aside)
       // Taken below, in this turn of the event loop.
       stock.reserve(extra - reserved)
       const taken = [...distinct].map(([key, file]) => {
@@ -248,6 +259,7 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
       // What waits for the same content needs no more room now.
       line.serve()
       const release = (isSent: boolean, isBroken = false): void => {
+        stock.setAside(-aside)
         stock.reserve(-extra)
         for (const { key, entry } of taken) stock.letGo(key, entry, { isSent, isBroken })
         line.serve()

@@ -30,6 +30,8 @@ export type Outgoing<A> = {
   cost: number
   /** How many seconds its own recipient stays paused; 0 when it may go. */
   resting_seconds: number
+  /** Whether it holds a slot for long, by its size: others do not wait for it. Not so when absent. */
+  is_large?: boolean
   /**
    * Reads what is not read ahead, such as a large body, and looks once more whether it may go: once its slot is free.
    * When it throws, the message is let go without a try. Absent: all is read.

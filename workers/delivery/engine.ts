@@ -2,7 +2,7 @@
  * The delivery of one queue's messages in this process, by what their channel brings (channel.ts).
  *
  * A loop claims, and is in one of these states:
- * - full: enough is in hand. Ends when there is room for a lot.
+ * - full: enough is in hand (hands.ts). Ends when there is room for a lot. Enough large messages bar only these.
  * - barred: nothing may be claimed, because the queue or its one sender is paused, or records cannot be stored. Looks
  *   again in half a second: a pause may be lifted early.
  * - idle: nothing was due. Ends with a wake-up, or when the next poll is due.
@@ -16,20 +16,22 @@
  * (recorder.ts). Until it is sending it can be let go: put back for some seconds, without a try.
  *
  * Promises: what waits for a paused sender is neither tried nor given up. A slow message holds its own slot and
- * nothing else. A killed process repeats only what had no answer yet, or whose answer was not on record, and fewer of
- * these than twice its slots. A message that kills its workers takes no other with it. Times are the database's, not
- * the machine's.
+ * nothing else, large ones half of the slots. A killed process repeats only what had no answer yet, or whose answer was
+ * not on record, and fewer of these than twice its slots. A message that kills its workers takes no other with it.
+ * Times are the database's, not the machine's.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
+import { LARGE } from '../../db/queue/jobs.ts'
 import { isReadable, UNREADABLE } from '../batches/batches.ts'
 import { type Lot, lotsOf } from '../batches/poison-jobs.ts'
 import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
-import { type Admission, createGate, type Gate, type Released } from './gate.ts'
+import { type Admission, createGate, type Gate, type Message, type Released } from './gate.ts'
+import { createHands, type Hands, ROOM_WAIT } from './hands.ts'
 import { createRecorder, type Recording } from './recorder.ts'
 import { deliver, endUnsent, letGo, type Parts } from './sending.ts'
 import { createServiceClock } from './service-clock.ts'
@@ -91,48 +93,6 @@ function assemble<J extends DeliveryJob, A>(
   return { delivery, deps, claims, slots, clock, breakers, recorder, buffer, closing, cut, pause }
 }
 
-/** The messages in hand: released, and not yet sent or let go. */
-type Hands = {
-  add(sending: Promise<void>): void
-  /** For how many more there is room. */
-  room(): number
-  /** Resolves when there is room for a lot, or when closed. */
-  roomForLot(): Promise<void>
-  /** Resolves when all that is in hand now has ended. */
-  empty(): Promise<unknown>
-  close(): void
-}
-
-/** @param one whether all goes through one sender: then what is in hand moves on together. */
-function createHands(slots: number, ahead: number, one: boolean): Hands {
-  const inHand = new Set<Promise<void>>()
-  const most = slots * (1 + ahead)
-  // With nothing ahead of the slots, to wait for a lot as large as all of them would empty them first; of many senders,
-  // some may hang.
-  const lot = ahead > 0 && one ? slots : Math.ceil(slots / 4)
-  let freed = Promise.withResolvers<void>()
-  let closed = false
-  return {
-    add(sending) {
-      inHand.add(sending)
-      sending.finally(() => {
-        inHand.delete(sending)
-        freed.resolve()
-        freed = Promise.withResolvers()
-      })
-    },
-    room: () => most - inHand.size,
-    async roomForLot() {
-      while (!closed && most - inHand.size < lot) await freed.promise
-    },
-    empty: () => Promise.all(inHand),
-    close() {
-      closed = true
-      freed.resolve()
-    },
-  }
-}
-
 /** The loop: claims while there is room, until the claims are closed. */
 async function pump<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
@@ -164,7 +124,8 @@ async function admit<J extends DeliveryJob, A>(
   hands: Hands,
 ): Promise<Admission> {
   if (recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
-  return gate.admit(hands.room())
+  const admission = await gate.admit(hands.room())
+  return hands.takesLarge() ? admission : { ...admission, except: [...admission.except, LARGE] }
 }
 
 type Loop<J extends DeliveryJob, A> = { parts: Parts<J, A>; gate: Gate<J, A>; hands: Hands }
@@ -229,6 +190,21 @@ async function orLetGo<J extends DeliveryJob, A, T>(
   }
 }
 
+/** Lets go what has to wait: for its recipient, or because too much that is large is in hand. @returns the others. */
+function putBack<J extends DeliveryJob, A>(
+  { parts, hands }: Pick<Loop<J, A>, 'parts' | 'hands'>,
+  messages: readonly Message<J, A>[],
+): Message<J, A>[] {
+  let room = hands.roomForLarge()
+  return messages.filter(({ job, outgoing: { resting_seconds, is_large } }) => {
+    const wait = resting_seconds > 0 || !is_large || room-- > 0 ? resting_seconds : ROOM_WAIT
+    if (wait <= 0) return true
+    letGo(parts, [job], wait)
+    if (is_large) hands.barLarge()
+    return false
+  })
+}
+
 /** Reads claimed jobs, passes them through the gate, and takes in hand what that releases. */
 async function take<J extends DeliveryJob, A>(
   { parts, gate, hands }: Loop<J, A>,
@@ -242,9 +218,7 @@ async function take<J extends DeliveryJob, A>(
     { end: 'completed' },
   )
   const messages = [...lot].map(([job, outgoing]) => ({ job, outgoing }))
-  for (const { job, outgoing } of messages.filter(({ outgoing: { resting_seconds } }) => resting_seconds > 0))
-    letGo(parts, [job], outgoing.resting_seconds)
-  const ready = messages.filter(({ outgoing }) => outgoing.resting_seconds <= 0)
+  const ready = putBack({ parts, hands }, messages)
   if (ready.length === 0) return 0
   const passed = await orLetGo(
     parts,
@@ -253,9 +227,10 @@ async function take<J extends DeliveryJob, A>(
   )
   const send = async (each: Released<J, A>): Promise<void> => {
     await deliver(parts, each)
-    if (gate.done(each)) parts.claims.wake()
+    const awaited = each.outgoing.is_large && !hands.takesLarge()
+    if (gate.done(each) || awaited) parts.claims.wake()
   }
-  for (const each of passed.released) hands.add(send(each))
+  for (const each of passed.released) hands.add(send(each), each.outgoing.is_large ?? false)
   for (const { messages: held, seconds } of passed.held)
     letGo(
       parts,

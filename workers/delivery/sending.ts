@@ -63,12 +63,12 @@ export async function deliver<J extends DeliveryJob, A>(
   message: Released<J, A>,
 ): Promise<void> {
   const { slots, breakers, closing, pause, deps } = parts
-  const { sender } = message.outgoing
+  const { sender, is_large = false } = message.outgoing
   if (message.delay > 0) await pause(message.delay)
   const patience = sender.at_once === undefined ? PATIENCE.shared : PATIENCE.own
   const isProven = () => breakers.of(sender).isProven()
   const begun = await slots
-    .run({ sender, isProven }, () => attempt(parts, message), patience)
+    .run({ sender, isProven, is_large }, () => attempt(parts, message), patience)
     .catch((error: unknown) => {
       deps.log.warn({ err: error, id: message.job.id }, 'this message cannot be read for now')
       return null

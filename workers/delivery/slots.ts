@@ -2,15 +2,16 @@
  * The slots of a process: how many messages are with their providers at once. Queues share them by weight, senders by
  * how they answer.
  * Promises: a queue never holds more than its share at once, nor a sender more than it may. What takes a sender with a
- * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. A slot
- * that comes free goes to the queue that has least for its weight, in it to the message that has waited longest and
- * may go. What gets no slot within its patience, or after the queue was closed, never begins.
+ * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. Large
+ * messages, which hold theirs for long, have at most half of the slots, and count for nothing in their queue's turn.
+ * A slot that comes free goes to the queue that has least for its weight, in it to the message that has waited longest
+ * and may go. What gets no slot within its patience, or after the queue was closed, never begins.
  */
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { SLOW } from './breaker.ts'
 
-/** What is asked for a slot: its sender, and whether that answers well. */
-export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean }
+/** What is asked for a slot: its sender, whether that answers well, and whether the message is large. */
+export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
 /** A queue's part of the slots. */
 export type SlotShare = {
@@ -36,7 +37,15 @@ export type Slots = {
 }
 
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void }
-type Queue = { weight: number; size: number; busy: number; waiting: Set<Waiting>; closed: boolean }
+/** `large`: how many of its busy slots large messages hold. */
+type Queue = {
+  weight: number
+  size: number
+  busy: number
+  large: number
+  waiting: Set<Waiting>
+  closed: boolean
+}
 
 /** A slot that is held: it counts among the unproven ones no more, or not at all. */
 type Held = { stepAside(): void; giveBack(): void }
@@ -79,31 +88,42 @@ type Turns = {
   open(queue: Queue): void
   /** Waits for a slot. @returns null when none came free in time. */
   take(queue: Queue, applicant: Applicant, patience: number): Promise<Held | null>
-  leave(queue: Queue): void
+  leave(queue: Queue, applicant: Applicant): void
   /** Hands out what is free. */
   grant(): void
 }
+
+/** Counts a slot that a queue takes or leaves. */
+function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
+  queue.busy += change
+  if (is_large) queue.large += change
+}
+
+/** What a queue holds for its weight. */
+const loadOf = ({ busy, large, weight }: Queue): number => (busy - large) / weight
 
 /** Who gets a slot when. @param limit how many there are. */
 function createTurns(limit: number): Turns {
   const queues: Queue[] = []
   const held = createHeld(limit)
+  const most = Math.max(1, Math.floor(limit / 2))
   let busy = 0
 
   const firstOf = ({ waiting }: Queue): Waiting | undefined => {
+    const isFull = queues.reduce((sum, { large }) => sum + large, 0) >= most
     // What one message of a sender may not take, no other of it may.
     const refused = new Set<string>()
     for (const each of waiting) {
-      const { key } = each.applicant.sender
-      if (refused.has(key)) continue
+      const { sender, is_large } = each.applicant
+      if (refused.has(sender.key) || (is_large && isFull)) continue
       if (held.mayTake(each.applicant)) return each
-      refused.add(key)
+      refused.add(sender.key)
     }
     return undefined
   }
   const begin = (queue: Queue, next: Waiting): void => {
     queue.waiting.delete(next)
-    queue.busy += 1
+    count(queue, next.applicant, 1)
     busy += 1
     next.answer(true)
   }
@@ -112,7 +132,7 @@ function createTurns(limit: number): Turns {
     while (busy < limit) {
       const [queue] = queues
         .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)
-        .sort((one, other) => one.busy / one.weight - other.busy / other.weight)
+        .sort((one, other) => loadOf(one) - loadOf(other))
       if (!queue) return
       const next = firstOf(queue)
       if (next) begin(queue, next)
@@ -133,8 +153,8 @@ function createTurns(limit: number): Turns {
         queue.waiting.add(waiting)
         grant()
       }),
-    leave(queue) {
-      queue.busy -= 1
+    leave(queue, applicant) {
+      count(queue, applicant, -1)
       busy -= 1
       grant()
     },
@@ -151,7 +171,7 @@ export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
   const enter = async (queue: Queue, applicant: Applicant, wait: number): Promise<(() => void) | null> => {
     const held = queue.closed ? null : await turns.take(queue, applicant, wait)
     if (held === null) return null
-    if (applicant.sender.at_once === undefined) return () => turns.leave(queue)
+    if (applicant.sender.at_once === undefined) return () => turns.leave(queue, applicant)
     let isLate = false
     const timer = setInterval(() => {
       if (overtime >= limit) return
@@ -159,12 +179,12 @@ export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
       isLate = true
       overtime += 1
       held.stepAside()
-      turns.leave(queue)
+      turns.leave(queue, applicant)
     }, patience)
     return () => {
       clearInterval(timer)
       held.giveBack()
-      if (!isLate) return turns.leave(queue)
+      if (!isLate) return turns.leave(queue, applicant)
       overtime -= 1
       turns.grant()
     }
@@ -172,7 +192,7 @@ export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
   return {
     share: ({ weight = 1, most = 1 } = {}) => {
       const size = Math.max(1, Math.floor(limit * most))
-      const queue: Queue = { weight, size, busy: 0, waiting: new Set(), closed: false }
+      const queue: Queue = { weight, size, busy: 0, large: 0, waiting: new Set(), closed: false }
       turns.open(queue)
       return shareOf(queue, (applicant, wait) => enter(queue, applicant, wait))
     },

@@ -25,6 +25,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { placesAfter } from '../../queue/line.ts'
 import { formatMailbox, parseMailbox } from '../../text/address.ts'
+import { isLarge } from '../../text/files.ts'
 import { idsAt } from '../../text/ids.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
@@ -279,7 +280,11 @@ async function commit(
     (line) => line.rows.length > 0,
   )
   const charged = new Map<string, Account>()
-  const jobs: { job: Line['job']; refs: { team_id: string; email_id: string }[]; places: number[] }[] = []
+  const jobs: {
+    job: Line['job']
+    refs: { team_id: string; email_id: string; large?: boolean }[]
+    places: number[]
+  }[] = []
   for (const { job, place: line, rows: own } of lines) {
     const reached = await queue.reached(tx, job)
     const places = own.map(({ team_id }) => {
@@ -290,7 +295,11 @@ async function commit(
       charged.set(team_id, account)
       return place
     })
-    jobs.push({ job, refs: own.map(({ team_id, id }) => ({ team_id, email_id: id })), places })
+    const refs = own.map(({ team_id, id: email_id, attachments }) => ({
+      ...{ team_id, email_id },
+      ...(isLarge(attachments) ? { large: true } : {}),
+    }))
+    jobs.push({ job, refs, places })
   }
   await insertEmails(tx, rows, chargesOf(charged))
   await attach(

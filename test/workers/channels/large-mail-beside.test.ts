@@ -1,0 +1,92 @@
+/** What other mail feels of large mail: nothing waits behind it, however slowly a relay takes it. */
+import { randomBytes } from 'node:crypto'
+import { sql } from 'slonik'
+import t, { type Test } from 'tap'
+import { number, object } from 'yup'
+import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
+import { startDiscardingRelay } from '../../support/discarding-relay.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const LARGE = 730_000
+
+const upload = async ({ call }: Service, { key }: TestTeam, size: number) => {
+  const { status, body } = await call('POST', '/v1/attachments?filename=a.bin', {
+    key,
+    raw: randomBytes(size),
+  })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return { attachments: [{ attachment_id: String(body.id) }] }
+}
+
+const sendAll = async ({ call }: Service, { key }: TestTeam, emails: readonly Record<string, unknown>[]) => {
+  const { body } = await call('POST', '/v1/emails/batch', { key, body: { emails } })
+  if (!body.data.every(({ id }: { id?: string }) => id)) throw new Error(JSON.stringify(body))
+}
+
+/** A relay that answers no large mail until it is let go. */
+async function startHolding(t: Test) {
+  const held = Promise.withResolvers<void>()
+  let holds = 0
+  const relay = await startDiscardingRelay(t, {
+    answering: async (subject) => {
+      if (subject !== 'large') return
+      holds += 1
+      await held.promise
+    },
+  })
+  const count = (subject: string) => relay.taken.filter((each) => each.subject === subject).length
+  return { url: relay.url, count, holds: () => holds, letGo: held.resolve }
+}
+
+const untouchedRow = object({ count: number().defined() })
+
+/** How many jobs of large mail no worker has claimed so far. */
+const untouched = async ({ database }: Service): Promise<number> =>
+  (
+    await database.one(sql.type(untouchedRow)`
+      select count(*) as count from pgboss.job
+      where name = 'deliver-email' and group_id = 'large' and state = 'created' and retry_count = 0`)
+  ).count
+
+t.test('large mail holds half of the slots, and is not claimed to be put back', async (t) => {
+  const service = await startService(t)
+  const relay = await startHolding(t)
+  const team = await makeTeam(service)
+  const large = anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) })
+  await sendAll(
+    service,
+    team,
+    Array.from({ length: 100 }, () => large),
+  )
+  await startWorker(t, service, { smtp_url: relay.url, concurrency: 4 })
+  await until('large mail has its slots', () => relay.holds() === 2)
+  const small = Array.from({ length: 20 }, () => anEmail({ subject: 'small' }))
+  await sendAll(service, team, small)
+  await until('the small ones are through', () => relay.count('small') === 20)
+  t.equal(relay.count('large'), 0, 'no large one is')
+  t.equal(relay.holds(), 2)
+  const left = await untouched(service)
+  t.ok(left >= 40, `${left} large ones wait in the queue`)
+  relay.letGo()
+  await until('the large ones are through', () => relay.count('large') === 100, 120)
+})
+
+t.test('files that are small do not wait for the memory that large ones take', async (t) => {
+  const service = await startService(t)
+  const relay = await startHolding(t)
+  const team = await makeTeam(service)
+  const large: Record<string, unknown>[] = []
+  while (large.length < 4) large.push(anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) }))
+  await sendAll(service, team, large)
+  const files = createEncodedFiles(service.database, LARGE)
+  await startWorker(t, service, { smtp_url: relay.url, concurrency: 8, files })
+  await until('one has the memory', () => relay.holds() === 1)
+  const attached = anEmail({ subject: 'attached', ...(await upload(service, team, 100)) })
+  const emails = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? attached : anEmail({ subject: 'bare' })))
+  await sendAll(service, team, emails)
+  await until('the others are through', () => relay.count('attached') === 10 && relay.count('bare') === 10)
+  t.equal(relay.holds(), 1)
+  relay.letGo()
+  await until('the large ones are through', () => relay.count('large') === 4, 60)
+})

@@ -1,0 +1,66 @@
+/**
+ * What a delivery has in hand: messages that are released, and not yet sent or let go.
+ * Promises: large messages have room of their own, so that others are claimed however many of these wait. While that
+ * is full, or the last of them found no memory, none of those that are known to be large is to be claimed; what turns
+ * out to be large is put back only when far too many are in hand.
+ */
+
+export type Hands = {
+  add(sending: Promise<void>, is_large: boolean): void
+  /** For how many more there is room, large ones apart. */
+  room(): number
+  /** Resolves when there is room for a lot, or when closed. */
+  roomForLot(): Promise<void>
+  /** Whether large ones may be claimed. */
+  takesLarge(): boolean
+  /** For how many large ones that are claimed already there is room. */
+  roomForLarge(): number
+  /** Takes no large ones until one of them has ended, or some seconds have passed: there was no memory for one. */
+  barLarge(): void
+  /** Resolves when all that is in hand now has ended. */
+  empty(): Promise<unknown>
+  close(): void
+}
+
+/** For how long a message waits that is large and finds no room, in seconds. */
+export const ROOM_WAIT = 2
+
+/** @param one whether all goes through one sender: then what is in hand moves on together. */
+export function createHands(slots: number, ahead: number, one: boolean): Hands {
+  const inHand = new Set<Promise<void>>()
+  const large = new Set<Promise<void>>()
+  const most = slots * (1 + ahead)
+  // With nothing ahead of the slots, to wait for a lot as large as all of them would empty them first; of many senders,
+  // some may hang.
+  const lot = ahead > 0 && one ? slots : Math.ceil(slots / 4)
+  let freed = Promise.withResolvers<void>()
+  let closed = false
+  let barredUntil = Number.NEGATIVE_INFINITY
+  return {
+    add(sending, is_large) {
+      const own = is_large ? large : inHand
+      own.add(sending)
+      sending.finally(() => {
+        own.delete(sending)
+        if (is_large) barredUntil = Number.NEGATIVE_INFINITY
+        freed.resolve()
+        freed = Promise.withResolvers()
+      })
+    },
+    room: () => most - inHand.size,
+    async roomForLot() {
+      while (!closed && most - inHand.size < lot) await freed.promise
+    },
+    takesLarge: () => large.size < slots && performance.now() >= barredUntil,
+    // One lot more than is claimed for.
+    roomForLarge: () => slots + most - large.size,
+    barLarge() {
+      barredUntil = performance.now() + ROOM_WAIT * 1_000
+    },
+    empty: () => Promise.all([...inHand, ...large]),
+    close() {
+      closed = true
+      freed.resolve()
+    },
+  }
+}
