@@ -128,11 +128,20 @@ export async function deleteDoneJobs(
   job: JobName,
   attempts: readonly { id: string; retryCount: number }[],
 ): Promise<void> {
-  const tuples = attempts.map(({ id, retryCount }) => [id, retryCount])
-  // The queue's name is part of the text: the plan is for the one table that has its jobs.
-  await tx.query(sql.prepared(`delete_done_jobs_${job}`, object())`
-    delete from pgboss.job j using ${sql.unnest(tuples, ['uuid', 'int4'])} as d (id, attempt)
-    where j.name = ${sql.literalValue(job)} and j.id = d.id and j.retry_count = d.attempt and j.state = 'active'`)
+  const ids = sql.array(
+    attempts.map(({ id }) => id),
+    'uuid',
+  )
+  const numbers = sql.array(
+    attempts.map(({ retryCount }) => retryCount),
+    'int4',
+  )
+  // Found by their key: `state = 'active'` would fit the index of active jobs, and all that run would be looked at,
+  // with what vacuum has left of those that have ended. Not prepared: a plan that was made while the queue was empty
+  // would go through all that waits later.
+  await tx.query(sql.unsafe`
+    delete from pgboss.job where name = ${sql.literalValue(job)} and id = any(${ids})
+      and retry_count = (${numbers})[array_position(${ids}, id)] and state::text = 'active'`)
 }
 
 /** Deletes the jobs of these rows that have ended. */

@@ -25,6 +25,7 @@ import { searchEmails } from '../../db/messages/emails/search.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
+import { deleteDoneJobs } from '../../db/queue/jobs.sql.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
@@ -444,4 +445,15 @@ t.test('a page of a list reads its own rows, not all that a team of some hundred
     const most = Math.max(...nodes.map((node) => node['Actual Rows'] * node['Actual Loops']))
     t.ok(most <= 30, `${most} rows of ${has} ${what}`)
   }
+})
+
+// The last: it leaves many versions of jobs behind.
+t.test('jobs that are done are found by their key, however many wait or run', async (t) => {
+  const row = object({ id: string().defined() })
+  const running = await database.any(sql.type(row)`
+    update pgboss.job set state = 'active' where name = 'deliver-email' and priority > -4000 returning id`)
+  const done = running.slice(0, 20).map(({ id }) => ({ id, retryCount: 0 }))
+  const { buffers, nodes } = await touched(database, (tx) => deleteDoneJobs(tx, 'deliver-email', done))
+  t.ok(nodes.some((node) => node['Index Name']?.endsWith('_pkey')))
+  t.ok(buffers < 200, `${buffers} buffers`)
 })
