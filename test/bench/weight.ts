@@ -189,10 +189,14 @@ const bytesRow = object({
   jobs: number().defined(),
 })
 
+/** An email is a row of each. */
+const EMAIL_TABLES = sql.fragment`unnest(array['accepted_emails', 'email_states']::regclass[]) as t (each)`
+
 /** Bytes of emails, their indexes, events and jobs, as the tables lie. */
 const bytesOf = ({ database }: Place) =>
   database.one(sql.type(bytesRow)`
-    select pg_table_size('emails') as rows, pg_indexes_size('emails') as indexes,
+    select (select sum(pg_table_size(each)) from ${EMAIL_TABLES}) as rows,
+      (select sum(pg_indexes_size(each)) from ${EMAIL_TABLES}) as indexes,
       pg_total_relation_size('email_events') as events,
       (select sum(pg_total_relation_size(inhrelid)) from pg_inherits where inhparent = 'pgboss.job'::regclass) as jobs`)
 

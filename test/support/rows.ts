@@ -46,9 +46,12 @@ export const keyIdOf = async ({ database }: Place, key: string): Promise<string>
 
 const sizeRow = object({ bytes: number().defined() })
 
-/** What the emails table takes on disk, indexes and TOAST included. */
+/** What the two tables of emails take on disk, indexes and TOAST included. */
 export const tableSize = async ({ database }: Place): Promise<number> =>
-  (await database.one(sql.type(sizeRow)`select pg_total_relation_size('emails') as bytes`)).bytes
+  (
+    await database.one(sql.type(sizeRow)`
+      select pg_total_relation_size('accepted_emails') + pg_total_relation_size('email_states') as bytes`)
+  ).bytes
 
 const waitsRow = object({ waits: number().defined() })
 
