@@ -1,0 +1,54 @@
+/** What tests of ingestion begin with: a contact with emails, reports about them, and the hook that takes these. */
+import type { Test } from 'tap'
+import { storeReports } from '../../db/delivery/reports/store.ts'
+import { returnPath } from '../../db/messages/emails/return-path.ts'
+import { deliveryStatus, type Fate } from '../sandbox/reports.ts'
+import { storeContact, storedReports, storeEmails, storeTeam } from './reports.ts'
+import { type Service, SMTP_REPORT_TOKEN, startService } from './service.ts'
+
+export const raw = Buffer.from('From: hello@example.com\r\nSubject: Hello\r\n\r\nHello\r\n')
+export const FAILED: Fate = { action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 No such user' }
+export const DELIVERED: Fate = { action: 'delivered', status: '2.0.0' }
+
+/** A service with a team, its contact ana@example.org, and emails to her. */
+export async function beginReports(t: Test, emails = 1, options: { clock?: () => Date } = {}) {
+  const service = await startService(t, options)
+  const team = await storeTeam(service)
+  await storeContact(service, team, 'ana@example.org')
+  const ids = await storeEmails(
+    service,
+    team,
+    Array.from({ length: emails }, () => ['Ana@example.org']),
+  )
+  const pathOf = (id: string) => returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
+  const about = (id: string, recipient = 'ana@example.org') => ({ mail_from: pathOf(id), recipient, raw })
+  const status = (id: string, fate: Fate, recipient = 'ana@example.org') =>
+    deliveryStatus(about(id), [{ recipient, ...fate }])
+  return { service, team, ids, first: ids[0] ?? '', about, status }
+}
+
+export const post = async ({ call }: Pick<Service, 'call'>, body: Buffer): Promise<number> =>
+  (
+    await call('POST', '/hooks/smtp', {
+      raw: new Uint8Array(body),
+      headers: { Authorization: `Bearer ${SMTP_REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' },
+    })
+  ).status
+
+export const settled = async (service: Service): Promise<boolean> =>
+  (await storedReports(service)).every(({ state }) => state !== 'pending')
+
+/** Stores reports as the hook would, all at once. */
+export const storeAll = async (
+  { database, deps }: Service,
+  bodies: readonly Buffer[],
+  provider: 'smtp' | 'ses' = 'smtp',
+  keys: readonly string[] = [],
+) =>
+  await database.transaction(async (tx) => {
+    const received_at = deps.clock()
+    await storeReports(
+      { tx, queue: deps.queue },
+      bodies.map((body, index) => ({ provider, event_key: keys[index] ?? `r${index}`, body, received_at })),
+    )
+  })

@@ -1,0 +1,62 @@
+/** What tests of WhatsApp delivery begin with: a team, a stand-in that answers as scripted, and a worker. */
+import type { Test } from 'tap'
+import { eventsOfMessage } from '../../db/messages/whatsapp/events.sql.ts'
+import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
+import { type CloudAnswer, type CloudMessage, cloudError } from '../sandbox/whatsapp.ts'
+import { startCloud } from './cloud.ts'
+import { sendersOf } from './rows.ts'
+import { makeTeam, startService, WHATSAPP_APP_SECRET } from './service.ts'
+import { aMessage, type Json, jobOf, loseJobs, makeTemplate } from './whatsapp.ts'
+import { startWorker } from './worker.ts'
+
+type Script = (message: CloudMessage) => CloudAnswer | undefined | Promise<CloudAnswer | undefined>
+type Options = { onMessage?: Script; provider?: Json; definition?: Json }
+
+/** Answers with an error of the provider's. */
+export const answering = (code: number, status = 400) => ({
+  status,
+  body: cloudError(code, 'Words', 'Details'),
+})
+
+/** A service, and teams on it that send WhatsApp messages. */
+export async function startDeliveries(t: Test) {
+  const service = await startService(t)
+  let begun = 0
+
+  /** A team with a template, a stand-in that answers as scripted and reports to our hook, and a worker. */
+  async function begin(t: Test, { onMessage, provider = {}, definition }: Options = {}) {
+    await loseJobs(service)
+    const team = await makeTeam(service)
+    const template = await makeTemplate(service, team.id, definition)
+    const cloud = await startCloud(
+      t,
+      {
+        script: onMessage ? { onMessage } : {},
+        webhook: { url: `${service.base}/hooks/whatsapp`, app_secret: WHATSAPP_APP_SECRET },
+      },
+      { phone_number_id: `number-${++begun}`, ...provider },
+    )
+    const send = async (changes: Json = {}): Promise<string[]> => {
+      const body = aMessage(template.id, changes)
+      const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+      if (reply.status !== 201) throw new Error(JSON.stringify(reply.body))
+      return reply.body.data.map(({ id }: { id: string }) => id)
+    }
+    const one = async (changes: Json = {}): Promise<string> => (await send(changes))[0] ?? ''
+    const row = async (id: string) => {
+      const found = await messageById(service.database, team.id, id)
+      if (!found) throw new Error('the row is gone')
+      return found
+    }
+    const kinds = async (id: string) =>
+      (await eventsOfMessage(service.database, team.id, id)).map(({ kind }) => kind)
+    const sender = async () =>
+      (await sendersOf(service)).find(({ key }) => key === cloud.delivery.provider.sender.key)
+    /** Whether its job waits after that number of tries. */
+    const waits = async (id: string, tries: number): Promise<boolean> =>
+      (await kinds(id)).length === tries && (await jobOf(service, id))?.state === 'retry'
+    const work = async () => await startWorker(t, service, { whatsapp: cloud.delivery })
+    return { team, template, cloud, send, one, row, kinds, waits, sender, work }
+  }
+  return { service, begin }
+}
