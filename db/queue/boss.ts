@@ -7,9 +7,10 @@
 import { PgBoss } from 'pg-boss'
 import { sql } from 'slonik'
 import { poolConfig } from '../postgres/connect.ts'
-import { isDatabaseUnavailable, onCommit, type Tx } from '../postgres/pool.ts'
+import { onCommit, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
+import { faultReporter } from './fault-reporter.ts'
 import { deleteEndedJobs, deleteIdleJobs, takeDeadLetters } from './jobs.sql.ts'
 import {
   deadLetterOf,
@@ -140,32 +141,6 @@ const createProducer = (queues: Queues): Omit<Producer, 'stop'> => ({
   redrive: (tx, job, lot) => redrive(queues, tx, job, lot),
 })
 
-/** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */
-const QUIET = 10_000
-
-/** What pg-boss adds to a fault's words: each of its loops would be reported by itself. */
-const WHERE = ' (Queue: '
-
-/**
- * pg-boss reports faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
- * and whatever the words.
- */
-export function faultReporter(onError: (error: Error) => void): (fault: unknown) => void {
-  const lastReported = new Map<string, number>()
-  return (fault) => {
-    const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
-    const words = (message || code || String(fault)).split(WHERE, 1).join()
-    const error = Object.assign(new Error(words), code === '' ? {} : { code })
-    const lost = isDatabaseUnavailable(error)
-    const key = lost ? 'the database is away' : words
-    const now = performance.now()
-    if (now - (lastReported.get(key) ?? -QUIET) < QUIET) return
-    lastReported.set(key, now)
-    if (!lost && fault instanceof Error && message) return onError(fault)
-    onError(lost ? error : Object.assign(error, { queue }))
-  }
-}
-
 /** What pg-boss says of a schema that is missing or older than its code; it has no code for it. */
 const NOT_MIGRATED = /^pg-boss (is not installed|database requires migrations)/
 
@@ -215,7 +190,8 @@ const STEADY = 12_000
 /**
  * Looks for the jobs of dead workers. Not for some seconds after the database was away, or this process was frozen:
  * then every heartbeat is old, and living workers get the time to renew theirs and to record what they have sent.
- * @returns `shaken`, to be called with each fault, and `end`.
+ * @returns `shaken`, to be called with each fault, and `end`. Whatever kept one statement from being done may have kept
+ * living workers' heartbeats, too: a job that is found late costs less than one that is sent twice.
  */
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY
