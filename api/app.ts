@@ -2,7 +2,6 @@
  * The HTTP application: request id and log, then errors, then the route; http/dispatch.ts does the rest.
  * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
-import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { idNow } from '../db/text/ids.ts'
@@ -11,9 +10,10 @@ import type { DashboardDeps } from './dashboard/served/deps.ts'
 import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
-import { handlerOf, send } from './http/dispatch.ts'
+import { answer, send } from './http/dispatch.ts'
 import { refusalAnswer, refusalOf } from './http/errors.ts'
 import { nearestPath } from './http/nearest-path.ts'
+import { createPaths } from './http/paths.ts'
 import { countRefusals } from './http/refusals.ts'
 import type { Route } from './http/route.ts'
 import { opsRoutes } from './operations/routes.ts'
@@ -55,7 +55,7 @@ const logRequests =
     const ms = Math.round(performance.now() - started)
     const level = ctx.path.startsWith('/v1') || ctx.path.startsWith('/hooks') ? 'info' : 'debug'
     // Unknown paths share one label: there are endlessly many, and one may hold an address.
-    const labels = { method: ctx.method, route: String(ctx._matchedRoute ?? 'none'), status: ctx.status }
+    const labels = { method: ctx.method, route: String(ctx.state.route ?? 'none'), status: ctx.status }
     metrics.observe('heliograph_http_request_seconds', labels, ms / 1_000)
     const { id: request_id, caller, trace } = ctx.state
     log[level]({ request_id, ...labels, ms, ...caller, ...trace }, 'request')
@@ -67,10 +67,10 @@ const renderErrors =
     try {
       await next()
     } catch (error) {
-      const refusal = refusalOf(error, ctx.state.id, log.child({ request_id: ctx.state.id }))
+      const refusal = refusalOf(error, ctx.state.id, log)
       countRefusals(metrics, [refusal])
       const { caller, id: request_id } = ctx.state
-      const call = { method: ctx.method, route: String(ctx._matchedRoute ?? ''), request_id, now: clock() }
+      const call = { method: ctx.method, route: String(ctx.state.route ?? ''), request_id, now: clock() }
       if (caller) refusals.note(caller, call, refusal)
       send(ctx, refusalAnswer(refusal))
     }
@@ -83,20 +83,25 @@ function nothingAt(path: string): Refusal {
   return new Refusal('not_found', `there is nothing at this path${near ? `; did you mean ${near}?` : ''}`)
 }
 
-/** Refuses what no handler took: an unknown path, or a known one with another method. */
-const refuseUnmatched =
-  (router: Router): Middleware =>
-  async (ctx, next) => {
-    const match = router.match(ctx.path, ctx.method)
+/** Has the path's route answer; refuses an unknown path, and a known one with another method. */
+function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined): Middleware {
+  const fitting = createPaths(routes)
+  return async (ctx) => {
+    const fits = fitting(ctx.path)
     // A literal path is known by itself: /v1/contacts/bulk is no contact's (DECISIONS: Order of checks).
-    const literal = match.path.filter((layer) => layer.paramNames.length === 0)
-    const known = literal.length > 0 ? literal : match.path
-    const allowed = [...new Set(known.flatMap((layer) => layer.methods))]
-    if (allowed.includes(ctx.method)) return next()
+    const literal = fits.filter(({ isLiteral }) => isLiteral)
+    const known = literal.length > 0 ? literal : fits
+    const found = known.find(({ methods }) => methods.includes(ctx.method))
+    if (found) {
+      ctx.state.route = found.route.path
+      return answer(ctx, found, deps, deadline)
+    }
+    const allowed = [...new Set(known.flatMap(({ methods }) => methods))]
     if (allowed.length === 0) throw nothingAt(ctx.path)
     ctx.set('Allow', allowed.join(', '))
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
   }
+}
 
 /** The dashboard, loaded with its first page (13 MB): most processes serve none. */
 function dashboard(deps: Deps, own: DashboardDeps): Middleware {
@@ -116,16 +121,12 @@ function dashboard(deps: Deps, own: DashboardDeps): Middleware {
 /** Makes the application over its dependencies. Holds no state of its own. @param deadline as in http/dispatch.ts. */
 export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
-  // Paths match exactly, letter by letter.
-  const router = new Router({ sensitive: true, strict: true })
-  for (const route of routes) router.register(route.path, [route.method], handlerOf(route, deps, deadline))
   app.use(endUnread)
   app.use(identify)
   app.use(logRequests(deps))
   app.use(renderErrors(deps))
   if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
-  app.use(refuseUnmatched(router))
-  app.use(router.routes())
+  app.use(serveRoutes(routes, deps, deadline))
   // Koa's own reports are connection errors of clients that went away; everything else was rendered above.
   app.on('error', (error) => deps.log.debug({ err: error }, 'connection error'))
   return app

@@ -11,7 +11,6 @@ const ROOT = join(import.meta.dirname, '..')
 
 /** Files whose regular expressions are put together of constants of ours. */
 const DYNAMIC_PATTERNS = [
-  'api/dashboard/served/find.ts',
   'db/accounts/domains/verify.ts',
   'db/messages/broadcasts/audience.sql.ts',
   'db/messages/emails/return-path.ts',

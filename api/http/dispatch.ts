@@ -4,13 +4,14 @@
  * take turns, so that it leaves connections to the others. Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Context, Middleware } from 'koa'
+import type { Context } from 'koa'
 import { Refusal } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { authenticate, authorize } from './auth.ts'
 import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
+import type { Fit } from './paths.ts'
 import type { HttpDeps, Request, Route } from './route.ts'
 
 /** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
@@ -29,22 +30,6 @@ export function send(ctx: Context, { status, body, headers = {}, trace }: Answer
   ctx.set(headers)
 }
 
-function decoded(segment: string): string {
-  try {
-    const text = decodeURIComponent(segment)
-    if (!text.includes('\0')) return text
-  } catch {
-    // Malformed, as below.
-  }
-  throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
-}
-
-/** The path's parameters, decoded strictly: the router's own decoding lets malformed ones pass as they are. */
-function pathParams(path: string, captures: readonly (string | undefined)[]): Record<string, string> {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
-  return Object.fromEntries(names.map((name, index) => [name, decoded(captures[index] ?? '')]))
-}
-
 /** Whether somebody is reading the body and its end has not come. */
 const isUploading = (raw: IncomingMessage): boolean =>
   raw.readableFlowing !== null && !raw.readableEnded && !raw.destroyed
@@ -54,7 +39,7 @@ const isUploading = (raw: IncomingMessage): boolean =>
  * clock stands still (slow-bodies.ts ends an upload that does not get on), and it restarts when the body ends:
  * a 503 for work that has not even begun would invite a repetition of what is then stored.
  */
-async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
+async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, ms: number): Promise<Answer> {
   const late = Promise.withResolvers<never>()
   const expire = (): void => {
     if (isUploading(raw)) return
@@ -64,19 +49,25 @@ async function withinDeadline(answer: Promise<Answer>, raw: IncomingMessage, ms:
   const restart = (): void => void timer.refresh()
   raw.once('end', restart)
   try {
-    return await Promise.race([answer, late.promise])
+    return await Promise.race([answering, late.promise])
   } finally {
     raw.off('end', restart)
     clearTimeout(timer)
   }
 }
 
-/** The middleware of one route. @param deadline in milliseconds, from the last byte of the body. */
-export const handlerOf =
-  <D extends HttpDeps>(route: Route<D>, deps: D, deadline = DEADLINE): Middleware =>
-  async (ctx) => {
-    send(ctx, await withinDeadline(answerOf(route, deps, ctx), ctx.req, deadline))
-  }
+/** A request's route, with its path's parameters. */
+type Found<D> = Pick<Fit<Route<D>>, 'route' | 'params'>
+
+/** Has a route answer. @param deadline in milliseconds, from the last byte of the body. */
+export async function answer<D extends HttpDeps>(
+  ctx: Context,
+  found: Found<D>,
+  deps: D,
+  deadline = DEADLINE,
+): Promise<void> {
+  send(ctx, await withinDeadline(answerOf(found, deps, ctx), ctx.req, deadline))
+}
 
 /** How long a team's statement waits for others of its own, in milliseconds. */
 const PATIENCE = 10_000
@@ -122,12 +113,13 @@ function inTurn(
 }
 
 /** The rest of the way to an answer: authentication, scope, body (DECISIONS: Order of checks). */
-async function answerOf<D extends HttpDeps>(route: Route<D>, deps: D, ctx: Context): Promise<Answer> {
+async function answerOf<D extends HttpDeps>(found: Found<D>, deps: D, ctx: Context): Promise<Answer> {
+  const { route } = found
   const now = deps.clock()
   const log = deps.log.child({ request_id: ctx.state.id })
   if (route.access === 'public') {
     return deps.bodies.during(route.path, ctx.req, async (body) =>
-      route.handle(await requestOf(route, ctx, { body, now }), { ...deps, log }),
+      route.handle(await requestOf(found, ctx, { body, now }), { ...deps, log }),
     )
   }
   const principal = await authenticate(
@@ -140,23 +132,27 @@ async function answerOf<D extends HttpDeps>(route: Route<D>, deps: D, ctx: Conte
   authorize(principal, route.access)
   const database = inTurn(deps, team_id, route)
   return deps.bodies.during(team_id, ctx.req, async (body) =>
-    route.handle({ ...(await requestOf(route, ctx, { body, now })), principal }, { ...deps, log, database }),
+    route.handle({ ...(await requestOf(found, ctx, { body, now })), principal }, { ...deps, log, database }),
   )
 }
 
 /** What the handler gets. Made once the caller has proved its rights: a malformed request is refused to nobody else. */
-const requestOf = async (
-  route: Route<never>,
+async function requestOf<D>(
+  { route, params }: Found<D>,
   ctx: Context,
   { body, now }: { body: Body; now: Date },
-): Promise<Request<unknown, unknown>> => ({
-  id: ctx.state.id,
-  params: pathParams(route.path, ctx.captures ?? []),
-  search: ctx.querystring,
-  query: route.query?.read(ctx.req.url ?? ''),
-  headers: ctx.headers,
-  bytes: body.bytes,
-  pieces: body.pieces,
-  body: await body.parsed(route),
-  now,
-})
+): Promise<Request<unknown, unknown>> {
+  if (params === null)
+    throw new Refusal('bad_request', 'the path must be percent-encoded UTF-8 without NUL characters')
+  return {
+    id: ctx.state.id,
+    params,
+    search: ctx.querystring,
+    query: route.query?.read(ctx.req.url ?? ''),
+    headers: ctx.headers,
+    bytes: body.bytes,
+    pieces: body.pieces,
+    body: await body.parsed(route),
+    now,
+  }
+}

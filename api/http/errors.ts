@@ -54,14 +54,14 @@ export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, I
 /** The envelope of every failure; per item of a batch too. */
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
 
-/** The refusal that a caller gets for an error; our own faults go to the log. */
+/** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
 export function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
   if (error instanceof Refusal) return error
   if (isDatabaseUnavailable(error)) {
-    log.warn({ err: error }, 'the database is unavailable')
+    log.warn({ request_id: requestId, err: error }, 'the database is unavailable')
     return new Refusal('unavailable', 'the service is unavailable for the moment; please retry', 1)
   }
-  log.error({ err: error }, 'request failed')
+  log.error({ request_id: requestId, err: error }, 'request failed')
   return new Refusal('internal_error', `something went wrong on our side; request id ${requestId}`)
 }
 

@@ -1,5 +1,10 @@
 /**
- * The dashboard's own dispatcher: asset or page → session → origin and token → rights → handler → HTML.
+ * From a page of the dashboard to its answer: asset or page → session → origin and token → rights → handler → HTML.
+ * Request ids, the log, matching, bounds of bodies and the names of faults are those of all requests (app.ts,
+ * api/http/); what is apart from the API's dispatch.ts, and why:
+ * - who asks comes by a cookie and acts by a form with a token, not by a credential in each request;
+ * - a fault is a page, or the page before with what was typed: only here it is known which;
+ * - neither deadline nor turns of a team: the dashboard has connections of its own, with short statements.
  * Promises: only those whom its access names get a page. A POST counts only from our own pages, and its form within
  * the process's bounds for bodies, a person's own. Every answer carries the security headers. A fault of ours is a page
  * too, and shows nothing but the request's id.
@@ -302,7 +307,7 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
     if (sendAsset(ctx, assets, path)) return
     const found = board.finder.page(ctx.method, path)
     const known = found !== null && found !== 'other method'
-    ctx._matchedRoute = known ? BASE + found.page.path : `${BASE}/…`
+    ctx.state.route = known ? BASE + found.page.path : `${BASE}/…`
     const request: PageRequest = {
       path,
       params: known ? found.params : {},

@@ -1,0 +1,46 @@
+/** What a page says of whatever was thrown, and what the log keeps of it: faults of ours alone, by the request's id. */
+import { pino } from 'pino'
+import { StatementTimeoutError } from 'slonik'
+import t from 'tap'
+import { faultOf } from '../../../api/dashboard/served/faults.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { logOptions } from '../../../db/process/log.ts'
+
+const REQUEST = 'request-17'
+
+/** What is said of it, and the lines that the log gets. */
+function seen(error: unknown) {
+  const lines: Record<string, unknown>[] = []
+  const stream = { write: (line: string) => void lines.push(JSON.parse(line)) }
+  const fault = faultOf(error, REQUEST, pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), stream))
+  return { fault, lines }
+}
+
+t.test('a refusal is shown in its own words, and is nothing for the log', async (t) => {
+  const busy = seen(new Refusal('unavailable', 'too many bodies are coming in at once; please retry', 1))
+  t.match(busy.fault, { status: 503, title: 'Try again later', retry_after: 1 })
+  t.equal(busy.fault.words, 'Too many bodies are coming in at once; please retry.')
+  const state = seen(new Refusal('invalid_state', 'the broadcast is sent'))
+  t.match(state.fault, { status: 409, title: 'Request refused', words: 'The broadcast is sent.' })
+  t.strictSame([...busy.lines, ...state.lines], [])
+})
+
+t.test('a statement that took too long asks for a narrower filter', async (t) => {
+  const { fault, lines } = seen(new StatementTimeoutError(new Error('canceling statement')))
+  t.match(fault, { status: 503, title: 'Too much to look through', retry_after: undefined })
+  t.match(lines, [{ msg: 'a page took too long', request_id: REQUEST }])
+})
+
+t.test('a database that does not answer is said to be away', async (t) => {
+  const { fault, lines } = seen(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }))
+  t.match(fault, { status: 503, title: 'Try again later', retry_after: undefined })
+  t.equal(fault.words, 'The database does not answer. Try again in a moment.')
+  t.match(lines, [{ msg: 'the database is unavailable', request_id: REQUEST }])
+})
+
+t.test('a fault of ours shows nothing but the id that the log has it by', async (t) => {
+  const { fault, lines } = seen(new TypeError('undefined is not a function'))
+  t.match(fault, { status: 500, title: 'That is our fault', words: /finds it in the log by request-17\.$/ })
+  t.notMatch(fault.words, /undefined/)
+  t.match(lines, [{ msg: 'request failed', request_id: REQUEST, err: { type: 'TypeError' } }])
+})
