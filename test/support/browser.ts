@@ -80,9 +80,16 @@ export async function isAccessible(t: Test, page: Page, about: string): Promise<
   )
 }
 
-/** Fails unless the page fits its window, and what is pressed has room for a finger. */
+/** Buttons that their cell cuts. */
+const CUT = `[...document.querySelectorAll('td button')].filter((one) => {
+  const [own, room] = [one, one.closest('td > div')].map((box) => box.getBoundingClientRect())
+  return one.checkVisibility() && own.right > room.right + 1
+}).map((one) => one.outerHTML.slice(0, 160))`
+
+/** Fails unless the page fits its window, no button is cut, and what is pressed has room for a finger. */
 export async function fits(t: Test, page: Page, about: string): Promise<void> {
   const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
   t.ok(wider <= 0, `${about} is ${wider} px too wide`)
+  t.strictSame(await page.evaluate<string[]>(CUT), [], `${about}: cut`)
   t.strictSame(await page.evaluate<string[]>(TOO_SMALL), [], `${about}: too small to press`)
 }

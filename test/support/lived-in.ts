@@ -173,7 +173,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
   const work = await database.oneFirst(sql.type(idRow)`
     insert into works (id, team_id, kind, done, total, begun_by, begun_at, moved_at)
-    values (uuidv7(), ${id}, 'requeue-emails', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
+    values (uuidv7(), ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
   return { report, work }
 }
 

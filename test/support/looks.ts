@@ -12,8 +12,8 @@ import { fits, isAccessible } from './browser.ts'
 const FOLDER = process.env.DASHBOARD_LOOKS
 const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
 
-/** Not pages to look at: what is asked for by a link of its own, files, and what stands in a frame. */
-const NO_PAGES = /login\/|openid|\.csv|\/preview|\/files\//
+/** Not pages to look at here: those of who is not signed in, files, and what stands in a frame. */
+const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
 
 export const WIDE = { width: 1_280, height: 800 }
 const NARROW = { width: 320, height: 800 }
@@ -52,6 +52,10 @@ export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
     )
     .filter((path) => !path.includes(':'))
 
+/** Tables of a wide window that go on beyond their frame. */
+const BEYOND = `[...document.querySelectorAll('main .scroll')]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute('aria-label'))`
+
 /** Looks at one page. @param name what its pictures are called after. */
 export async function lookAt(t: Test, page: Page, url: string, name: string): Promise<void> {
   await page.setViewportSize(WIDE)
@@ -59,6 +63,7 @@ export async function lookAt(t: Test, page: Page, url: string, name: string): Pr
   t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)
   await isAccessible(t, page, name)
   await fits(t, page, `${name} at 1,280 px`)
+  t.strictSame(await page.evaluate<string[]>(BEYOND), [], `${name}: tables that go on beyond their frame`)
   if (FOLDER) await pictures(page, name, 1_280)
   await page.setViewportSize(NARROW)
   await fits(t, page, `${name} at 320 px`)

@@ -30,6 +30,8 @@ export type Field = {
   autofocus?: boolean
   /** The page's own word: a form shown again after a refusal does not get back what was sent. */
   own?: boolean
+  /** Whether it shares a line with those beside it that say so, too. */
+  beside?: boolean
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]

@@ -37,7 +37,12 @@ const isWide = (rows: Table['rows'], { number, wrap }: Column, index: number): b
   !wrap &&
   rows.some(({ cells }) => {
     const cell = cells[index]
-    return cell !== undefined && !isShort(cell) && cell.text.length + (cell.detail?.length ?? 0) > LONG
+    return (
+      cell !== undefined &&
+      !isShort(cell) &&
+      !cell.copy &&
+      cell.text.length + (cell.detail?.length ?? 0) > LONG
+    )
   })
 
 /** The place of the cell that the row is about: the first that leads somewhere, else the first of words. */
@@ -46,9 +51,12 @@ function mainOf(cells: readonly Cell[]): number {
   return linked === -1 ? cells.findIndex((cell) => !isShort(cell) && !cell.number) : linked
 }
 
-/** @param main whether the cell is what the row is about. */
-function lookOf(cell: Cell, { wrap }: Column, { wide, main }: { wide: boolean; main: boolean }): string {
-  const isSelf = isShort(cell) || cell.href !== undefined || wide
+type Standing = { wide: boolean; main: boolean; times: number }
+
+/** @param main whether the cell is what the row is about. @param times how many of them the row has. */
+function lookOf(cell: Cell, { wrap }: Column, { wide, main, times }: Standing): string {
+  const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || wide
+  const isSelf = isClear && !(cell.iso && times > 1)
   const looks = [
     cell.number && 'number',
     main && 'main',
@@ -68,11 +76,12 @@ export function tableReady(section: Table) {
   const shown = rows.map(({ key, cells }) => {
     const of = subjectOf(cells)
     const main = mainOf(cells)
+    const times = cells.filter(({ iso }) => iso).length
     return {
       key,
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
-        const look = lookOf(cell, column, { wide: wide[index] ?? false, main: index === main })
+        const look = lookOf(cell, column, { wide: wide[index] ?? false, main: index === main, times })
         const words = [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
         return {
           ...cell,

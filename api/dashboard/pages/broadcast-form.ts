@@ -44,7 +44,7 @@ function conditionFields(conditions: readonly Condition[]): Field[] {
   return Array.from({ length: rows }, (_, at): Field[] => {
     const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
     const nth = at + 1
-    return [
+    const fields: Field[] = [
       { name: `property.${at}`, label: `Condition ${nth}: property`, type: 'text', value: property },
       {
         name: `op.${at}`,
@@ -63,6 +63,7 @@ function conditionFields(conditions: readonly Condition[]): Field[] {
         value: Array.isArray(value) ? value.join(', ') : value,
       },
     ]
+    return fields.map((field) => ({ ...field, beside: true }))
   }).flat()
 }
 

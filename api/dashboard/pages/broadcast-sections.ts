@@ -4,7 +4,7 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { type Cell, number, plural, text, time } from '../drawn/cell.ts'
+import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
@@ -176,7 +176,7 @@ export async function draftParts(
       kind: 'alerts',
       title: 'Before it can start',
       calm: 'Nothing is missing.',
-      alerts: ready.missing.map((words) => ({ tone: 'bad' as const, title: words })),
+      alerts: ready.missing.map((words) => ({ tone: 'bad' as const, title: headed(words) })),
     },
   ]
   return {

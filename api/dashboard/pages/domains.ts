@@ -79,7 +79,7 @@ const recordTable = (records: readonly Line[]): Section => ({
   title: 'DNS records',
   columns: ['State', 'Purpose', 'Type', 'Host', 'Value to publish', 'Published'].map((label, index) => ({
     label,
-    wrap: index > 0,
+    wrap: index > 0 && label !== 'Type',
   })),
   rows: records.map(({ type, name, value, state, required = true, published = [] }) => ({
     cells: [

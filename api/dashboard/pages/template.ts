@@ -161,6 +161,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
     title: 'Versions',
     columns: ['Version', 'Published', 'Difference', ...(edits ? ['Restore'] : [])].map((label) => ({
       label,
+      wrap: label === 'Version',
     })),
     rows: versions.map(({ id, number, created_at, created_by }, index) => {
       const older = versions[index + 1]

@@ -23,7 +23,7 @@ const list: TeamPage = {
       sections: [
         {
           kind: 'table',
-          columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
+          columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label, wrap: label === 'Name' })),
           rows: templates.map(({ id, name, slots, updated_at }) => ({
             cells: [
               text(name, {

@@ -27,7 +27,7 @@ const list: TeamPage = {
           columns: [
             { label: 'Name' },
             { label: 'Subscribers', number: true },
-            { label: 'ID', wrap: true },
+            { label: 'ID' },
             { label: 'Created' },
           ],
           rows: topics.map(({ id, name, created_at }) => ({

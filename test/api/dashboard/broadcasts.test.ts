@@ -121,7 +121,7 @@ t.test(
     const template_id = await templateOf('<p>Hello</p>')
     const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
     const words =
-      /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*the audience is empty/
+      /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*The audience is empty/
     shows(t, await editor.get(path), words)
     const refused = await editor.post(`${path}/send`)
     t.equal(refused.status, 409)

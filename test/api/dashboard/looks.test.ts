@@ -4,6 +4,7 @@
  */
 import type { Browser } from 'playwright-core'
 import t from 'tap'
+import { linkFor } from '../../../db/accounts/people/members.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
@@ -46,6 +47,21 @@ async function looks(browser: Browser): Promise<void> {
   t.test('every page is accessible and fits, wide and narrow, light and dark', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
     for (const path of paths.filter(isWanted)) await lookAt(t, page, home + path, path)
+  })
+
+  t.test('the pages before signing in are, too', async (t) => {
+    const context = await browser.newContext({ reducedMotion: 'reduce' })
+    const page = await context.newPage()
+    const wish = { email: 'ana@example.com', team: team.id, role: 'owner', operator: true } as const
+    const { secret } = await service.database.transaction((tx) =>
+      linkFor({ tx, now: new Date(), actor: 'cli' }, wish),
+    )
+    for (const [path, name] of [
+      ['/login', '/login'],
+      [`/login/${secret}`, '/login/link'],
+    ] as const)
+      if (isWanted(name)) await lookAt(t, page, home + path, name)
+    await context.close()
   })
 
   t.test('the pieces are accessible in the dark, too, at twice the size, and by the keyboard', async (t) => {
