@@ -46,7 +46,7 @@ const emailRow = object({
 
 /** What webhooks say of emails, sign-in mail of ours left out; `delays`: how often each was put off or delayed. */
 export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('emails_told', emailRow)`
+  return tx.any(sql.prepared('notified_emails', emailRow)`
     select e.id, e.domain_id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
@@ -64,7 +64,7 @@ const contactRow = object({
 
 /** What webhooks say of contacts, as they are now. */
 export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('contacts_told', contactRow)`
+  return tx.any(sql.prepared('notified_contacts', contactRow)`
     select id, email, status, suppression from contacts
     where (team_id, id) in (select * from ${tuplesOf(refs)} as ref (team_id, id))`)
 }

@@ -13,7 +13,7 @@ const whatsappRow = object({
 
 /** What webhooks say of WhatsApp messages. */
 export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('whatsapp_told', whatsappRow)`
+  return tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
     select m.id, m.recipient, r.template_id, r.idempotency_key
     from ${tuplesOf(refs)} as ref (team_id, id)
       cross join lateral (

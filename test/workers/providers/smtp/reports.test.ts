@@ -14,7 +14,7 @@ const raw = Buffer.from('From: hello@example.com\r\nTo: ana@example.org\r\nSubje
 const received_at = new Date('2026-03-01T12:00:00Z')
 const at = new Date('2026-03-01T11:59:00Z')
 /** Dates in mail have no fractions: the end of the second is meant. */
-const told_at = new Date('2026-03-01T11:59:00.999Z')
+const reported_at = new Date('2026-03-01T11:59:00.999Z')
 
 const readBytes = async (body: Buffer | string) =>
   await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
@@ -95,7 +95,7 @@ t.test('what a status class means for the email and the contact', async (t) => {
     const events = await readFate(fate)
     t.match(
       events,
-      [{ channel: 'email', ref, kind, effect, recipient: 'ana@example.org', occurred_at: told_at }],
+      [{ channel: 'email', ref, kind, effect, recipient: 'ana@example.org', occurred_at: reported_at }],
       JSON.stringify(fate),
     )
   }
@@ -118,7 +118,7 @@ t.test('each recipient has its own fate; the provider’s words and time are kep
       recipient: 'ana@example.org',
       kind: 'bounced',
       detail: '550 5.1.1 <ana> unknown',
-      occurred_at: told_at,
+      occurred_at: reported_at,
     },
     { recipient: 'ben@example.org', kind: 'delivered', detail: 'delivered 2.1.5' },
   ])
@@ -187,7 +187,7 @@ t.test('recipients are read in every form that servers write them in', async (t)
     const [event] = await readBytes(
       report(mail_from, `Reporting-MTA: dns; x\r\n\r\n${lines}\r\nAction: failed\r\nStatus: 5.1.1\r\n`),
     )
-    t.match(event, { recipient, kind: 'bounced', effect: 'hard', occurred_at: told_at }, lines)
+    t.match(event, { recipient, kind: 'bounced', effect: 'hard', occurred_at: reported_at }, lines)
   }
   const global = await readBytes(
     report(
@@ -224,7 +224,13 @@ t.test(
   'a complaint is one, whether its recipient is named or not; not-spam and auth-failure are none',
   async (t) => {
     const about = { mail_from, recipient: 'ana@example.org', raw, at }
-    const complaint = { channel: 'email', ref, kind: 'complained', effect: 'complaint', occurred_at: told_at }
+    const complaint = {
+      channel: 'email',
+      ref,
+      kind: 'complained',
+      effect: 'complaint',
+      occurred_at: reported_at,
+    }
     t.match(await readBytes(feedbackReport(about)), [{ ...complaint, recipient: 'ana@example.org' }])
     t.match(await readBytes(feedbackReport(about, 'ABUSE')), [{ ...complaint, recipient: 'ana@example.org' }])
     t.match(await readBytes(feedbackReport(about, 'fraud')), [{ ...complaint, recipient: 'ana@example.org' }])
