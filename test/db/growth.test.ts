@@ -419,6 +419,9 @@ t.test('of what waits in all teams, the newest are found without reading the res
   t.ok(buffers < 4_000, `${buffers} buffers for a hundred of ten thousand`)
   const most = Math.max(...nodes.map((node) => node['Actual Rows']))
   t.ok(most < 1_000, `${most} rows read at once`)
+  const looked = nodes.filter((node) => node['Relation Name'] === 'accepted_emails')
+  const lookups = looked.reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0)
+  t.equal(lookups, 100, 'no more is looked up than is shown')
 })
 
 t.test('a page of a list reads its own rows, not all that a team of some hundreds has', async (t) => {

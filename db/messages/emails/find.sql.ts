@@ -99,11 +99,15 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   (${keys} offset 0) w cross join lateral (
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
-/** Of all teams, what is queued of a stretch of time: its index goes by the time of acceptance, as ids do. */
+/**
+ * Of all teams, what is queued of a stretch of time: its index goes by the time of acceptance, as ids do. Sorted before
+ * it is looked up, so that no more is than the page needs.
+ */
 const waitingSince = ({ from, to }: EmailCriteria): FragmentSqlToken => sql.fragment`
   select team_id as of_team, id as of_id from email_states
   where unfinished and created_at >= ${from ? sql.timestamp(from) : '-infinity'}
-    and created_at < ${to ? sql.timestamp(to) : 'infinity'}`
+    and created_at < ${to ? sql.timestamp(to) : 'infinity'}
+  order by id desc`
 
 /**
  * A team's emails in the order of its list: all, or those that wait. As a join of two tables the planner takes the page
@@ -130,11 +134,12 @@ function sourceOf(criteria: EmailCriteria, page: Page) {
   const plain = { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
   if (recipients !== undefined || id !== undefined) return plain
   const isQueued = status === 'queued'
-  if (team === undefined) return isQueued ? { ...plain, rows: byKeys(waitingSince(criteria)) } : plain
+  const order = sql.fragment`w.of_id`
+  if (team === undefined) return isQueued ? { rows: byKeys(waitingSince(criteria)), order } : plain
   const isAll = [words, status, domains, template_id, broadcast_id, tag].every((part) => part === undefined)
   if (!isAll && !isQueued) return plain
   const table = isQueued ? sql.fragment`email_states` : sql.fragment`accepted_emails`
-  return { rows: inOrder(table, team, criteria, page), order: sql.fragment`w.of_id` }
+  return { rows: inOrder(table, team, criteria, page), order }
 }
 
 /** Without the bodies; html is there where nothing else gives its size. */
