@@ -2,7 +2,7 @@
  * The database of row 12: 10,000,000 emails of 180 days, 4,000,000 of them of one team and the rest of 1,999, with
  * their states, 10,000,000 events, 3,000,000 contacts, 1,000,000 WhatsApp messages, reports, figures and audit trail.
  * 200,000 emails wait, their jobs put off for good. It is loaded once, by set-based statements that skip the WAL, into
- * a server of its own, and kept there under a digest of this file: 25 GB, some ten minutes. Later migrations are
+ * a server of its own, and kept there under a digest of this file: 18 GB, some ten minutes. Later migrations are
  * applied to it as to anybody's database; where it has others than ours, it is loaded again.
  * Beside test/support/email-rows.ts this alone knows that emails are two tables: rows by the million are no view's.
  */
@@ -262,7 +262,7 @@ export async function startTenMillion(
   const kept = await startPostgres({ directory: store, settings: KEPT })
   if (await isUsable(kept, name)) return { url: databaseUrl(kept.url, name), server: kept }
   await kept.stop()
-  say(`loading ${EMAILS.toLocaleString('en')} emails into ${store}, which takes ten minutes and keeps 25 GB`)
+  say(`loading ${EMAILS.toLocaleString('en')} emails into ${store}, which takes ten minutes and keeps 18 GB`)
   const began = performance.now()
   const loading = await startPostgres({ directory: store, settings: LOADING })
   try {
