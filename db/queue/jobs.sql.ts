@@ -160,32 +160,24 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
 }
 
 /**
- * Stores fresh jobs in the caller's transaction, where no pg-boss is at hand: as its own insert does, by the queue's
- * options. Each stands where the queue's line begins.
+ * Stores fresh jobs where no pg-boss is at hand, as a part of the statement that stores what they are about: as its own
+ * insert does, by the queue's options. Each stands where the queue's line begins.
+ * @param rows a relation with `id`, `data` and `group_id` of each.
  */
-export async function insertFreshJobs<J extends JobName>(
-  tx: Tx,
-  job: J,
-  payloads: readonly Payload<J>[],
-): Promise<void> {
-  const idOf = JOBS[job].id as (payload: Payload<J>) => string
-  const { group } = JOBS[job] as { group?: (payload: Payload<J>) => string | null }
-  const tuples = payloads.map((payload) => [idOf(payload), JSON.stringify(payload), group?.(payload) ?? null])
-  await tx.query(sql.prepared(`insert_fresh_jobs_${job}`, object())`
-    insert into pgboss.job (
-      id, name, data, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
-      retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds, group_id)
-    select f.id, q.name, f.data, coalesce((
-        select priority from pgboss.job
-        where name = ${job} and state < 'active' and not blocked and start_after <= now()
-        order by priority desc, created_on limit 1), 0),
-      now(), now(), now() + q.retention_seconds * interval '1 second', q.expire_seconds, q.deletion_seconds,
-      q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false), q.retry_delay_max, q.policy, q.dead_letter,
-      q.heartbeat_seconds, f.group_id
-    from pgboss.queue q cross join ${sql.unnest(tuples, ['uuid', 'jsonb', 'text'])} as f (id, data, group_id)
-    where q.name = ${job}
-    on conflict do nothing`)
-}
+export const insertFreshJobs = (job: JobName, rows: FragmentSqlToken) => sql.fragment`
+  insert into pgboss.job (
+    id, name, data, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
+    retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds, group_id)
+  select f.id, q.name, f.data, coalesce((
+      select priority from pgboss.job
+      where name = ${job} and state < 'active' and not blocked and start_after <= now()
+      order by priority desc, created_on limit 1), 0),
+    now(), now(), now() + q.retention_seconds * interval '1 second', q.expire_seconds, q.deletion_seconds,
+    q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false), q.retry_delay_max, q.policy, q.dead_letter,
+    q.heartbeat_seconds, f.group_id
+  from pgboss.queue q cross join ${rows} as f
+  where q.name = ${job}
+  on conflict do nothing`
 
 /** One attempt of a job that is put back, and whether it was a try. */
 export type Postponement = {

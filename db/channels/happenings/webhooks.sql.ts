@@ -2,7 +2,9 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { insertFreshJobs } from '../../queue/jobs.sql.ts'
 import { SIGN_IN_TAG } from '../../text/tags.ts'
+import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
 
 /** Whether a team has an endpoint that gets anything. */
@@ -93,18 +95,28 @@ export type NewWebhook = {
   body: string
 }
 
-/** Stores messages, created now by the database's time. */
+/** The payloads and groups of their jobs, as jobs.ts has them for `deliver-webhook`. */
+const jobsOfStored = sql.fragment`(
+  select id, jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,
+    ${WEBHOOK_SENDERS}::text || endpoint_id as group_id
+  from stored)`
+
+/** Stores messages, created now by the database's time, and their jobs: in one statement. */
 export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
   const tuples = messages.map((one) => [
     ...[one.team_id, one.id, one.endpoint_id, one.event_id, one.type],
     ...[one.subject_id, one.body],
   ])
   await tx.query(sql.prepared('insert_webhooks', object())`
-    insert into webhook_messages (
-      team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
-    select team_id, id, endpoint_id, event_id, type, subject_id, body, 'queued', now()
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'text', 'uuid', 'text'])}
-      as m (team_id, id, endpoint_id, event_id, type, subject_id, body)`)
+    with stored as (
+      insert into webhook_messages (
+        team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
+      select team_id, id, endpoint_id, event_id, type, subject_id, body, 'queued', now()
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'text', 'uuid', 'text'])}
+        as m (team_id, id, endpoint_id, event_id, type, subject_id, body)
+      returning team_id, id, endpoint_id
+    )
+    ${insertFreshJobs('deliver-webhook', jobsOfStored)}`)
 }
 
 /** Whether an endpoint with these types gets this one. */

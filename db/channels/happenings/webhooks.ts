@@ -6,7 +6,6 @@
  */
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../postgres/pool.ts'
-import { insertFreshJobs } from '../../queue/jobs.sql.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { parseMailbox } from '../../text/address.ts'
 import type { Happening } from './happening.ts'
@@ -71,11 +70,6 @@ async function store(
 async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
   if (messages.length === 0) return
   await insertWebhooks(tx, messages)
-  await insertFreshJobs(
-    tx,
-    'deliver-webhook',
-    messages.map(({ team_id, id, endpoint_id }) => ({ team_id, message_id: id, endpoint_id })),
-  )
   await wakeOnCommit(tx, 'deliver-webhook')
 }
 

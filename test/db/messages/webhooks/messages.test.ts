@@ -1,8 +1,10 @@
 /** Single webhooks from the command line and the pages: found, why one waits, its tries, and sent again. */
 import { sql } from 'slonik'
 import t from 'tap'
+import { mixed, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { networksOf, resolver } from '../../../../db/process/public-address.ts'
+import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
@@ -202,6 +204,33 @@ t.test('nothing is announced that was rolled back', async (t) => {
     })
     .catch(() => {})
   t.strictSame(await cli.json(['webhook', 'messages', team.id, endpoint.id]), [])
+})
+
+const jobRow = object({
+  data: mixed<object>().defined(),
+  group_id: string().defined(),
+  dead_letter: string().defined(),
+  retry_limit: number().defined(),
+  heartbeat_seconds: number().defined(),
+  expire_seconds: number().defined(),
+})
+
+t.test('a fresh webhook has its job with it, as its queue has them', async (t) => {
+  const { team, endpoint } = await begin(t)
+  const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+  const job = await rows.database.one(sql.type(jobRow)`
+    select j.data, j.group_id, j.dead_letter, j.retry_limit, j.heartbeat_seconds, j.expire_seconds
+    from webhook_messages m join pgboss.job j on j.name = 'deliver-webhook' and j.id = m.id
+    where m.team_id = ${team.id}`)
+  const { payload, options, group } = JOBS['deliver-webhook']
+  const data = await payload.noUnknown().validate(job.data, { strict: true })
+  t.match(data, { team_id: team.id, endpoint_id: endpoint.id })
+  t.equal(job.group_id, group(data))
+  t.equal(job.dead_letter, deadLetterOf('deliver-webhook'))
+  const { retryLimit, heartbeatSeconds, expireInSeconds } = options
+  const own = [job.retry_limit, job.heartbeat_seconds, job.expire_seconds]
+  t.strictSame(own, [retryLimit, heartbeatSeconds, expireInSeconds])
 })
 
 t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tries', async (t) => {
