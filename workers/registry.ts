@@ -8,7 +8,7 @@ import { emailChannel } from './channels/deliver-email.ts'
 import { webhookChannel } from './channels/deliver-webhook.ts'
 import { whatsappChannel } from './channels/deliver-whatsapp.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
-import { createSlots, type Slots } from './delivery/slots.ts'
+import { createSlots, type SlotShare } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
@@ -28,31 +28,41 @@ import { runUpserts } from './jobs/upsert-contacts.ts'
 /** How a process works on a queue: batches of `batchSize` in a number of loops, or a delivery of its own. */
 export type Registration<J extends JobName> =
   | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
-  | { deliver: (deps: WorkerDeps, slots: SlotGroups) => Delivery }
+  | { deliver: (deps: WorkerDeps, slots: SlotShares) => Delivery }
 
-/** The slots that queues share: what goes out by one channel has slots of its own. */
-export type SlotGroups = { email: Slots; whatsapp: Slots; webhook: Slots }
+type Delivered = 'deliver-email' | 'deliver-broadcast' | 'deliver-whatsapp' | 'deliver-webhook'
 
-/** The slots of a process. */
-export const openSlots = ({ concurrency, webhooks }: WorkerDeps): SlotGroups => ({
-  email: createSlots(concurrency),
-  whatsapp: createSlots(concurrency),
-  webhook: createSlots(webhooks.concurrency),
-})
+/** Each delivery's part of the slots of a process. */
+export type SlotShares = Readonly<Record<Delivered, SlotShare>>
+
+/**
+ * Opens the slots of a process: emails share theirs, of which broadcasts have half at most, so that single emails go
+ * first. Webhooks give way to messages that somebody waits for.
+ */
+export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
+  const emails = createSlots(concurrency)
+  const single = emails.share()
+  const whatsapp = createSlots(concurrency).share()
+  return {
+    'deliver-email': single,
+    'deliver-broadcast': emails.share({ most: 0.5 }),
+    'deliver-whatsapp': whatsapp,
+    'deliver-webhook': createSlots(webhooks.concurrency).share({ after: [single, whatsapp] }),
+  }
+}
 
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': {
-    deliver: (deps, { email }) => startDelivery(emailChannel(EMAIL, deps), deps, email.share()),
+    deliver: (deps, slots) => startDelivery(emailChannel(EMAIL, deps), deps, slots['deliver-email']),
   },
-  // Single emails go first: broadcasts have at most half of the slots.
   'deliver-broadcast': {
-    deliver: (deps, { email }) => startDelivery(broadcastChannel(deps), deps, email.share({ most: 0.5 })),
+    deliver: (deps, slots) => startDelivery(broadcastChannel(deps), deps, slots['deliver-broadcast']),
   },
   'deliver-whatsapp': {
-    deliver: (deps, { whatsapp }) => startDelivery(whatsappChannel(deps), deps, whatsapp.share()),
+    deliver: (deps, slots) => startDelivery(whatsappChannel(deps), deps, slots['deliver-whatsapp']),
   },
   'deliver-webhook': {
-    deliver: (deps, { webhook }) => startDelivery(webhookChannel(deps), deps, webhook.share()),
+    deliver: (deps, slots) => startDelivery(webhookChannel(deps), deps, slots['deliver-webhook']),
   },
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },

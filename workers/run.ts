@@ -8,7 +8,7 @@ import type { JobName } from '../db/queue/jobs.ts'
 import { runBatches } from './batches/batches.ts'
 import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
-import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotGroups } from './registry.ts'
+import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotShares } from './registry.ts'
 
 export type Work = {
   /** Begins nothing more, waits for what is in flight. @param patience milliseconds until sends are cut off. */
@@ -36,7 +36,7 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
   }
 }
 
-function startQueue<J extends JobName>(job: J, deps: WorkerDeps, slots: SlotGroups): Delivery {
+function startQueue<J extends JobName>(job: J, deps: WorkerDeps, slots: SlotShares): Delivery {
   const registration: Registration<J> = HANDLERS[job]
   if ('deliver' in registration) return registration.deliver(deps, slots)
   const claims = deps.queue.claims(job)

@@ -3,8 +3,8 @@
  *
  * A loop claims, and is in one of these states:
  * - full: enough is in hand (hands.ts). Ends when there is room for a lot. Enough large messages bar only these.
- * - barred: nothing may be claimed, because the queue or its one sender is paused, or records cannot be stored. Looks
- *   again in half a second: a pause may be lifted early.
+ * - barred: nothing may be claimed, because the queue or its one sender is paused, records cannot be stored, or it
+ *   gives way to other queues (giving-way.ts). Looks again in half a second: a pause may be lifted early.
  * - idle: nothing was due. Ends with a wake-up, or when the next poll is due.
  * - claiming: a lot is claimed, poison jobs apart (poison-jobs.ts), read, and passed through the gate of its senders
  *   (gate.ts), which releases messages, each after a delay, or holds them.
@@ -119,12 +119,13 @@ const BARRED: Admission = { limit: 0, except: [] }
 
 /** What may be claimed now. */
 async function admit<J extends DeliveryJob, A>(
-  { recorder, deps, delivery }: Parts<J, A>,
+  { recorder, deps, delivery, slots }: Parts<J, A>,
   gate: Gate<J, A>,
   hands: Hands,
 ): Promise<Admission> {
-  if (recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
-  const admission = await gate.admit(hands.room())
+  const most = slots.givingWay.most()
+  if (most < 1 || recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
+  const admission = await gate.admit(Math.min(most, hands.room()))
   return hands.takesLarge() ? admission : { ...admission, except: [...admission.except, LARGE] }
 }
 
@@ -135,10 +136,11 @@ async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   { limit, except }: Admission,
 ): Promise<number> {
-  const { delivery, deps, claims } = loop.parts
+  const { delivery, deps, claims, slots } = loop.parts
   const { senders, channel } = delivery
   const ofEach = 'one' in senders ? {} : { ofEach: senders.in_hand }
   const claimed = await claims.fetch(limit, { except, ...ofEach })
+  slots.givingWay.claimed(claimed.length, limit)
   if (claimed.length === 0) {
     await claims.idle()
     return 0

@@ -5,18 +5,22 @@
  * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. Large
  * messages, which hold theirs for long, have at most half of the slots, and count for nothing in their queue's turn.
  * A slot that comes free goes to the queue that has least for its weight, in it to the message that has waited longest
- * and may go. What gets no slot within its patience, or after the queue was closed, never begins.
+ * and may go. What gets no slot within its patience, or after the queue was closed, never begins. A queue may give way
+ * to others (giving-way.ts).
  */
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { SLOW } from './breaker.ts'
+import { createGivingWay, type First, type GivingWay } from './giving-way.ts'
 
 /** What is asked for a slot: its sender, whether that answers well, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
 /** A queue's part of the slots. */
-export type SlotShare = {
+export type SlotShare = First & {
   /** How many slots it may hold at once. */
   size: number
+  /** How much of it may be claimed. */
+  givingWay: GivingWay
   /**
    * Does work in a slot.
    * @param patience milliseconds to wait for one.
@@ -32,11 +36,12 @@ export type Slots = {
    * Opens a queue's part.
    * @param weight its part beside the others' while they want slots too; 1 when absent.
    * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.
+   * @param after the queues that it gives way to, whatever slots those share; none when absent.
    */
-  share(part?: { weight?: number; most?: number }): SlotShare
+  share(part?: { weight?: number; most?: number; after?: readonly First[] }): SlotShare
 }
 
-type Waiting = { applicant: Applicant; answer: (given: boolean) => void }
+type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }
 /** `large`: how many of its busy slots large messages hold. */
 type Queue = {
   weight: number
@@ -45,6 +50,9 @@ type Queue = {
   large: number
   waiting: Set<Waiting>
   closed: boolean
+  /** How many have begun, and when one that is not large waited last, by `performance.now()`. */
+  begun: number
+  short_at: number
 }
 
 /** A slot that is held: it counts among the unproven ones no more, or not at all. */
@@ -102,6 +110,12 @@ function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
 /** What a queue holds for its weight. */
 const loadOf = ({ busy, large, weight }: Queue): number => (busy - large) / weight
 
+/** Takes note of one that begins: whether it had to wait says whether its queue is short of slots. */
+function noteBegun(queue: Queue, { applicant, late }: Waiting): void {
+  queue.begun += 1
+  if (late && !applicant.is_large) queue.short_at = performance.now()
+}
+
 /** Who gets a slot when. @param limit how many there are. */
 function createTurns(limit: number): Turns {
   const queues: Queue[] = []
@@ -124,6 +138,7 @@ function createTurns(limit: number): Turns {
   const begin = (queue: Queue, next: Waiting): void => {
     queue.waiting.delete(next)
     count(queue, next.applicant, 1)
+    noteBegun(queue, next)
     busy += 1
     next.answer(true)
   }
@@ -149,9 +164,10 @@ function createTurns(limit: number): Turns {
           resolve(isGiven ? held.take(applicant) : null)
         }
         const tooLate = setTimeout(answer, patience, false)
-        const waiting = { applicant, answer }
+        const waiting = { applicant, answer, late: false }
         queue.waiting.add(waiting)
         grant()
+        waiting.late = true
       }),
     leave(queue, applicant) {
       count(queue, applicant, -1)
@@ -190,21 +206,28 @@ export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
     }
   }
   return {
-    share: ({ weight = 1, most = 1 } = {}) => {
+    share: ({ weight = 1, most = 1, after = [] } = {}) => {
       const size = Math.max(1, Math.floor(limit * most))
-      const queue: Queue = { weight, size, busy: 0, large: 0, waiting: new Set(), closed: false }
+      const counts = { busy: 0, large: 0, begun: 0, short_at: Number.NEGATIVE_INFINITY }
+      const queue: Queue = { weight, size, waiting: new Set(), closed: false, ...counts }
       turns.open(queue)
-      return shareOf(queue, (applicant, wait) => enter(queue, applicant, wait))
+      return shareOf(queue, createGivingWay(after), (applicant, wait) => enter(queue, applicant, wait))
     },
   }
 }
 
 function shareOf(
   queue: Queue,
+  givingWay: GivingWay,
   enter: (applicant: Applicant, patience: number) => Promise<(() => void) | null>,
 ): SlotShare {
   return {
     size: queue.size,
+    givingWay,
+    // Large ones wait for each other; what holds them up is rarely a processor.
+    shortAt: () =>
+      [...queue.waiting].some(({ applicant }) => !applicant.is_large) ? performance.now() : queue.short_at,
+    begun: () => queue.begun,
     async run(applicant, work, patience) {
       const leave = await enter(applicant, patience)
       if (leave === null) return null

@@ -12,6 +12,7 @@ import { emailChannel } from '../../../workers/channels/deliver-email.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { startDelivery } from '../../../workers/delivery/engine.ts'
+import type { GivingWay } from '../../../workers/delivery/giving-way.ts'
 import { createSlots } from '../../../workers/delivery/slots.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { jobStates, setJobsDue } from '../../support/rows.ts'
@@ -30,7 +31,11 @@ const senderOf = (name: string) => ({
   at_once: AT_ONCE,
 })
 
-async function begin(t: Test, sink: Parameters<typeof startSmtpSink>[1] = {}) {
+async function begin(
+  t: Test,
+  sink: Parameters<typeof startSmtpSink>[1] = {},
+  givingWay: Partial<GivingWay> = {},
+) {
   const service = await startService(t)
   const team = await makeTeam(service)
   const { url } = await startSmtpSink(t, sink)
@@ -46,14 +51,18 @@ async function begin(t: Test, sink: Parameters<typeof startSmtpSink>[1] = {}) {
         update pgboss.job set group_id = ${senderOf(name).key} where id = any(${sql.array(ids, 'uuid')})`)
     return ids
   }
-  return { service, post, start: () => startMany(t, service, { url, names }) }
+  return { service, post, start: () => startMany(t, service, { url, names, givingWay }) }
 }
 
 /** Delivers emails as if each recipient's domain were a sender of its own. */
 async function startMany(
   t: Test,
   { database, deps, url: database_url }: Service,
-  { url, names }: { url: string; names: ReadonlyMap<string, string> },
+  {
+    url,
+    names,
+    givingWay,
+  }: { url: string; names: ReadonlyMap<string, string>; givingWay: Partial<GivingWay> },
 ): Promise<void> {
   const queue = await openConsumer(database_url, { connections: 3, onError: () => {} })
   const email = createSmtpProvider({ url, max_connections: SLOTS })
@@ -75,7 +84,9 @@ async function startMany(
       )
     },
   } satisfies DeliveryChannel<'deliver-email', unknown>
-  const delivery = startDelivery(channel, own, createSlots(SLOTS).share())
+  const share = createSlots(SLOTS).share()
+  const slots = { ...share, givingWay: { ...share.givingWay, ...givingWay } }
+  const delivery = startDelivery(channel, own, slots)
   t.teardown(async () => {
     queue.close()
     await delivery.drain(5_000)
@@ -159,4 +170,41 @@ t.test('a sender that hangs holds one slot; one that answers well has as many as
   t.equal(most, AT_ONCE)
   hanging.resolve(undefined)
   await until('the slow are sent', () => allSent(service, slow))
+})
+
+t.test('a queue that gives way to others claims what it may and no more, and says what came', async (t) => {
+  const state = { most: 0, looks: 0 }
+  const claims: { count: number; asked: number }[] = []
+  const { service, post, start } = await begin(
+    t,
+    {},
+    {
+      most: () => {
+        state.looks += 1
+        return state.most
+      },
+      claimed(count, asked) {
+        claims.push({ count, asked })
+        state.most = 0
+      },
+    },
+  )
+  const ids = await post('well', 10)
+  await start()
+  await until('it has looked, and looked again', () => state.looks > 1)
+  t.strictSame(claims, [], 'it may claim none')
+  state.most = 3
+  await until('it has claimed', () => claims.length > 0)
+  t.strictSame(claims, [{ count: 3, asked: 3 }])
+  const sent = async () =>
+    Number(
+      await service.database.oneFirst(sql.unsafe`
+    select count(*) from emails where id = any(${sql.array(ids, 'uuid')}) and status = 'sent'`),
+    )
+  await until('those are sent', async () => (await sent()) === 3)
+  const looked = state.looks
+  await until('it has looked again', () => state.looks > looked + 1)
+  t.equal(await sent(), 3, 'the others wait')
+  state.most = 100
+  await until('all are sent', () => allSent(service, ids))
 })
