@@ -4,12 +4,13 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
 import { storeEmails } from '../../support/reports.ts'
 import { startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
-import { beginWebhooks, happen } from '../../support/webhooks.ts'
+import { beginWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)
@@ -51,9 +52,13 @@ async function begin(t: Test) {
   await cli.json(['webhook', 'remove', slow.id, endpoint.id])
   for (let each = 0; each < HANGING; each++) await cli.json(['webhook', 'add', slow.id, '--url', hanging.url])
   const healthy = await beginWebhooks(t, { service, cli })
-  const fill = async (team: string) => {
-    const ids = await storeEmails(rows, team, Array(EVENTS).fill(['a@example.org']))
-    for (const email_id of ids) await happen(service, { team_id: team, email_id, kind: 'delivered' })
+  /** All at once: of what comes little by little, the first may hang for too long before the last has begun. */
+  const fill = async (team_id: string) => {
+    const ids = await storeEmails(rows, team_id, Array(EVENTS).fill(['a@example.org']))
+    const event = { team_id, kind: 'delivered' as const, recipient: null, event_key: 'it', detail: '' }
+    const now = new Date()
+    const events = ids.map((email_id) => ({ ...event, email_id, occurred_at: now }))
+    await service.database.transaction((tx) => applyEmailEvents(tx, events, now))
   }
   return { hanging, slow, healthy, fill }
 }
