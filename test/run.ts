@@ -24,6 +24,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const KILL_AFTER_MS = 10_000
 // Warnings are for the editor.
 const LINT = ['biome', 'check', '--diagnostic-level=error', '--max-diagnostics=100', '.']
+// One checker in place of four, which would check again what they share: the tests run meanwhile.
+const TYPES = ['tsc', '--checkers', '1']
 // A tmpfs, and its number in statfs(2); a run takes a few hundred megabytes of it.
 const MEMORY = { directory: '/dev/shm', type: 0x01021994, least: 4 * 1024 ** 3 }
 // The data are thrown away, and many test processes connect side by side.
@@ -170,7 +172,7 @@ async function runAll(run: Run): Promise<Counts> {
   try {
     const [, server] = await settled([buildTap(run), openServer(run)])
     // Only now: tsc reads what `tap build` writes.
-    checks.push(check(run, ['tsc']))
+    checks.push(check(run, TYPES))
     const tests = await runTests(run, server)
     return { passed: tests.passed, failed: await faults(tests.failed) }
   } catch (error) {
