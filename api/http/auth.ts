@@ -20,7 +20,7 @@ import {
 } from '../../db/accounts/credentials/token.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
-import { createGather, type Gather } from '../../db/process/gather.ts'
+import { type Batcher, createBatcher } from '../../db/process/batcher.ts'
 
 /** The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key. */
 export type Principal = {
@@ -50,14 +50,14 @@ const hourOf = (at: Date): Date => new Date(Math.floor(at.getTime() / HOUR) * HO
 const isNewHour = (last: string | null, now: Date): boolean => last === null || new Date(last) < hourOf(now)
 
 /** A look-up of one credential; those that arrive together share a statement. Nothing is kept. */
-type LookUp = Gather<{ hash: string; now: Date }, { found: PrincipalRow | null }>
+type LookUp = Batcher<{ hash: string; now: Date }, { found: PrincipalRow | null }>
 
 /** How credentials are looked up. */
 export type Credentials = Readonly<Record<CredentialKind, LookUp>>
 
 export function createCredentials(database: Database): Credentials {
   const lookUp = (find: typeof principalsByKeys): LookUp =>
-    createGather({
+    createBatcher({
       async work(calls) {
         const hashes = [...new Set(calls.map(({ hash }) => hash))]
         const now = new Date(Math.max(...calls.map((call) => call.now.getTime())))

@@ -17,15 +17,15 @@ import {
 } from '../../db/messages/whatsapp/accept.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '../../db/postgres/pool.ts'
-import { createGather, type Gather } from '../../db/process/gather.ts'
+import { type Batcher, createBatcher } from '../../db/process/batcher.ts'
 import type { Producer } from '../../db/queue/boss.ts'
 
 /** One call at a time for each, as the handlers see it. */
 export type Accepts = {
-  email: Gather<EmailCall, EmailOutcome[]>
-  whatsapp: Gather<WhatsappCall, WhatsappOutcome[]>
+  email: Batcher<EmailCall, EmailOutcome[]>
+  whatsapp: Batcher<WhatsappCall, WhatsappOutcome[]>
   /** Whether it is new; false for a repeat. */
-  report: Gather<TakenReport, boolean>
+  report: Batcher<TakenReport, boolean>
 }
 
 /** Errors that are not tried again: after a lost connection nobody knows whether the lot was stored. */
@@ -42,7 +42,7 @@ type AcceptsDeps = {
 
 /** @param database the whole one: a lot belongs to many teams, so it takes no team's turn. */
 export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps): Accepts => ({
-  email: createGather({
+  email: createBatcher({
     work: (calls, alone) =>
       database.transaction((tx) =>
         acceptEmailCalls({ tx, queue, versions, links }, calls, alone ? 'wait' : 'skip'),
@@ -52,14 +52,14 @@ export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps)
       items.reduce((sum, { html, text }) => sum + 1_000 + lengthOf(html) + lengthOf(text), 0),
     isSafe,
   }),
-  whatsapp: createGather({
+  whatsapp: createBatcher({
     work: (calls, alone) =>
       database.transaction((tx) => acceptWhatsappCalls({ tx, queue }, calls, alone ? 'wait' : 'skip')),
     keyOf: ({ team_id }) => team_id,
     weightOf: ({ items }) => items.reduce((sum, { to }) => sum + 1_000 * to.length, 0),
     isSafe,
   }),
-  report: createGather({
+  report: createBatcher({
     work: (reports) => database.transaction((tx) => storeReports({ tx, queue }, reports)),
     // A repeat that comes while the first is being stored waits for it here, not in PostgreSQL.
     keyOf: ({ provider, event_key }) => `${provider}/${event_key}`,

@@ -23,7 +23,7 @@ import {
   type ScheduleName,
   type SharedJob,
 } from './jobs.ts'
-import { comebacks, createLines, type Lines, priorityOf } from './line.ts'
+import { createLines, type Lines, placesOfReturning, priorityOf } from './line.ts'
 import { indexJobs, isAnyDue, type Run, spreadCounts } from './upkeep.sql.ts'
 import type { Waker } from './wake.ts'
 
@@ -106,7 +106,7 @@ async function insertJobs<J extends JobName>(
   places?: readonly number[],
 ): Promise<number> {
   if (payloads.length === 0) return 0
-  const priorities = (places ?? (await comebacks(lines, tx, job, payloads))).map(priorityOf)
+  const priorities = (places ?? (await placesOfReturning(lines, tx, job, payloads))).map(priorityOf)
   const jobs = payloads.map((data, index) => ({
     id: jobId(job, data),
     data,

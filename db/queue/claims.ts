@@ -7,7 +7,7 @@
 import type { Tx } from '../postgres/pool.ts'
 import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
-import { comebacks, type Lines, priorityOf } from './line.ts'
+import { type Lines, placesOfReturning, priorityOf } from './line.ts'
 
 /** A claimed job. `retryCount` is the number of its attempt. */
 export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
@@ -202,7 +202,7 @@ async function settle<J extends JobName>(
   if (postponed.length > 0) {
     // A job that comes back stands behind what has been reached by then: it neither jumps the line nor starves in it.
     const payloads = postponed.map(([{ data }]) => data)
-    const priorities = (await comebacks(lines, tx, job, payloads)).map(priorityOf)
+    const priorities = (await placesOfReturning(lines, tx, job, payloads)).map(priorityOf)
     await postponeJobs(
       tx,
       job,

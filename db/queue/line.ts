@@ -18,12 +18,12 @@ export type Line = {
   /** Says that places up to this one are given. */
   given(place: number): void
   /** Places for jobs that come back, or come again: each behind its team's others that did. */
-  comeback(tx: Tx, teams: readonly string[]): Promise<number[]>
+  placesOf(tx: Tx, teams: readonly string[]): Promise<number[]>
 }
 
 /** How long a look at the line is good for, in milliseconds. */
 const FRESH = 250
-/** Teams of whom the last comeback is remembered. */
+/** Teams whose last place of a returning job is remembered. */
 const REMEMBERED = 10_000
 
 /** The places of `count` more jobs of a team whose last one stands at `last`. Pure. */
@@ -53,7 +53,7 @@ function createLine(job: SharedJob): Line {
     given(place) {
       top = Math.max(top, place)
     },
-    async comeback(tx, teams) {
+    async placesOf(tx, teams) {
       const from = await look(tx)
       if (last.size > REMEMBERED) last.clear()
       return teams.map((team) => {
@@ -72,14 +72,14 @@ export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 
 /** Places for jobs of any queue that come back; none where nobody stands in line. */
-export async function comebacks(
+export async function placesOfReturning(
   lines: Lines,
   tx: Tx,
   job: JobName,
   payloads: readonly object[],
 ): Promise<number[]> {
   if (!isShared(job)) return []
-  return lines[job].comeback(
+  return lines[job].placesOf(
     tx,
     payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : '')),
   )

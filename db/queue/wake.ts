@@ -9,7 +9,7 @@ import { type Database, notify, type Tx } from '../postgres/pool.ts'
 import type { JobName } from './jobs.ts'
 
 const CHANNEL = 'heliograph_jobs'
-const GATHER = 5
+const GATHER_MS = 5
 
 export type Waker = (job: JobName) => void
 
@@ -26,7 +26,7 @@ export function createWaker(database: Database): Waker {
     const jobs = [...pending]
     pending.clear()
     notify(database, CHANNEL, jobs).catch(() => {})
-    setTimeout(flush, GATHER)
+    setTimeout(flush, GATHER_MS)
   }
   return (job) => {
     pending.add(job)

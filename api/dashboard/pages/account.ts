@@ -12,8 +12,8 @@ const start: PersonPage = {
   path: '',
   access: 'person',
   async handle({ person }) {
-    const [seat] = person.seats
-    return redirect(seat ? teamPath({ id: seat.team_id }) : '/operator/teams')
+    const [membership] = person.memberships
+    return redirect(membership ? teamPath({ id: membership.team_id }) : '/operator/teams')
   },
 }
 

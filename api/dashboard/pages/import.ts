@@ -10,7 +10,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { number, plural, status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { inPerson, noteLook } from '../served/act.ts'
-import { redirect, type Seat, show, type TeamPage, teamPath } from '../served/page.ts'
+import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { draftView } from './import-draft.ts'
 
@@ -19,7 +19,7 @@ const SHOWN = 50
 
 type Uploading = { title: string; back: Link; note: string; path: readonly string[]; purpose: Purpose }
 
-const UPLOADS: Readonly<Record<Purpose, (team: Seat) => Uploading>> = {
+const UPLOADS: Readonly<Record<Purpose, (team: PageTeam) => Uploading>> = {
   contacts: (team) => ({
     purpose: 'contacts',
     title: 'Import contacts',

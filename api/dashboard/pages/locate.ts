@@ -50,10 +50,10 @@ async function teamOf(
   { query, person, now }: PersonRequest,
   { database }: PageDeps,
 ): Promise<TeamRow | null> {
-  const [seat, ...others] = person.seats
-  const id = idGiven(query, 'team') ?? (seat && others.length === 0 ? seat.team_id : undefined)
+  const [membership, ...others] = person.memberships
+  const id = idGiven(query, 'team') ?? (membership && others.length === 0 ? membership.team_id : undefined)
   if (id === undefined) return null
-  const isMember = person.seats.some(({ team_id }) => team_id === id)
+  const isMember = person.memberships.some(({ team_id }) => team_id === id)
   const team = isMember || person.operator ? await teamById(database, id) : null
   if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
   const look = { action: 'search', subject: given(query, 'q') ?? '' }
@@ -173,7 +173,7 @@ const locate: PersonPage = {
     const { query, person } = request
     const typed = given(query, 'q') ?? given(query, 'id')
     if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
-    const teams = person.operator ? null : person.seats.map(({ team_id }) => team_id)
+    const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
     const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
     const [first, ...others] = named
     if (first && others.length === 0) return redirect(pathTo(first))

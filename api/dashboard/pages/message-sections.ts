@@ -1,7 +1,7 @@
 /** What the page of an email and that of a WhatsApp message have alike: why it waits, what happened, and its ids. */
 import { text } from '../drawn/cell.ts'
 import type { Moment, Section } from '../drawn/section.ts'
-import { waitingAlerts } from '../drawn/story.ts'
+import { waitingAlerts } from '../drawn/timeline.ts'
 import type { TeamRequest } from '../served/page.ts'
 
 type Message = {

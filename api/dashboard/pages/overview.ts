@@ -16,7 +16,7 @@ import { byteWords, dayWords, duration, headed, plural, type Tone, utc } from '.
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { FEW, MOST } from '../drawn/shares.ts'
-import { pausedDelivery, pausedQueue } from '../drawn/story.ts'
+import { pausedDelivery, pausedQueue } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'

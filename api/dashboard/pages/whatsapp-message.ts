@@ -5,7 +5,7 @@ import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/sh
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { messageMoments, messageSentence } from '../drawn/whatsapp-story.ts'
+import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'

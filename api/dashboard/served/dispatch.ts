@@ -38,7 +38,7 @@ import {
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
 import { addressWith, LIST } from './list.ts'
-import { type Page, type PageAnswer, type PageRequest, redirect, type Seat, show } from './page.ts'
+import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
 import { endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
 
 /** What a form may send, in bytes: a template's html and text, percent-encoded. */
@@ -52,7 +52,7 @@ type Visit = {
   ctx: Context
   request: PageRequest
   person: Person | null
-  team: Seat | null
+  team: PageTeam | null
   /** Whether the browser's session is over. */
   hasEnded: boolean
 }
@@ -60,21 +60,25 @@ type Visit = {
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
 /** The team as this person may use it; null when it is none of theirs. */
-async function seatOf(person: Person, { params, now }: PageRequest, deps: PageDeps): Promise<Seat | null> {
+async function teamOfPage(
+  person: Person,
+  { params, now }: PageRequest,
+  deps: PageDeps,
+): Promise<PageTeam | null> {
   const id = (params.team ?? '').toLowerCase()
-  const seat = person.seats.find((candidate) => candidate.team_id === id)
-  if (seat) {
-    await noteUse({ tx: deps.database, now }, person, seat)
-    const { name, suspended } = seat
-    const role = person.operator ? 'owner' : suspended ? 'viewer' : seat.role
+  const membership = person.memberships.find((candidate) => candidate.team_id === id)
+  if (membership) {
+    await noteUse({ tx: deps.database, now }, person, membership)
+    const { name, suspended } = membership
+    const role = person.operator ? 'owner' : suspended ? 'viewer' : membership.role
     return { id, name, role, member: true, suspended }
   }
   const team = person.operator ? await teamById(deps.database, id) : null
   return team && { id, name: team.name, role: 'owner', member: false, suspended: team.suspended_at !== null }
 }
 
-/** Why a page is not for somebody with this seat. */
-const refusalOf = ({ role, suspended }: Seat, needed: Role): Refusal =>
+/** Why a page is not for somebody with this membership. */
+const refusalOf = ({ role, suspended }: PageTeam, needed: Role): Refusal =>
   new Refusal(
     'insufficient_scope',
     suspended
@@ -107,7 +111,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
     if (!person.operator) throw nothingHere()
     return reading(page, visit, deps, (near) => page.handle({ ...request, person }, near))
   }
-  const team = await seatOf(person, request, deps)
+  const team = await teamOfPage(person, request, deps)
   if (!team) throw nothingHere()
   visit.team = team
   if (!reaches(team.role, page.access)) throw refusalOf(team, page.access)

@@ -10,14 +10,14 @@ import { cellReady, parted, tableReady } from '../drawn/table.ts'
 import type { Render } from '../drawn/views.ts'
 import { formReady, type Refused } from './form.ts'
 import { navigation, places } from './nav.ts'
-import type { Notice, Seat } from './page.ts'
+import type { Notice, PageTeam } from './page.ts'
 
 /** What a page stands in. */
 export type Frame = {
   /** After /dashboard. */
   path: string
   person: Person | null
-  team: Seat | null
+  team: PageTeam | null
   /** The token of the session's forms. */
   csrf: string
   notice: Notice | null

@@ -4,7 +4,7 @@ import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
 import type { Person } from '../../../db/accounts/people/sign-in.ts'
 import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { ICONS, type Icon } from '../drawn/icons.ts'
-import { type Seat, teamPath } from './page.ts'
+import { type PageTeam, teamPath } from './page.ts'
 
 type Entry = { label: string; href: string; current: boolean; icon?: string }
 type Place = readonly [path: string, label: string, icon: Icon, role?: Role]
@@ -72,7 +72,7 @@ export function navigation({
 }: {
   path: string
   person: Person | null
-  team: Seat | null
+  team: PageTeam | null
 }) {
   const groups: { label: string; links: Entry[] }[] = []
   if (team) {
@@ -98,8 +98,8 @@ export function navigation({
 }
 
 /** The teams that one can change to, when there is more than one place to be. */
-export function places({ seats, operator }: Person, team: Seat | null): Entry[] {
-  const teams = seats.map(({ team_id: id, name }) => ({
+export function places({ memberships, operator }: Person, team: PageTeam | null): Entry[] {
+  const teams = memberships.map(({ team_id: id, name }) => ({
     label: name,
     href: teamPath({ id }),
     current: id === team?.id,

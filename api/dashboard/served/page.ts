@@ -32,7 +32,7 @@ import type { PageDeps } from './deps.ts'
  * A team as the person who asks may use it. `member`: false for an operator who is none. People of a suspended team
  * have the role of a viewer.
  */
-export type Seat = { id: string; name: string; role: Role; member: boolean; suspended: boolean }
+export type PageTeam = { id: string; name: string; role: Role; member: boolean; suspended: boolean }
 
 export type PageRequest = {
   path: string
@@ -52,7 +52,7 @@ export type PageRequest = {
 }
 
 export type PersonRequest = PageRequest & { person: Person }
-export type TeamRequest = PersonRequest & { team: Seat }
+export type TeamRequest = PersonRequest & { team: PageTeam }
 
 export type CookieName = 'session' | 'notice' | 'openid'
 /** `value` null takes the cookie away; `seconds` null keeps it as long as the browser runs. */

@@ -11,7 +11,7 @@ import { insertAuditEntry } from './audit.sql.ts'
 /** Who acts: the address of a person, or `cli`. */
 export type Actor = string
 
-export type Deed = {
+export type AuditEntry = {
   /** Null for what belongs to no team. */
   team_id: string | null
   /** What kind of thing, and what was done: `key.create`. */
@@ -28,9 +28,9 @@ export type By = At & { actor: Actor }
 export type Caller = At & { actor: Actor | null }
 
 /** Adds an entry to the audit trail; nothing when nobody is named. */
-export async function record({ tx, now, actor }: Caller, deed: Deed): Promise<void> {
+export async function record({ tx, now, actor }: Caller, entry: AuditEntry): Promise<void> {
   if (actor === null) return
-  const { team_id, action, subject, detail = '' } = deed
+  const { team_id, action, subject, detail = '' } = entry
   const words = { subject: storableWords(subject), detail: storableWords(detail) }
   await insertAuditEntry(tx, { id: uuidv7({ msecs: now.getTime() }), team_id, actor, action, ...words }, now)
 }

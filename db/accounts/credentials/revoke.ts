@@ -49,7 +49,7 @@ export async function endSessions(by: By, teamId: string, wish: RevokeWish): Pro
   const ended = await revokeSessions(by.tx, teamId, choice, by.now)
   if (id !== undefined && ended.length === 0)
     throw new Refusal('not_found', `there is no session ${id} of this team to revoke`)
-  const deed = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
-  await record(by, { team_id: teamId, ...deed })
+  const entry = { action: 'session.revoke', subject: id ?? user ?? 'all', detail: `${ended.length} ended` }
+  await record(by, { team_id: teamId, ...entry })
   return ended
 }

@@ -147,8 +147,8 @@ export async function verifyDomain(
     const promoted = selector && (await promoteNextKey(tx, teamId, { id: domain.id, selector }, now))
     const row = promoted || (isProved ? await markDomainVerified(tx, teamId, domain.id, now) : domain)
     if (promoted || (row && row.status !== domain.status)) {
-      const deed = { team_id: teamId, action: 'domain.verify', subject: domain.name }
-      await record({ tx, now, actor }, { ...deed, detail: promoted ? `with the key ${selector}` : '' })
+      const entry = { team_id: teamId, action: 'domain.verify', subject: domain.name }
+      await record({ tx, now, actor }, { ...entry, detail: promoted ? `with the key ${selector}` : '' })
     }
     return { promoted, row }
   })

@@ -23,7 +23,7 @@ import {
   upsertPerson,
 } from './people.sql.ts'
 import type { Role } from './roles.ts'
-import { deleteSeats } from './sessions.sql.ts'
+import { deleteSessionMemberships } from './sessions.sql.ts'
 import { makeLink } from './sign-in.ts'
 
 type By = At & { actor: Actor }
@@ -83,7 +83,7 @@ export async function removeMember(by: By, teamId: string, email: string): Promi
   const member = await lockMember(by.tx, teamId, identity)
   if (!member) throw new Refusal('not_found', `the team has no member ${email}`)
   await keepAnOwner(by, teamId, member)
-  await deleteSeats(by.tx, teamId, member.user_id)
+  await deleteSessionMemberships(by.tx, teamId, member.user_id)
   await deleteMembership(by.tx, teamId, member.user_id, by.now)
   await record(by, { team_id: teamId, action: 'member.remove', subject: member.email, detail: member.role })
   return member
@@ -145,6 +145,6 @@ export async function invite(by: By, teamId: string, wish: Wish): Promise<{ emai
 
 /** Signs a member out of this team, in every browser; their sessions elsewhere stay. */
 export async function signMemberOut(by: By, teamId: string, { user_id, email }: Member): Promise<void> {
-  await deleteSeats(by.tx, teamId, user_id)
+  await deleteSessionMemberships(by.tx, teamId, user_id)
   await record(by, { team_id: teamId, action: 'member.end_sessions', subject: email })
 }

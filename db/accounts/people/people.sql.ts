@@ -79,8 +79,8 @@ export async function lockMember(tx: Tx, teamId: string, identity: string): Prom
 }
 
 /**
- * Ends a membership with all of it: the seats in the person's sessions (by their foreign key) and the tokens that act
- * for this team. Who the person is at an OpenID provider is forgotten once there is nothing left to sign in to.
+ * Ends a membership with all of it: what the person's sessions hold of it (by their foreign key), and the tokens that
+ * act for this team. Who the person is at an OpenID provider is forgotten once there is nothing left to sign in to.
  */
 export async function deleteMembership(tx: Tx, teamId: string, userId: string, now: Date): Promise<void> {
   await tx.query(sql.unsafe`delete from memberships where team_id = ${teamId} and user_id = ${userId}`)

@@ -1,6 +1,7 @@
 /**
- * Rows of dashboard sessions with their seats, one-time links and the requests for them. Secrets are stored as digests
- * alone. A link or session with a `team_id` is for that team alone; the team's own spelling of the address goes along.
+ * Rows of dashboard sessions with the memberships that they hold, one-time links and the requests for them. Secrets
+ * are stored as digests alone. A link or session with a `team_id` is for that team alone; the team's own spelling of
+ * the address goes along.
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
@@ -125,7 +126,7 @@ export async function sessionByHash(
       and s.seen_at > ${sql.timestamp(idle)}`)
 }
 
-const seatRow = object({
+const membershipRow = object({
   team_id: string().defined(),
   name: string().defined(),
   /** What the person may do now, and what when the session began: the less of the two counts. */
@@ -136,8 +137,8 @@ const seatRow = object({
 })
 
 /** The teams that a session opens, by name. */
-export async function seatsOfSession(tx: Tx, sessionId: string) {
-  return tx.any(sql.type(seatRow)`
+export async function membershipsOfSession(tx: Tx, sessionId: string) {
+  return tx.any(sql.type(membershipRow)`
     select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, s.seen_at
     from dashboard_seats s join teams t on t.id = s.team_id
     join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
@@ -145,7 +146,7 @@ export async function seatsOfSession(tx: Tx, sessionId: string) {
 }
 
 /** Notes that a session was used on a team's pages. */
-export async function touchSeat(
+export async function noteMembershipSeen(
   tx: Tx,
   teamId: string,
   { session_id, user_id }: { session_id: string; user_id: string },
@@ -157,7 +158,7 @@ export async function touchSeat(
 }
 
 /** Takes a person's sessions and open links of one team away; what they opened elsewhere stays. */
-export async function deleteSeats(tx: Tx, teamId: string, userId: string): Promise<void> {
+export async function deleteSessionMemberships(tx: Tx, teamId: string, userId: string): Promise<void> {
   await tx.query(sql.unsafe`delete from login_links where user_id = ${userId} and team_id = ${teamId}`)
   await tx.query(sql.unsafe`delete from dashboard_seats where team_id = ${teamId} and user_id = ${userId}`)
   await tx.query(sql.unsafe`delete from dashboard_sessions where user_id = ${userId} and team_id = ${teamId}`)

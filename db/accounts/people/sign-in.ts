@@ -24,12 +24,12 @@ import {
   deleteSession,
   insertDashboardSession,
   insertLink,
+  membershipsOfSession,
   noteLinkRequest,
+  noteMembershipSeen,
   personOfLink,
-  seatsOfSession,
   sessionByHash,
   takeLink,
-  touchSeat,
   touchSession,
 } from './sessions.sql.ts'
 
@@ -47,7 +47,7 @@ const makeSecret = (): string => randomBytes(32).toString('base64url')
 const before = (now: Date, ms: number): Date => new Date(now.getTime() - ms)
 
 /** A team that somebody may use just now. */
-export type PersonSeat = {
+export type Membership = {
   team_id: string
   name: string
   role: Role
@@ -63,7 +63,7 @@ export type Person = {
   team_id: string | null
   email: string
   operator: boolean
-  seats: readonly PersonSeat[]
+  memberships: readonly Membership[]
 }
 
 /**
@@ -159,21 +159,25 @@ export async function requestLink(
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {
   const session = await sessionByHash(tx, digest(secret), { now, idle: before(now, IDLE) })
   if (!session) return null
-  const rows = await seatsOfSession(tx, session.id)
+  const rows = await membershipsOfSession(tx, session.id)
   if (rows.length === 0 && !session.operator) return null
   if (new Date(session.seen_at) < before(now, MINUTE)) await touchSession(tx, session.id, now)
   const { id: session_id, user_id, team_id, email, operator } = session
-  const seats = rows.map(({ held, role, ...seat }) => ({ ...seat, role: lesser(role, held) }))
-  return { session_id, user_id, team_id, email, operator, seats }
+  const memberships = rows.map(({ held, role, ...membership }) => ({
+    ...membership,
+    role: lesser(role, held),
+  }))
+  return { session_id, user_id, team_id, email, operator, memberships }
 }
 
 /** Notes, to the minute, that somebody used a team's pages. */
 export async function noteUse(
   { tx, now }: At,
   person: Person,
-  { team_id, seen_at }: PersonSeat,
+  { team_id, seen_at }: Membership,
 ): Promise<void> {
-  if (seen_at === null || new Date(seen_at) < before(now, MINUTE)) await touchSeat(tx, team_id, person, now)
+  if (seen_at === null || new Date(seen_at) < before(now, MINUTE))
+    await noteMembershipSeen(tx, team_id, person, now)
 }
 
 /** Ends the session of this person. */

@@ -20,7 +20,7 @@ import {
   insertContact,
   updateContact,
 } from './contacts.sql.ts'
-import { beginnings, FRESH } from './erased.ts'
+import { FRESH, initialStates } from './erased.ts'
 import { claimFault, claimsStatus, type StatusClaims } from './fields.ts'
 import { holdTopics } from './topics.sql.ts'
 
@@ -75,7 +75,7 @@ export async function createContact(
   if (await contactExists(tx, teamId, identity)) {
     throw new Refusal('contact_exists', 'there is a contact with that email already')
   }
-  const begun = await beginnings(tx, secrets, teamId, [identity])
+  const begun = await initialStates(tx, secrets, teamId, [identity])
   const beginning = begun.get(identity) ?? FRESH
   checkClaims(given, beginning.status)
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)

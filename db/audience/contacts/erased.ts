@@ -9,9 +9,9 @@ import type { ContactStatus } from './contacts.sql.ts'
 import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
 
 /** What a new contact starts with. */
-export type Beginning = { status: ContactStatus; suppression: ErasedRow['suppression'] }
+export type InitialState = { status: ContactStatus; suppression: ErasedRow['suppression'] }
 
-export const FRESH: Beginning = { status: 'subscribed', suppression: null }
+export const FRESH: InitialState = { status: 'subscribed', suppression: null }
 
 const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
 
@@ -20,12 +20,12 @@ export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, iden
   secrets.sign('erasure', hashed(teamId, identity), 32)
 
 /** How new contacts of these identities begin: those that are not in the map begin `FRESH`. */
-export async function beginnings(
+export async function initialStates(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
   teamId: string,
   identities: readonly string[],
-): Promise<ReadonlyMap<string, Beginning>> {
+): Promise<ReadonlyMap<string, InitialState>> {
   if (identities.length === 0 || !(await hasErased(tx, teamId))) return new Map()
   const byHash = new Map(
     identities.flatMap((identity) =>

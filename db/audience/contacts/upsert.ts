@@ -18,7 +18,7 @@ import { parsedAddress } from '../../text/address.ts'
 import { address, isObject, parse } from '../../text/fields.ts'
 import { insertContacts, type NewContact, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
-import { type Beginning, beginnings, FRESH } from './erased.ts'
+import { FRESH, type InitialState, initialStates } from './erased.ts'
 import {
   breach,
   claimFault,
@@ -63,7 +63,10 @@ export function readItems(body: string): (ContactItem | Refusal)[] {
 }
 
 /** What a call results in: an outcome for each item, and the contacts to create. */
-type Decision = { outcomes: (string | Refusal)[]; fresh: Omit<NewContact, 'topic_ids' | keyof Beginning>[] }
+type Decision = {
+  outcomes: (string | Refusal)[]
+  fresh: Omit<NewContact, 'topic_ids' | keyof InitialState>[]
+}
 
 /** The map that each contact of a call gets: the last one given for it; null when none is. */
 function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNullable<Properties> | null> {
@@ -118,7 +121,7 @@ async function withoutLosses(
   const identities = [...new Set(claiming)]
   const statuses = await statusesOf(tx, teamId, identities)
   const fresh = identities.filter((identity) => !statuses.has(identity))
-  const begun = await beginnings(tx, secrets, teamId, fresh)
+  const begun = await initialStates(tx, secrets, teamId, fresh)
   return items.map((item, at) => {
     if (item instanceof Refusal || !item.claims) return item
     const { status } = begun.get(item.identity) ?? FRESH
@@ -195,7 +198,7 @@ export async function upsertContacts(
   if (fresh.length > 0) {
     used.contacts += fresh.length
     const identities = fresh.map(({ identity }) => identity)
-    const begun = await beginnings(tx, secrets, teamId, identities)
+    const begun = await initialStates(tx, secrets, teamId, identities)
     const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? FRESH) }))
     await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
   }

@@ -38,9 +38,9 @@ export type Upload = { name: string; source: string; encoding: string; purpose: 
  * The first records of a file. `whole`: these are all. `total`: how many it has; an estimate, unless `exact`, where
  * it was not read to its end.
  */
-type Beginning = { table: CsvTable; separator: string; whole: boolean; total: number; exact: boolean }
+type FirstPart = { table: CsvTable; separator: string; whole: boolean; total: number; exact: boolean }
 
-async function beginningOf(read: ReadBytes, length: () => Promise<number>): Promise<Beginning> {
+async function firstPartOf(read: ReadBytes, length: () => Promise<number>): Promise<FirstPart> {
   const { table, separator, place } = await readSlice(read, null)
   const count = table.records.length
   checkTable(table, count, place === null)
@@ -67,7 +67,7 @@ export async function storeDraft(
   if (fault) throw new Refusal('bad_request', `the file ${fault.problem}`)
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
-  const { table } = await beginningOf(read, async () => bytes.length)
+  const { table } = await firstPartOf(read, async () => bytes.length)
   if ((await countDrafts(tx, teamId)) >= MOST_DRAFTS)
     throw new Refusal('bad_request', `${MOST_DRAFTS} uploads wait to be started: start or discard one first`)
   const id = uuidv7()
@@ -78,14 +78,14 @@ export async function storeDraft(
   return id
 }
 
-export type Draft = ImportRow & Beginning & { mapping: Mapping; bytes: number }
+export type Draft = ImportRow & FirstPart & { mapping: Mapping; bytes: number }
 
 /** A draft with its first records. @throws Refusal not_found. */
 export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Draft> {
   const row = await importById(tx, teamId, id)
   if (!row?.draft || row.mapping === null) throw noDraft()
   const bytes = await importLength(tx, teamId, id)
-  const beginning = await beginningOf(importBytes(tx, teamId, id), async () => bytes)
+  const beginning = await firstPartOf(importBytes(tx, teamId, id), async () => bytes)
   return { ...row, mapping: row.mapping, ...beginning, bytes }
 }
 

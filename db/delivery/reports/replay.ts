@@ -3,7 +3,7 @@
  * Promises: a replay of what was applied before changes nothing; only parked reports are dropped; each is in the audit
  * trail. Must not need a reader.
  */
-import { type By, type Deed, record } from '../../accounts/audit/record.ts'
+import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/boss.ts'
@@ -37,7 +37,7 @@ export async function readReport(by: By, id: string): Promise<ReportRow & { body
 }
 
 /** What the audit trail says of many: their ids, or the filter. */
-function deedOf(action: string, { ids, provider, reason, before }: ParkedFilter): Deed {
+function entryOf(action: string, { ids, provider, reason, before }: ParkedFilter): AuditEntry {
   const filters = { provider, reason, before: before?.toISOString() }
   const detail = Object.entries(filters).flatMap(([name, value]) =>
     value === undefined ? [] : `${name}: ${value}`,
@@ -85,13 +85,13 @@ export async function replayParked(
     'ingest-report',
     ids.map((report_id) => ({ report_id })),
   )
-  await record(by, deedOf('report.replay', filter))
+  await record(by, entryOf('report.replay', filter))
   return { replayed: ids.length }
 }
 
 /** As `dropReport`, for all parked ones that fit; those that are not parked stay. */
 export async function dropParked(by: By, filter: ParkedFilter): Promise<{ dropped: number }> {
   const dropped = await deleteParkedReports(by.tx, filter)
-  await record(by, deedOf('report.drop', filter))
+  await record(by, entryOf('report.drop', filter))
   return { dropped }
 }

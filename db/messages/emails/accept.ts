@@ -55,8 +55,8 @@ export type AcceptDeps = {
   links?: UnsubscribeLinks | null
 }
 
-/** A team while its calls are taken: its account is locked. */
-type Desk = {
+/** The calls of one team that are taken together: its account is locked. */
+type TeamBatch = {
   account: Account
   references: References
   /** What each idempotency key is stored under, in this transaction too. */
@@ -72,7 +72,7 @@ type StoredKey = { id: string; domain: string | null }
 
 const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
 
-function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: Desk): EmailRow {
+function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): EmailRow {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
   const { team_id } = sender
@@ -125,22 +125,22 @@ function contentsOf(calls: readonly EmailCall[]) {
   return [...found.values()]
 }
 
-async function openDesks(
+async function openTeamBatches(
   { tx, versions, links }: Omit<AcceptDeps, 'queue'>,
   calls: readonly EmailCall[],
   lock: 'wait' | 'skip',
-): Promise<Map<string, Desk>> {
+): Promise<Map<string, TeamBatch>> {
   const references = await findReferences({ tx, versions, links: links ?? null }, calls)
   const accounts = await lockAccounts(
     tx,
     calls.map(({ sender }) => sender.team_id),
     lock,
   )
-  const desks = new Map<string, Desk>()
+  const batches = new Map<string, TeamBatch>()
   for (const [teamId, account] of accounts) {
     const own = references.get(teamId)
     if (own)
-      desks.set(teamId, {
+      batches.set(teamId, {
         account,
         references: own,
         stored: new Map(),
@@ -150,21 +150,21 @@ async function openDesks(
       })
   }
   const keys = calls.flatMap(({ sender: { team_id }, items }) =>
-    desks.has(team_id)
+    batches.has(team_id)
       ? items.flatMap(({ idempotency_key: key }) => (key === null ? [] : [{ team_id, key }]))
       : [],
   )
   for (const row of keys.length === 0 ? [] : await emailsByKeys(tx, keys)) {
     const domain = parseMailbox(row.from_address)?.domain ?? null
-    desks.get(row.team_id)?.stored.set(row.idempotency_key, { id: row.id, domain })
+    batches.get(row.team_id)?.stored.set(row.idempotency_key, { id: row.id, domain })
   }
   const contents = contentsOf(calls)
   for (const { team_id, sha256 } of contents.length === 0 ? [] : await readyFiles(tx, contents))
-    desks.get(team_id)?.ready.add(sha256)
-  return desks
+    batches.get(team_id)?.ready.add(sha256)
+  return batches
 }
 
-function replayOf(item: EmailItem, sender: EmailSender, { stored }: Desk): EmailOutcome | null {
+function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): EmailOutcome | null {
   const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
   if (!original) return null
   if (sender.domain !== null && sender.domain !== original.domain)
@@ -176,13 +176,13 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: Desk): Email
 function wantedOf(
   items: readonly EmailItem[],
   refusals: readonly (Refusal | null)[],
-  desk: Desk,
+  batch: TeamBatch,
 ): EmailItem[] {
   const taken = new Set<string>()
   const wanted: EmailItem[] = []
   for (const [index, item] of items.entries()) {
     const { idempotency_key: key } = item
-    if (refusals[index] || (key !== null && (taken.has(key) || desk.stored.has(key)))) continue
+    if (refusals[index] || (key !== null && (taken.has(key) || batch.stored.has(key)))) continue
     wanted.push(item)
     if (key !== null) taken.add(key)
   }
@@ -190,13 +190,13 @@ function wantedOf(
 }
 
 /** The bytes of contents that items would add to the team's storage. */
-function bytesAdded(items: readonly EmailItem[], { ready }: Desk): number {
+function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
   const added = new Map(items.flatMap(filesOf).map(({ sha256, size }) => [sha256, size]))
   return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
 }
 
 /** Takes over the contents of an item that the team has not, and charges for them. */
-function bring(item: EmailItem, team_id: string, { account, ready, brought }: Desk): void {
+function bring(item: EmailItem, team_id: string, { account, ready, brought }: TeamBatch): void {
   for (const { sha256, size, loaded } of filesOf(item)) {
     if (ready.has(sha256)) continue
     // It was there a moment ago: only a row that was deleted meanwhile can explain that.
@@ -209,18 +209,18 @@ function bring(item: EmailItem, team_id: string, { account, ready, brought }: De
 }
 
 /** Gives an item its row while tokens last. */
-function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
-  const { account } = desk
+function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOutcome {
+  const { account } = batch
   // The send rate is the API's door: broadcasts are paced where they are delivered.
   if (sender.broadcast_id === undefined && sender.rated !== false) {
     if (account.bucket.tokens < 1) return refused(new RateLimited(account, secondsUntilToken(account)))
     account.bucket.tokens -= 1
   }
   account.used.emails += 1
-  bring(item, sender.team_id, desk)
-  const row = rowOf(item, sender, desk)
+  bring(item, sender.team_id, batch)
+  const row = rowOf(item, sender, batch)
   if (item.idempotency_key !== null)
-    desk.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
+    batch.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
   return { kind: 'stored', row, standing: standingOf(account) }
 }
 
@@ -228,23 +228,23 @@ function store(item: EmailItem, sender: EmailSender, desk: Desk): EmailOutcome {
  * Takes a call's items in order, as if each came alone: a key met again is a replay once its first item is stored,
  * whatever the later one would be refused for. The refusal is of the whole call.
  */
-function take({ sender, items }: EmailCall, desk: Desk): EmailOutcome[] | Refusal {
+function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | Refusal {
   const refusals = items.map((item) =>
-    replayOf(item, sender, desk) ? null : refusalOf(item, sender, desk.references),
+    replayOf(item, sender, batch) ? null : refusalOf(item, sender, batch.references),
   )
-  const { limits, used } = desk.account
-  const wanted = wantedOf(items, refusals, desk)
+  const { limits, used } = batch.account
+  const wanted = wantedOf(items, refusals, batch)
   if (wanted.length > left(limits.emails, used.emails)) {
     return new Refusal(
       'quota_exceeded',
       `the allowance of ${limits.emails} emails for this period is reached`,
     )
   }
-  const storageFull = storageRefusal(desk.account, bytesAdded(wanted, desk))
+  const storageFull = storageRefusal(batch.account, bytesAdded(wanted, batch))
   if (storageFull) return storageFull
   return items.map((item, index) => {
     const refusal = refusals[index]
-    return replayOf(item, sender, desk) ?? (refusal ? refused(refusal) : store(item, sender, desk))
+    return replayOf(item, sender, batch) ?? (refusal ? refused(refusal) : store(item, sender, batch))
   })
 }
 
@@ -261,7 +261,7 @@ const LINES: readonly Line[] = [
 ]
 
 /** Publishes the contents that rows bring, and notes who needs them. */
-async function attach(tx: Tx, rows: readonly EmailRow[], brought: Desk['brought']): Promise<void> {
+async function attach(tx: Tx, rows: readonly EmailRow[], brought: TeamBatch['brought']): Promise<void> {
   const refs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
   )
@@ -274,7 +274,7 @@ async function attach(tx: Tx, rows: readonly EmailRow[], brought: Desk['brought'
 async function commit(
   { tx, queue }: AcceptDeps,
   rows: readonly EmailRow[],
-  desks: ReadonlyMap<string, Desk>,
+  batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const lines = LINES.map((line) => ({ ...line, rows: rows.filter(line.takes) })).filter(
     (line) => line.rows.length > 0,
@@ -288,7 +288,7 @@ async function commit(
   for (const { job, place: line, rows: own } of lines) {
     const reached = await queue.reached(tx, job)
     const places = own.map(({ team_id }) => {
-      const account = desks.get(team_id)?.account
+      const account = batches.get(team_id)?.account
       if (!account) throw new Error(`the account of ${team_id} is not locked`)
       const [place = 0] = placesAfter(account.places[line], reached, 1)
       account.places[line] = place
@@ -305,7 +305,7 @@ async function commit(
   await attach(
     tx,
     rows,
-    [...desks.values()].flatMap(({ brought }) => brought),
+    [...batches.values()].flatMap(({ brought }) => brought),
   )
   for (const { job, refs, places } of jobs) {
     const stored = await queue.enqueue(tx, job, refs, places)
@@ -324,15 +324,15 @@ export async function acceptEmailCalls(
   calls: readonly EmailCall[],
   lock: 'wait' | 'skip',
 ): Promise<(EmailOutcome[] | Refusal | null)[]> {
-  const desks = await openDesks(deps, calls, lock)
+  const batches = await openTeamBatches(deps, calls, lock)
   const ends = calls.map((call) => {
-    const desk = desks.get(call.sender.team_id)
-    return desk ? take(call, desk) : null
+    const batch = batches.get(call.sender.team_id)
+    return batch ? take(call, batch) : null
   })
   const rows = ends.flatMap((end) =>
     Array.isArray(end) ? end.flatMap((one) => (one.kind === 'stored' ? [one.row] : [])) : [],
   )
-  if (rows.length > 0) await commit(deps, rows, desks)
+  if (rows.length > 0) await commit(deps, rows, batches)
   return ends
 }
 

@@ -75,8 +75,8 @@ function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
 
 type Templates = ReadonlyMap<string, SendableTemplate>
 
-/** A team while its calls are taken: its account is locked. */
-type Desk = {
+/** The calls of one team that are taken together: its account is locked. */
+type TeamBatch = {
   account: Account
   templates: Map<string, SendableTemplate>
   /** What each idempotency key is stored under, in this transaction too. */
@@ -86,29 +86,29 @@ type Desk = {
 
 type StoredKey = { first_id: string; request_id: string }
 
-async function openDesks(
+async function openTeamBatches(
   tx: Tx,
   calls: readonly WhatsappCall[],
   lock: 'wait' | 'skip',
-): Promise<Map<string, Desk>> {
+): Promise<Map<string, TeamBatch>> {
   const named = calls.flatMap(({ team_id, items }) =>
     items.map(({ template_id: id, idempotency_key: key }) => ({ team_id, id, key })),
   )
   const templates = await templatesByIds(tx, named)
   const teams = calls.map(({ team_id }) => team_id)
-  const desks = new Map<string, Desk>()
+  const batches = new Map<string, TeamBatch>()
   for (const [teamId, account] of await lockAccounts(tx, teams, lock)) {
-    desks.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
+    batches.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
   }
-  for (const row of templates) desks.get(row.team_id)?.templates.set(row.id, row)
+  for (const row of templates) batches.get(row.team_id)?.templates.set(row.id, row)
   const keys = named.flatMap(({ team_id, key }) =>
-    key !== null && desks.has(team_id) ? [{ team_id, key }] : [],
+    key !== null && batches.has(team_id) ? [{ team_id, key }] : [],
   )
   for (const row of keys.length === 0 ? [] : await requestsByKeys(tx, keys)) {
     const { request_id, first_id } = row
-    desks.get(row.team_id)?.stored.set(row.idempotency_key, { request_id, first_id })
+    batches.get(row.team_id)?.stored.set(row.idempotency_key, { request_id, first_id })
   }
-  return desks
+  return batches
 }
 
 /** Where and when rows are stored. */
@@ -154,7 +154,7 @@ const placeOf = (team_id: string, { now }: Account): Place => ({
  * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
-function buildAll({ items, http_request_id }: WhatsappCall, { stored, templates, place }: Desk) {
+function buildAll({ items, http_request_id }: WhatsappCall, { stored, templates, place }: TeamBatch) {
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
   const outcomes = items.map((item): WhatsappOutcome => {
@@ -180,9 +180,9 @@ function firstOf({ messages }: Stored): string {
 }
 
 /** Takes a call's items in order. The refusal is of the whole call: its rows don't all fit the allowance. */
-function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
-  const { limits, used } = desk.account
-  const { made, outcomes } = buildAll(call, desk)
+function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
+  const { limits, used } = batch.account
+  const { made, outcomes } = buildAll(call, batch)
   const rows = made.flatMap(({ messages }) => messages).length
   if (rows > left(limits.whatsapp, used.whatsapp)) {
     const reason = `the allowance of ${limits.whatsapp} WhatsApp messages for this period is reached`
@@ -191,7 +191,7 @@ function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
   used.whatsapp += rows
   for (const stored of made) {
     const { idempotency_key: key } = stored.request
-    if (key !== null) desk.stored.set(key, storedKey(stored))
+    if (key !== null) batch.stored.set(key, storedKey(stored))
   }
   return { made, outcomes }
 }
@@ -200,14 +200,14 @@ function take(call: WhatsappCall, desk: Desk): Taken | Refusal {
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
-  desks: ReadonlyMap<string, Desk>,
+  batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const reached = await queue.reached(tx, 'deliver-whatsapp')
   const messages = made.flatMap((one) => one.messages)
   const charged = new Map<string, Account>()
   const places: number[] = []
   for (const { team_id } of messages) {
-    const account = desks.get(team_id)?.account
+    const account = batches.get(team_id)?.account
     if (!account) throw new Error(`the account of ${team_id} is not locked`)
     const [place = 0] = placesAfter(account.places.whatsapp, reached, 1)
     account.places.whatsapp = place
@@ -231,13 +231,13 @@ export async function acceptWhatsappCalls(
   calls: readonly WhatsappCall[],
   lock: 'wait' | 'skip',
 ): Promise<(WhatsappOutcome[] | Refusal | null)[]> {
-  const desks = await openDesks(deps.tx, calls, lock)
+  const batches = await openTeamBatches(deps.tx, calls, lock)
   const ends = calls.map((call) => {
-    const desk = desks.get(call.team_id)
-    return desk ? take(call, desk) : null
+    const batch = batches.get(call.team_id)
+    return batch ? take(call, batch) : null
   })
   const made = ends.flatMap((end) => (end === null || end instanceof Refusal ? [] : end.made))
-  if (made.length > 0) await commit(deps, made, desks)
+  if (made.length > 0) await commit(deps, made, batches)
   return ends.map((end) => (end === null || end instanceof Refusal ? end : end.outcomes))
 }
 

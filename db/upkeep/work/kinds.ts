@@ -5,7 +5,7 @@
  * Promises: a slice is short (a lot of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
  */
-import type { By, Deed } from '../../accounts/audit/record.ts'
+import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
 import { redriveLot } from '../../delivery/queues.ts'
@@ -36,7 +36,7 @@ type Slicing = By & WorkTools
 export type Kind<G, C> = {
   slice(at: Slicing, work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null }): Promise<Step>
   /** Null: nothing was changed. `action`: the audit's, where it is not the kind's name. */
-  deed(given: G, result: object): (Pick<Deed, 'subject' | 'detail'> & { action?: string }) | null
+  entry(given: G, result: object): (Pick<AuditEntry, 'subject' | 'detail'> & { action?: string }) | null
 }
 
 /** The emails that match a filter and lie between these, the newest `most`. `words`: the filter in the audit trail. */
@@ -55,7 +55,7 @@ const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor>
     const looked = done + lot.looked
     return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { changed } }
   },
-  deed({ words: detail }, result) {
+  entry({ words: detail }, result) {
     const { changed } = result as Changed
     return changed === 0 ? null : { subject: `${changed} emails`, detail }
   },
@@ -71,7 +71,7 @@ const requeueing: Kind<Requeueing, PickedCursor> = {
     const looked = done + lot.looked
     return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { requeued } }
   },
-  deed({ action, words: detail }, result) {
+  entry({ action, words: detail }, result) {
     const { requeued } = result as { requeued: number }
     return requeued === 0 ? null : { action, subject: `${requeued} messages`, detail }
   },
@@ -91,7 +91,7 @@ const redriving: Kind<Redriving, { until: string }> = {
       result: { redriven },
     }
   },
-  deed: ({ queue }, result) => ({
+  entry: ({ queue }, result) => ({
     subject: queue,
     detail: `${(result as { redriven: number }).redriven} jobs`,
   }),
@@ -116,7 +116,7 @@ const importing: Kind<Importing, ImportCursor> = {
       fault: slice.fault,
     }
   },
-  deed: ({ file_name, words }, result) => ({
+  entry: ({ file_name, words }, result) => ({
     subject: file_name,
     detail: `${words === undefined ? '' : `${words}; `}${(result as { refused: number }).refused} refused`,
   }),
@@ -128,7 +128,7 @@ const replaying: Kind<Replay, ReplayCursor> = {
     const all = done + replayed
     return { cursor: step.cursor, done: all, total: null, result: { replayed: all } }
   },
-  deed: ({ endpoint_id: subject }, result) => ({
+  entry: ({ endpoint_id: subject }, result) => ({
     subject,
     detail: `${(result as { replayed: number }).replayed} messages`,
   }),
@@ -151,7 +151,7 @@ const erasing: Kind<Erasing, ErasureCursor> = {
     }
     return { cursor: slice.cursor, done: done + slice.looked, total: null, result: erasure }
   },
-  deed: ({ subject }) => ({ subject }),
+  entry: ({ subject }) => ({ subject }),
 }
 
 /** Erases a person, who stays in the audit trail by a keyed hash. */

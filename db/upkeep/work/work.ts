@@ -46,8 +46,8 @@ async function slice(tx: Tx, tools: WorkTools, id: string): Promise<WorkRow | nu
   const now = await serviceTime(tx)
   const by = { tx, now, actor: work.begun_by }
   const step = await kind.slice({ ...tools, ...by }, work)
-  const deed = step.cursor === null && step.fault === undefined ? kind.deed(work.given, step.result) : null
-  if (deed) await record(by, { team_id: work.team_id, action: work.kind, ...deed })
+  const entry = step.cursor === null && step.fault === undefined ? kind.entry(work.given, step.result) : null
+  if (entry) await record(by, { team_id: work.team_id, action: work.kind, ...entry })
   return moveWork(tx, id, step, now)
 }
 

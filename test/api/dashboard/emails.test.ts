@@ -159,8 +159,8 @@ t.test('what a server refused outright is sent again by force, and says so in th
   shows(t, await editor.get(`${list}/${refused}`), /Hello queued Waiting to be sent\. .* Requeued/)
   t.strictSame(await jobStates(service, refused), ['created'])
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
-  const deed = { actor: editor.email, action: 'email.requeue', subject: refused }
-  t.match(entry, { ...deed, detail: 'it was refused before' })
+  const expected = { actor: editor.email, action: 'email.requeue', subject: refused }
+  t.match(entry, { ...expected, detail: 'it was refused before' })
 })
 
 t.test('all refused ones that match are requeued only where that is ticked', async (t) => {

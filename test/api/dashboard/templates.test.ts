@@ -21,7 +21,7 @@ const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const at = (path: string): string => `/teams/${team.id}/${path}`
-const deeds = async (subject: string) =>
+const entries = async (subject: string) =>
   (await auditEntries(database, { team: team.id, limit: 50 }))
     .filter((entry) => entry.subject === subject)
     .map(({ action, actor }) => `${action} ${actor}`)
@@ -104,7 +104,7 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   t.equal((await viewer.get(`${path}/changes`)).status, 404)
   const compare = /\/templates\/[^"]+\/versions\/[^"]+(?=">What changed)/.exec(published.html)?.[0] ?? ''
   t.match((await viewer.get(`/teams/${team.id}${compare}`)).html, /class="add">\+ &lt;p&gt;Dear/)
-  t.strictSame(await deeds(idOf(path)), [
+  t.strictSame(await entries(idOf(path)), [
     `template.publish ${editor.email}`,
     `template.draft ${editor.email}`,
   ])
@@ -136,10 +136,10 @@ t.test('of two who save a draft at once, the second is refused, and keeps what w
   const now = hiddenIn(stale, 'seen')
   t.not(now, seen, 'saving again is a choice that can be made')
   await after(editor, await editor.post(`${path}/draft`, { ...mine, seen: now }))
-  const before = await deeds(idOf(path))
+  const before = await entries(idOf(path))
   t.strictSame(before, [`template.draft ${editor.email}`, `template.draft ${owner.email}`])
   await draft(editor, path, mine.html)
-  t.strictSame(await deeds(idOf(path)), before, 'the same text again is no change')
+  t.strictSame(await entries(idOf(path)), before, 'the same text again is no change')
   const same = await draft(editor, path, '<p>one</p>')
   shows(t, same, /there is no draft\. .*Shared published/)
 })
@@ -216,7 +216,7 @@ t.test('a draft is discarded, and goes with its template', async (t) => {
     'The draft is discarded.',
   )
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>one</p>')
-  t.match(await deeds(idOf(path)), [`template.discard ${editor.email}`])
+  t.match(await entries(idOf(path)), [`template.discard ${editor.email}`])
   await draft(editor, path, '<p>three</p>')
   await database.query(sql.unsafe`delete from templates where team_id = ${team.id} and id = ${idOf(path)}`)
   const left = sql.unsafe`select from template_drafts where team_id = ${team.id} and template_id = ${idOf(path)}`
@@ -271,7 +271,7 @@ t.test('List-Unsubscribe headers are turned on and off as a new version; a draft
   t.equal(await sentWith(path), '<p>Dear</p>')
   t.equal((await viewer.post(`${path}/list-unsubscribe`, { wanted: 'yes' })).status, 403)
   t.notMatch((await viewer.get(path)).html, /list-unsubscribe"/)
-  t.match(await deeds(idOf(path)), [`template.update ${editor.email}`])
+  t.match(await entries(idOf(path)), [`template.update ${editor.email}`])
 })
 
 t.test('a preview is bounded as a send is, and what cannot be sent cannot be previewed', async (t) => {

@@ -71,8 +71,8 @@ t.test('what was refused outright is sent again by force alone, and says so in t
   t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
   shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Requeued/)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
-  const deed = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
-  t.match(entry, { ...deed, detail: 'it was refused before' })
+  const expected = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
+  t.match(entry, { ...expected, detail: 'it was refused before' })
 })
 
 t.test('templates show their state, slots and the provider’s object; one is added as JSON', async (t) => {

@@ -128,8 +128,8 @@ t.test('team suspend prints since when, once; team resume ends it', async (t) =>
   t.match(await cli.json(['team', 'show', id]), { suspended_at: suspended.suspended_at })
   t.match(await cli.json(['team', 'list']), [{ id, suspended_at: suspended.suspended_at }])
   t.match(await cli.json(['team', 'resume', id]), { id, suspended_at: null })
-  const deeds = await cli.json(['audit', 'list', '--team', id])
-  t.match(deeds, [
+  const entries = await cli.json(['audit', 'list', '--team', id])
+  t.match(entries, [
     { action: 'team.resume', actor: 'cli', subject: 'Acme' },
     { action: 'team.suspend', actor: 'cli' },
     { action: 'team.suspend' },

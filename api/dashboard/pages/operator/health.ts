@@ -12,7 +12,7 @@ import { databaseFault } from '../../../../db/start.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
-import { pausedQueue } from '../../drawn/story.ts'
+import { pausedQueue } from '../../drawn/timeline.ts'
 import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 

@@ -6,7 +6,7 @@ import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/mes
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Form, Moment, Section } from '../../drawn/section.ts'
-import { pausedQueue, stateAlert } from '../../drawn/story.ts'
+import { pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { inPerson, noteLook } from '../../served/act.ts'
 import { wordChips } from '../../served/chips.ts'
 import { filled, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'

@@ -9,9 +9,9 @@ import { Refusal } from '../errors.ts'
 /** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
 export type CallEnd<O> = O | Refusal | null
 
-export type Gather<C, O> = (call: C) => Promise<O>
+export type Batcher<C, O> = (call: C) => Promise<O>
 
-export type Gathering<C, O> = {
+export type Batching<C, O> = {
   /** Does a lot of calls, all or nothing. `alone`: all of one key, and null is no answer: wait for it. */
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
   /** Whose calls go one lot after another. */
@@ -55,7 +55,7 @@ function nextLot<C, O>(
   return { lot, left }
 }
 
-export function createGather<C, O>(gathering: Gathering<C, O>): Gather<C, O> {
+export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
   type Lot = readonly Waiting<C, O>[]
   const { keyOf, weightOf } = gathering
   let pending: Waiting<C, O>[] = []
@@ -114,7 +114,7 @@ const late = () => new Refusal('unavailable', 'too many requests wait for each o
 
 /** Ends the calls that can be ended. @returns those that have to be done alone. */
 async function attempt<C, O>(
-  { work, isSafe }: Gathering<C, O>,
+  { work, isSafe }: Batching<C, O>,
   lot: readonly Waiting<C, O>[],
   alone: boolean,
 ): Promise<readonly Waiting<C, O>[]> {

@@ -1,9 +1,9 @@
-/** What happened to a WhatsApp message, in words, as story.ts has it for emails. Pure. */
+/** What happened to a WhatsApp message, in words, as timeline.ts has it for emails. Pure. */
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import { time } from './cell.ts'
 import type { Moment } from './section.ts'
-import { type Reader, WORDING, type Wording, wordingOf, wordsFor } from './story.ts'
+import { type Reader, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
 
 const WHATSAPP_WORDING: Record<string, Wording> = {
   ...WORDING,

@@ -1,14 +1,14 @@
-/** Gathering calls into lots: who goes with whom, and what becomes of each. */
+/** Batching calls into lots: who goes with whom, and what becomes of each. */
 import t from 'tap'
 import { Refusal } from '../../../db/errors.ts'
-import { type CallEnd, createGather, type Gather } from '../../../db/process/gather.ts'
+import { type Batcher, type CallEnd, createBatcher } from '../../../db/process/batcher.ts'
 
 type Lot = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>
 
-/** A gather whose lots a test ends by hand; a call's key is its first letter. */
-function gathering() {
+/** A batcher whose lots a test ends by hand; a call's key is its first letter. */
+function heldBatcher() {
   const lots: Lot[] = []
-  const gather: Gather<string, string> = createGather({
+  const batch: Batcher<string, string> = createBatcher({
     work(calls, alone) {
       const lot = { calls, alone, ...Promise.withResolvers<CallEnd<string>[]>() }
       lots.push(lot)
@@ -18,7 +18,7 @@ function gathering() {
     weightOf: () => 1,
     isSafe: (error) => error instanceof Error && error.message === 'safe',
   })
-  return { lots, gather }
+  return { lots, batch }
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 const done = async (lot: Lot | undefined) => {
@@ -30,11 +30,11 @@ const shown = (lots: readonly Lot[]) => lots.map(({ calls, alone }) => `${alone 
 t.test(
   'what arrives together goes together, at once; what arrives later goes into the next lot',
   async (t) => {
-    const { lots, gather } = gathering()
-    const ends = ['a1', 'b1', 'a2'].map(gather)
+    const { lots, batch } = heldBatcher()
+    const ends = ['a1', 'b1', 'a2'].map(batch)
     await turn()
     t.strictSame(shown(lots), ['a1,b1,a2'])
-    ends.push(gather('a3'), gather('b2'))
+    ends.push(batch('a3'), batch('b2'))
     await turn()
     t.equal(lots.length, 1, 'their keys are under way')
     await done(lots[0])
@@ -45,13 +45,13 @@ t.test(
 )
 
 t.test('a key that somebody else holds goes alone, with its later calls behind it', async (t) => {
-  const { lots, gather } = gathering()
-  const ends = ['a1', 'b1', 'a2'].map(gather)
+  const { lots, batch } = heldBatcher()
+  const ends = ['a1', 'b1', 'a2'].map(batch)
   await turn()
   lots[0]?.resolve([null, 'b1!', null])
   await turn()
   t.strictSame(shown(lots), ['a1,b1,a2', 'alone a1,a2'])
-  ends.push(gather('a3'), gather('b2'))
+  ends.push(batch('a3'), batch('b2'))
   await turn()
   t.strictSame(shown(lots).slice(2), ['b2'])
   await done(lots[1])
@@ -62,8 +62,8 @@ t.test('a key that somebody else holds goes alone, with its later calls behind i
 })
 
 t.test('calls of a lot that failed and left nothing are tried one by one', async (t) => {
-  const { lots, gather } = gathering()
-  const ends = ['a1', 'b1'].map(gather)
+  const { lots, batch } = heldBatcher()
+  const ends = ['a1', 'b1'].map(batch)
   await turn()
   lots[0]?.reject(new Error('safe'))
   await turn()
@@ -75,8 +75,8 @@ t.test('calls of a lot that failed and left nothing are tried one by one', async
 })
 
 t.test('calls of a lot that may have been stored are not tried again', async (t) => {
-  const { lots, gather } = gathering()
-  const ends = ['a1', 'b1'].map(gather)
+  const { lots, batch } = heldBatcher()
+  const ends = ['a1', 'b1'].map(batch)
   await turn()
   const settled = Promise.allSettled(ends)
   lots[0]?.reject(new Error('who knows'))
@@ -85,8 +85,8 @@ t.test('calls of a lot that may have been stored are not tried again', async (t)
 })
 
 t.test('a refusal is of its call alone', async (t) => {
-  const { lots, gather } = gathering()
-  const ends = ['a1', 'a2'].map(gather)
+  const { lots, batch } = heldBatcher()
+  const ends = ['a1', 'a2'].map(batch)
   await turn()
   const settled = Promise.allSettled(ends)
   lots[0]?.resolve([new Refusal('quota_exceeded', 'full'), 'a2!'])
