@@ -2,6 +2,7 @@
 
 import { contactsWithIdentities, type RecipientContact } from '../../../db/audience/contacts/search.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
@@ -23,9 +24,12 @@ import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
-function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest): Section[] {
+function facts(
+  email: ShownEmail,
+  { contacts, template }: { contacts: Contacts; template: Cell | null },
+  { team, now }: TeamRequest,
+): Section[] {
   const contact = email.to_emails.length === 1 ? [...contacts.values()][0] : undefined
-  const template = email.template_id
   return [
     {
       kind: 'facts',
@@ -42,14 +46,7 @@ function facts(email: ShownEmail, contacts: Contacts, { team, now }: TeamRequest
         ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
         { label: 'Accepted', cell: time(email.created_at, now) },
         ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
-        ...(template
-          ? [
-              {
-                label: 'Template',
-                cell: text(template, { code: true, href: teamPath(team, 'templates', template) }),
-              },
-            ]
-          : []),
+        ...(template ? [{ label: 'Template', cell: template }] : []),
         ...(email.tags.length > 0 ? [{ label: 'Tags', cell: text(email.tags.join(', ')) }] : []),
         { label: 'Size', cell: text(`${email.size_kb} kB`) },
       ],
@@ -69,6 +66,17 @@ async function contactsOf(
   const identities = email.to_emails.map(recipientIdentity)
   const contacts = await contactsWithIdentities(database, team.id, identities)
   return new Map(contacts.map((contact) => [contact.identity, contact]))
+}
+
+/** The email's template, by its name as long as there is one; null for an email without. */
+async function templateOf(
+  { template_id: id }: ShownEmail,
+  { team }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Cell | null> {
+  if (id === null) return null
+  const name = await templateName(database, team.id, id)
+  return name === null ? text('deleted') : text(name, { href: teamPath(team, 'templates', id) })
 }
 
 /** Who of the recipients should get nothing more, with the way to the cause and to lifting it. */
@@ -186,6 +194,7 @@ const page: TeamPage = {
     const { team } = request
     const email = await emailOf(request, deps)
     const contacts = await contactsOf(email, request, deps)
+    const template = await templateOf(email, request, deps)
     const link = { href: here(request, 'content'), label: 'Open what it holds' }
     const body: Section[] = team.member
       ? content(email, request)
@@ -213,7 +222,7 @@ const page: TeamPage = {
         ...(isSecret(email) ? [] : filesTable(email, request)),
         ...body,
       ],
-      aside: facts(email, contacts, request),
+      aside: facts(email, { contacts, template }, request),
     })
   },
 }

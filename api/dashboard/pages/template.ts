@@ -12,6 +12,7 @@ import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
+import { UNSUBSCRIBE_SLOT } from '../../../db/text/slots.ts'
 import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
@@ -47,9 +48,13 @@ async function previewedOf(
   return { template, draft, previewed: { ...template, html, text, slots, isDraft } }
 }
 
-/** The value of each slot: what was given, else its name, so that its place can be seen. */
+/** A slot's name, so that its place can be seen; of a link that goes into a header, an address that it takes. */
+const sampleOf = (slot: string): string =>
+  slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : `[${slot}]`
+
+/** The value of each slot: what was given, else a sample. */
 const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<string, string> =>
-  Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? `[${slot}]`]))
+  Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? sampleOf(slot)]))
 
 /** Fields for the first slots; the others keep their names. */
 const valueFields = (values: Record<string, string>): Field[] =>

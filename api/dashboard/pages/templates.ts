@@ -23,12 +23,12 @@ const list: TeamPage = {
       sections: [
         {
           kind: 'table',
-          columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label, wrap: label === 'Name' })),
+          columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
           rows: templates.map(({ id, name, slots, updated_at }) => ({
             cells: [
               text(name, {
                 href: teamPath(team, 'templates', id),
-                detail: drafted.includes(id) ? 'unpublished draft' : '',
+                detail: drafted.includes(id) ? 'draft' : '',
               }),
               text(slotWords(slots)),
               text(id, { code: true, copy: true }),

@@ -6,6 +6,7 @@ import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { saveDraft } from '../../../db/content/templates/draft.ts'
+import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -82,7 +83,7 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   const saved = await draft(editor, path, '<p>Dear {{name}}</p>', 'Dear {{name}}')
   shows(t, saved, /The draft is saved\..*Offer unpublished draft/)
   shows(t, await viewer.get(path), new RegExp(`Saved by ${editor.email}, just now`))
-  shows(t, await viewer.get(at('templates')), /Welcome name .*Offer unpublished draft name /)
+  shows(t, await viewer.get(at('templates')), /Welcome name .*Offer draft name /)
   t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Dear Ana</p>')
   t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana&of=published`)), '<p>Hi Ana</p>')
@@ -266,6 +267,8 @@ t.test('List-Unsubscribe headers are turned on and off as a new version; a draft
   t.equal(await sentWith(path, { unsubscribe_url: 'https://example.com/u' }), '<p>Hi</p>')
   await editor.post(`${path}/publish`, tokens(on))
   shows(t, await viewer.get(path), /Letter published.*headers: on/)
+  const tested = await editor.post(`${path}/test`, { from: 'hello@example.com' })
+  t.equal(tested.status, 303, 'a test goes out with the sample of its link')
   const off = await after(editor, await editor.post(`${path}/list-unsubscribe`, { wanted: 'no' }))
   shows(t, off, /carry no List-Unsubscribe headers\..*headers: off/)
   t.equal(await sentWith(path), '<p>Dear</p>')
@@ -353,4 +356,16 @@ t.test('of a template that sends much the newest emails are counted, and the pag
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
   shows(t, await viewer.get(path), 'Of the newest 5,000 emails made from it. Sent 5,000 none waiting')
+})
+
+t.test('the page of an email has the name of its template, with a link while there is one', async (t) => {
+  const path = await makeTemplate('Autumn letter', '<p>Hi</p>')
+  const body = anEmail({ html: undefined, template_id: idOf(path) })
+  const { body: email } = await call('POST', '/v1/emails', { key: team.key, body })
+  const { html } = await viewer.get(at(`emails/${email.id}`))
+  t.match(html, new RegExp(`<a href="[^"]*/templates/${idOf(path)}">Autumn letter\\s*</a>`))
+  t.ok(await removeTemplate({ tx: database, now: new Date(), actor: 'cli' }, team.id, idOf(path)))
+  const page = await viewer.get(at(`emails/${email.id}`))
+  shows(t, page, /Template deleted/)
+  t.notMatch(page.html, idOf(path))
 })
