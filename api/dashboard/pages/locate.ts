@@ -1,6 +1,6 @@
 /**
  * The search for everything: by any id, in whichever of the person's teams, straight to the message; by an address, a
- * part of one, a phone number or words of a subject, in the team of the page that it was asked on.
+ * part of a contact's, a phone number or words of a subject, in the team of the page that it was asked on.
  * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted.
  */
 import { noteLook } from '../../../db/accounts/audit/look.ts'
@@ -163,7 +163,7 @@ async function foundIn(
 }
 
 const WAYS =
-  'An address or a part of one, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
+  'An address, a part of a contact’s address, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
 const locate: PersonPage = {
   method: 'GET',
