@@ -3,11 +3,11 @@
  * Promises: a file is read and encoded once for all emails that carry it at about the same time; the memory of all of
  * them stays within a budget, but for a single email that is larger than it, and for those that are not large: these
  * wait for no room, since each takes a chunk at most. To large ones room is given in order of arrival. One chunk is
- * read at a time, of the file that has least left: large ones take neither the database's connections nor its
- * processors from mail without files, and wait for small ones. What nobody holds stays only as long as its room is not
- * needed; its memory is used again, since collecting it as garbage lags behind by as much again as the budget.
+ * read at a time, of the file that has least left, with rests: large ones take neither the database's connections nor
+ * its processors from mail without files, and wait for small ones. What nobody holds stays only as long as its room is
+ * not needed; its memory is used again, since collecting it as garbage lags behind by as much again as the budget.
  */
-import { setImmediate } from 'node:timers'
+import { setImmediate, setTimeout } from 'node:timers'
 import { encodedChunkOf, type FileRef, touchFiles } from '../../db/content/files/files.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { CHUNK, encodedSize, isLarge } from '../../db/text/files.ts'
@@ -51,10 +51,11 @@ const LF = 0x0a
 function createBlocks() {
   const free: Buffer[] = []
   return {
-    write(text: string): Buffer {
-      const size = text.length + Math.floor(text.length / STORED)
+    write(texts: readonly string[]): Buffer {
+      const stored = texts.reduce((sum, { length }) => sum + length, 0)
+      const size = stored + Math.floor(stored / STORED)
       const block = (size === BLOCK ? free.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
-      writeLines(block, text)
+      writeLines(block, texts, size - stored)
       return block
     },
     giveBack(content: readonly Buffer[]): void {
@@ -69,9 +70,10 @@ type Blocks = ReturnType<typeof createBlocks>
  * Writes lines with the line breaks of mail: to the end of the block as they come, then each forward to its place.
  * Measured for a chunk: 0.1 ms, 7 in the database.
  */
-function writeLines(block: Buffer, text: string): void {
-  let from = block.length - text.length
-  block.write(text, from, 'latin1')
+function writeLines(block: Buffer, texts: readonly string[], start: number): void {
+  let from = start
+  for (const text of texts) from += block.write(text, from, 'latin1')
+  from = start
   for (let to = 0; to + WIRED <= block.length; to += WIRED, from += STORED) {
     block.copyWithin(to, from, from + CHARACTERS)
     block[to + CHARACTERS] = CR
@@ -79,7 +81,14 @@ function writeLines(block: Buffer, text: string): void {
   }
 }
 
-/** Does one piece of work at a time. What has least left goes first: one file is whole before the next is begun. */
+/** While a file has this many chunks left, each read is followed by a rest twice as long; at most, in milliseconds. */
+const LONG = 5
+const LONGEST_REST = 20
+
+/**
+ * Does one piece of work at a time. What has least left goes first: one file is whole before the next is begun. Reading
+ * a long file takes a third of the time, so that it leaves most of the database's processors to others.
+ */
 function createTurns() {
   const waiting: { left: number; begin: () => void }[] = []
   let isBusy = false
@@ -94,16 +103,21 @@ function createTurns() {
       waiting.push({ left, begin })
       if (!isBusy) serve()
     })
+    const began = performance.now()
     try {
       return await work()
     } finally {
       // Whose turn it was may ask for the next one before.
-      setImmediate(serve)
+      if (left < LONG) setImmediate(serve)
+      else setTimeout(serve, Math.min(2 * (performance.now() - began), LONGEST_REST))
     }
   }
 }
 
 type Source = { tx: Tx; blocks: Blocks; inTurn: ReturnType<typeof createTurns> }
+
+/** Without the line feed after the last line. */
+const trimmed = (texts: readonly string[]): string[] => [...texts.slice(0, -1), texts.at(-1)?.trimEnd() ?? '']
 
 /** Reads and encodes a content, a chunk at a time. @throws Error when its bytes are gone */
 async function encode(
@@ -115,10 +129,10 @@ async function encode(
   const encoded: Buffer[] = []
   const parts = Math.ceil(size / CHUNK)
   for (let part = 0; part < parts; part++) {
-    const text = await inTurn(parts - part, () => encodedChunkOf(tx, ref, part))
-    if (text === null) throw new Error(`the bytes of ${filename} are gone`)
+    const texts = await inTurn(parts - part, () => encodedChunkOf(tx, ref, part))
+    if (texts === null) throw new Error(`the bytes of ${filename} are gone`)
     // The boundary after it begins with a line break.
-    encoded.push(blocks.write(part === parts - 1 ? text.trimEnd() : text))
+    encoded.push(blocks.write(part === parts - 1 ? trimmed(texts) : texts))
   }
   return encoded
 }

@@ -58,13 +58,13 @@ t.test(
         touched += 1
         return result
       },
-      async maybeOne(...call) {
+      async any(...call) {
         most = Math.max(most, ++reading)
         await begun.promise
-        const row = await database.maybeOne(...call)
+        const rows = await database.any(...call)
         reading -= 1
         read += 1
-        return row
+        return rows
       },
     }
     const files = createEncodedFiles(watched, 10 * ONE)

@@ -4,7 +4,7 @@
  * holds. Measured: the event loop is busy for a quarter of the time that nodemailer's signer takes, streams and RSA.
  */
 import { createHash, sign as signIn } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { DkimKey } from '../provider.ts'
 import type { Pieces } from './pieces.ts'
@@ -65,18 +65,22 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
 
 /** How much of a body is hashed before others have their turn, in bytes. */
 const TURN = 256 * 1024
+/** From this many bytes on, each turn is followed by a rest, in milliseconds: most of the time is left to others. */
+const LONG = 5 * TURN
+const REST = 2
 
 /** The digest of a body: text, and files that are lines of base64 with no line break at their end. */
 async function bodyDigest(body: Pieces): Promise<string> {
   const hash = createHash('sha256')
-  let since = 0
+  let [since, all] = [0, 0]
   for (const [index, piece] of body.entries()) {
     if (typeof piece === 'string')
       hash.update(index === body.length - 1 ? relaxedBody(piece) : relaxedLines(piece), 'latin1')
     else hash.update(piece)
     since += piece.length
+    all += piece.length
     if (since < TURN) continue
-    await setImmediate()
+    await (all < LONG ? setImmediate() : sleep(REST))
     since = 0
   }
   return hash.digest('base64')

@@ -34,6 +34,17 @@ t.test('a large message goes out over many turns of the event loop, whole', asyn
   t.ok(most <= 128 * 1024, `${most} bytes in one turn`)
 })
 
+t.test('beyond a megabyte others have time between two slices, not only their turn', async (t) => {
+  const slices = 100
+  let ticks = 0
+  const ticking = setInterval(() => {
+    ticks += 1
+  }, 1)
+  await send([Buffer.alloc(slices * 32 * 1024)])
+  clearInterval(ticking)
+  t.ok(ticks >= slices / 4, `${ticks} times`)
+})
+
 t.test('a small one goes out in one', async (t) => {
   const { bytes, most } = await send(['a'.repeat(20_000)])
   t.equal(bytes.length, 20_000)
