@@ -209,7 +209,7 @@ t.test('a body on which the thread hangs or dies harms itself alone', async (t) 
 })
 
 t.test('the items of a large batch are taken over one by one, with room for others between', async (t) => {
-  const parser = createParser(PARSER_THREAD, 60_000)
+  const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
   const variables = Object.fromEntries(Array.from({ length: 8_000 }, (_, index) => [`k${index}`, '']))
   const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))

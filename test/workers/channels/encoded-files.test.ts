@@ -3,6 +3,7 @@
  * while they may be sent.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
@@ -88,6 +89,32 @@ t.test(
     t.equal(most, 1)
   },
 )
+
+t.test('a long file is read with rests, and in strings that are no large objects to V8', async (t) => {
+  const { database } = service
+  let [ticks, ended, between, longest] = [0, 0, 0, 0]
+  const ticking = setInterval(() => {
+    ticks += 1
+  }, 1)
+  t.teardown(() => clearInterval(ticking))
+  const watched: Tx = {
+    ...database,
+    async any(...call) {
+      if (ended > 0) between += ticks - ended
+      const rows = await database.any(...call)
+      // A read of some milliseconds, so that the rest after it is longer than a tick.
+      await sleep(5)
+      ended = ticks
+      longest = Math.max(longest, ...rows.map((row) => JSON.stringify(row).length))
+      return rows
+    },
+  }
+  const long = await stored(262_200 * 8)
+  t.equal(textOf(await hold(createEncodedFiles(watched, 10 * ONE), long), long), long.base64)
+  // Four of the eight chunks are followed by a rest.
+  t.ok(between >= 4, `${between} ticks between reads`)
+  t.ok(longest < 128 * 1024, `${longest} characters`)
+})
 
 t.test('what may still be on its way to a provider is never written over', async (t) => {
   const files = createEncodedFiles(service.database, ONE)
