@@ -1,20 +1,26 @@
 /**
  * How many statements it costs to accept, to send and to take in: a few for each lot, whatever is in it. What is
  * counted passes a proxy; claims and their heartbeats have connections of their own and are not in it.
- * Beside these: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (attachments),
+ * Beside these: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (whole calls with files),
  * test/workers/jobs/ingest-report.test.ts (a thousand reports), test/workers/channels/webhook-contents.test.ts
  * (teams without webhooks).
  */
 import { Client } from 'pg'
+import { sql } from 'slonik'
 import t, { type Test } from 'tap'
+import { number, object } from 'yup'
+import { withLoaded } from '../db/content/files/load.ts'
+import { acceptEmails } from '../db/messages/emails/accept.ts'
 import { returnPath } from '../db/messages/emails/return-path.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { adminCli } from './support/admin.ts'
+import { sha } from './support/attachments.ts'
 import { startDatabaseProxy } from './support/database-proxy.ts'
 import { storedReports, storeEmails } from './support/reports.ts'
 import { lockWaits, rowCounts, sentCount } from './support/rows.ts'
 import { anEmail, makeTeam, type Service, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
+import { anItem } from './support/stored-emails.ts'
 import { beginWebhooks, happen } from './support/webhooks.ts'
 import { startWorker, until, withoutSchedules } from './support/worker.ts'
 
@@ -66,6 +72,56 @@ t.test('single sends that wait together cost as many statements as two', async (
   // On a busy machine they may come to another lot or two; each by itself would cost ten times as much.
   t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
   t.strictSame(await rowCounts(service, team.id), { emails: 43, jobs: 43 })
+})
+
+/** Accepts copies of an email that carries files of these bytes. @returns what the transaction cost in statements. */
+async function acceptCost(
+  { counted, proxy }: Awaited<ReturnType<typeof begin>>,
+  team_id: string,
+  { files, copies = 1 }: { files: readonly Buffer[]; copies?: number },
+): Promise<number> {
+  const { database, deps } = counted
+  // A look at the line would cost one now and then.
+  const queue = { enqueue: deps.queue.enqueue, reached: async () => 1 }
+  const named = files.map((bytes) => ({ bytes, sha256: sha(bytes) }))
+  const contents = new Map(named.map(({ bytes, sha256 }) => [sha256, bytes]))
+  return withLoaded(database, team_id, { contents, uses: [] }, (loaded) => {
+    const attachments = named.map(({ bytes, sha256 }) => ({
+      ...{ filename: 'a', content_type: 'text/plain', content_id: null },
+      ...{ sha256, size: bytes.length, loaded: loaded.get(sha256) ?? null },
+    }))
+    const from = { name: null, address: 'hello@example.com', domain: 'example.com' }
+    const item = anItem({ from, ...(files.length > 0 ? { attachments } : {}) })
+    return proxy.during(() =>
+      database.transaction(async (tx) => {
+        const sender = { team_id, domain: null }
+        const items = Array.from({ length: copies }, () => item)
+        const ends = await acceptEmails({ tx, queue, versions: deps.versions }, sender, items)
+        if (ends.some(({ kind }) => kind !== 'stored')) throw new Error(JSON.stringify(ends))
+      }),
+    )
+  })
+}
+
+t.test('attachments cost one statement more to accept, whether they are stored or new', async (t) => {
+  const place = await begin(t)
+  const team = await makeTeam(place.service)
+  const files = (count: number, name: string) =>
+    Array.from({ length: count }, (_, index) => Buffer.from(`${name} ${index}`))
+  const accept = (count: number, name: string, copies = 1) =>
+    acceptCost(place, team.id, { files: files(count, name), copies })
+  await accept(1, 'first')
+  const none = await accept(0, '')
+  t.equal(await accept(0, '', 100), none)
+  t.equal(await accept(1, 'new'), none + 1)
+  t.equal(await accept(1, 'new'), none + 1)
+  t.equal(await accept(20, 'many', 100), none + 1)
+  const row = object({ files: number().defined(), needs: number().defined(), used: number().defined() })
+  const stored = await place.service.database.one(sql.type(row)`
+    select (select count(*) from files where state = 'ready') as files,
+      (select count(*) from email_files) as needs, (select storage_used from allowances) as used`)
+  const bytes = [...files(1, 'first'), ...files(1, 'new'), ...files(20, 'many')]
+  t.strictSame(stored, { files: 22, needs: 2_003, used: Buffer.concat(bytes).length })
 })
 
 t.test('reports that hooks take in together cost as many statements as two', async (t) => {

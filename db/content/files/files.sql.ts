@@ -103,36 +103,40 @@ export async function dropLoading(tx: Tx, teamId: string, ids: readonly string[]
 
 const countRow = object({ count: number().defined() })
 
-/**
- * Publishes files, and notes which emails need which contents: one statement. The teams' accounts are locked.
- * @returns how many files there were to publish.
- */
-export async function publishFiles(
-  tx: Tx,
-  files: readonly { team_id: string; id: string }[],
-  needs: readonly (FileRef & { email_id: string })[] = [],
-): Promise<number> {
+/** A file that was stored, and is to be published. */
+type Loaded = { team_id: string; id: string }
+
+/** What publishes files, with a row for each: a use of them. The teams' accounts are locked. */
+const publishing = (files: readonly Loaded[]) => sql.fragment`
+  update files f set state = 'ready', last_used_at = service_time()
+  from ${sql.unnest(
+    files.map(({ team_id, id }) => [team_id, id]),
+    ['uuid', 'uuid'],
+  )} as w (team_id, id)
+  where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'
+  returning 1`
+
+/** Publishes files. @returns how many there were to publish. */
+export async function publishFiles(tx: Tx, files: readonly Loaded[]): Promise<number> {
   const { count } = await tx.one(sql.prepared('publish_files', countRow)`
-    with published as (
-      update files f set state = 'ready', last_used_at = service_time()
-      from ${sql.unnest(
-        files.map(({ team_id, id }) => [team_id, id]),
-        ['uuid', 'uuid'],
-      )} as w (team_id, id)
-      where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'
-      returning 1
-    ), noted as (
-      insert into email_files (team_id, email_id, sha256)
-      select w.team_id, w.email_id, decode(w.sha256, 'hex')
-      from ${sql.unnest(
-        needs.map(({ team_id, email_id, sha256 }) => [team_id, email_id, sha256]),
-        ['uuid', 'uuid', 'text'],
-      )} as w (team_id, email_id, sha256)
-      on conflict do nothing
-    )
-    select count(*)::int as count from published`)
+    with published as (${publishing(files)}) select count(*)::int as count from published`)
   return count
 }
+
+/** What emails bring along, and which of them needs which content. */
+export type Carried = { brought: readonly Loaded[]; needs: readonly (FileRef & { email_id: string })[] }
+
+/** Parts of the statement that stores emails: `published` has a row for each file that there was to publish. */
+export const attaching = ({ brought, needs }: Carried) => sql.fragment`
+  published as (${publishing(brought)}), noted as (
+    insert into email_files (team_id, email_id, sha256)
+    select w.team_id, w.email_id, decode(w.sha256, 'hex')
+    from ${sql.unnest(
+      needs.map(({ team_id, email_id, sha256 }) => [team_id, email_id, sha256]),
+      ['uuid', 'uuid', 'text'],
+    )} as w (team_id, email_id, sha256)
+    on conflict do nothing
+  )`
 
 const uploadRow = object({
   id: string().defined(),

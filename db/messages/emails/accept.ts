@@ -2,9 +2,9 @@
  * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
  * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
  * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
- * more for a template version that is new here, or a look at the line; two more where there are attachments),
- * whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row. Never talks to a
- * provider. DECISIONS: Order of refusals, Quota.
+ * more for a template version that is new here, or a look at the line; where there are attachments one, which of them
+ * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
+ * Never talks to a provider. DECISIONS: Order of refusals, Quota.
  */
 
 import {
@@ -18,7 +18,7 @@ import {
   standingOf,
   storageRefusal,
 } from '../../accounts/teams/limits.ts'
-import { publishFiles, readyFiles } from '../../content/files/files.sql.ts'
+import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -29,7 +29,7 @@ import { isLarge } from '../../text/files.ts'
 import { idsAt } from '../../text/ids.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
-import { type EmailRow, emailsByKeys, insertEmails } from './emails.sql.ts'
+import { type EmailRow, emailsByKeys, insertEmails, insertEmailsWithFiles } from './emails.sql.ts'
 import {
   domainNotAllowed,
   findReferences,
@@ -260,13 +260,17 @@ const LINES: readonly Line[] = [
   { job: 'deliver-broadcast', place: 'broadcast', takes: ({ broadcast_id }) => broadcast_id !== null },
 ]
 
-/** Publishes the contents that rows bring, and notes who needs them. */
-async function attach(tx: Tx, rows: readonly EmailRow[], brought: TeamBatch['brought']): Promise<void> {
-  const refs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
+/** Stores rows with the charges for them and with the contents that they bring, and notes who needs these. */
+async function insert(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  { charge, brought }: { charge: ReturnType<typeof chargesOf>; brought: TeamBatch['brought'] },
+): Promise<void> {
+  const needs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
   )
-  if (refs.length === 0) return
-  if ((await publishFiles(tx, brought, refs)) !== brought.length)
+  if (needs.length === 0) return insertEmails(tx, rows, charge)
+  if ((await insertEmailsWithFiles(tx, rows, { charge, carried: { brought, needs } })) !== brought.length)
     throw new Error('the bytes of an attachment are not there')
 }
 
@@ -301,12 +305,8 @@ async function commit(
     }))
     jobs.push({ job, refs, places })
   }
-  await insertEmails(tx, rows, chargesOf(charged))
-  await attach(
-    tx,
-    rows,
-    [...batches.values()].flatMap(({ brought }) => brought),
-  )
+  const brought = [...batches.values()].flatMap((batch) => batch.brought)
+  await insert(tx, rows, { charge: chargesOf(charged), brought })
   for (const { job, refs, places } of jobs) {
     const stored = await queue.enqueue(tx, job, refs, places)
     if (stored !== refs.length) throw new Error(`stored ${refs.length} emails but ${stored} jobs`)

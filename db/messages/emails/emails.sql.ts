@@ -9,6 +9,7 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
+import { attaching, type Carried } from '../../content/files/files.sql.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { EmailFile } from './call.ts'
@@ -109,18 +110,14 @@ const newValues = commas(
 
 const STATES = sql.fragment`email_states`
 
-/** Stores new emails with their states and charges for them (limits.ts, chargesOf), in one statement. */
-export async function insertEmails(
-  tx: Tx,
-  rows: readonly EmailRow[],
-  charge: FragmentSqlToken,
-): Promise<void> {
+/** What stores new emails with their states, and charges for them (limits.ts, chargesOf). */
+function storing(rows: readonly EmailRow[], charge: FragmentSqlToken): FragmentSqlToken {
   const tuples = rows.map((row) =>
     itemColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
   )
   const types = itemColumns.map(([, type]) => type)
-  await tx.query(sql.prepared('insert_emails', object())`
-    with charged as (${charge}), item as materialized (
+  return sql.fragment`
+    charged as (${charge}), item as materialized (
       select * from ${sql.unnest(tuples, types)} as item (${namesOf(itemColumns)})
     ), accepted as (
       insert into accepted_emails (${newNames}) select ${newValues} from item
@@ -131,8 +128,32 @@ export async function insertEmails(
         ${isCustomers}, status, size_kb
       from item
       returning ${movedColumns(EMAIL, STATES, { was: null, became: sql.fragment`email_states.status` })}
-    )
-    ${appendMoves(EMAIL, sql.fragment`stored`)}`)
+    )`
+}
+
+const moving = appendMoves(EMAIL, sql.fragment`stored`)
+
+/** Stores new emails that carry no files, in one statement. */
+export async function insertEmails(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  charge: FragmentSqlToken,
+): Promise<void> {
+  await tx.query(sql.prepared('insert_emails', object())`with ${storing(rows, charge)} ${moving}`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** The same for emails of which some carry files, still in one statement. @returns how many files it published. */
+export async function insertEmailsWithFiles(
+  tx: Tx,
+  rows: readonly EmailRow[],
+  { charge, carried }: { charge: FragmentSqlToken; carried: Carried },
+): Promise<number> {
+  const { count } = await tx.one(sql.prepared('insert_emails_with_files', countRow)`
+    with ${storing(rows, charge)}, ${attaching(carried)}, moved as (${moving})
+    select count(*)::int as count from published`)
+  return count
 }
 
 const referenceRow = object({
