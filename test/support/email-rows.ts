@@ -15,13 +15,16 @@ export const insertEmailRows = async ({ database }: Place, selected: FragmentSql
   await database.query(sql.unsafe`
     with item as materialized (${selected}), accepted as (
       insert into accepted_emails (
-        team_id, id, domain_id, from_address, to_emails, subject, html, tags, created_at, reply_to, http_request_id)
+        team_id, id, domain_id, from_address, to_emails, subject, html, tags, created_at, reply_to, http_request_id,
+        broadcast_id, contact_id)
       select r.team_id, r.id, r.domain_id, r.from_address, r.to_emails, r.subject, r.html, r.tags, r.created_at,
-        r.reply_to, r.http_request_id
+        r.reply_to, r.http_request_id, r.broadcast_id, r.contact_id
       from item cross join lateral jsonb_populate_record(null::accepted_emails, to_jsonb(item)) r
     )
-    insert into email_states (team_id, id, created_at, in_figures, status, size_kb, provider_message_id)
-    select r.team_id, r.id, r.created_at, true, r.status, r.size_kb, r.provider_message_id
+    insert into email_states (
+      team_id, id, created_at, in_figures, status, size_kb, provider_message_id, broadcast_id, reached_id)
+    select r.team_id, r.id, r.created_at, true, r.status, r.size_kb, r.provider_message_id, r.broadcast_id,
+      case when r.broadcast_id is not null then (to_jsonb(item) ->> 'contact_id')::uuid end
     from item cross join lateral jsonb_populate_record(null::email_states, to_jsonb(item)) r`)
 }
 
