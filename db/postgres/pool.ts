@@ -64,15 +64,46 @@ export async function openDatabase(
     resetConnection: async () => {},
     interceptors: [validateRows],
   })
-  return { ...pool, transaction: thenAfterwards(pool) }
+  return { ...pool, transaction: thenAfterwards(keepingConnections(pool)) }
 }
+
+type Transaction = DatabasePool['transaction']
+
+/**
+ * The pool's transactions: one that `work` has thrown out of is rolled back, and its connection is as good as before.
+ * slonik would close it, so that each request that is refused cost the next one a connection.
+ */
+const keepingConnections =
+  ({ connect }: DatabasePool): Transaction =>
+  async (work, retries) => {
+    const outcome = await connect(async (connection) => {
+      let thrown: unknown
+      try {
+        const value = await connection.transaction(
+          (tx) =>
+            work(tx).catch((error: unknown) => {
+              thrown = error
+              throw error
+            }),
+          retries,
+        )
+        return { value }
+      } catch (error) {
+        // What `work` did not throw is a COMMIT or ROLLBACK that failed.
+        if (error !== thrown || isDatabaseUnavailable(error)) throw error
+        return { error }
+      }
+    })
+    if ('error' in outcome) throw outcome.error
+    return outcome.value
+  }
 
 /** What is to be done once a transaction has committed. */
 const afterwards = new WeakMap<Tx, (() => void)[]>()
 
 /** The pool's transactions: what `onCommit` was given is done once they have committed, and never without. */
 const thenAfterwards =
-  ({ transaction }: DatabasePool): DatabasePool['transaction'] =>
+  (transaction: Transaction): Transaction =>
   async (work, retries) => {
     let waiting: (() => void)[] = []
     const result = await transaction((tx) => {

@@ -70,3 +70,32 @@ t.test('what the server says of itself, not of us, counts as its absence', async
     t.notOk(isDatabaseUnavailable(raised), code)
   }
 })
+
+t.test('a transaction that is refused leaves its connection to the next one, and nothing else', async (t) => {
+  const database = await openDatabase(url, { size: 1 })
+  t.teardown(() => database.end())
+  const PID = sql.type(object({ pid: number().defined() }))`select pg_backend_pid() as pid`
+  const { pid } = await database.one(PID)
+  const refusal = new Error('not found')
+  const refused = database.transaction(async (tx) => {
+    await tx.query(sql.unsafe`create table left_behind ()`)
+    throw refusal
+  })
+  await t.rejects(refused, refusal)
+  await t.rejects(
+    database.transaction((tx) => tx.query(sql.unsafe`select 1 / 0`)),
+    { message: /division/ },
+  )
+  t.same(await database.transaction((tx) => tx.one(PID)), { pid }, 'the same connection')
+  const { left } = await database.one(
+    sql.type(
+      object({ left: string().nullable().defined() }),
+    )`select to_regclass('left_behind')::text as left`,
+  )
+  t.equal(left, null, 'rolled back')
+  const lost = database.transaction((tx) =>
+    tx.query(sql.unsafe`select pg_terminate_backend(pg_backend_pid())`),
+  )
+  await t.rejects(lost)
+  t.not((await database.transaction((tx) => tx.one(PID))).pid, pid, 'a lost one is replaced')
+})
