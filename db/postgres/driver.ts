@@ -13,6 +13,7 @@ import {
 } from 'slonik'
 import { readDatabaseUrl } from './address.ts'
 import { isPooled, settle, wayTo } from './connect.ts'
+import { copyOut, isCopy } from './copy.ts'
 
 /** In milliseconds; 0 is none. `idle` is how long a transaction may do nothing. */
 export type Limits = { statement: number; lock: number; idle: number }
@@ -24,7 +25,7 @@ export const SILENT = 'the connection does not answer any more'
 type Parser = (value: string) => unknown
 
 const rfc3339: Parser = (value) => new Date(value).toISOString()
-const { INT8, NUMERIC, TIMESTAMPTZ } = pg.types.builtins
+const { BYTEA, INT8, NUMERIC, TIMESTAMPTZ } = pg.types.builtins
 /** By the type's number; PostgreSQL's own types have the same ones everywhere. */
 const PARSERS = new Map<number, Parser>([
   [INT8, Number],
@@ -85,6 +86,13 @@ const beginWithin = ({ statement, lock, idle }: Limits): string =>
 
 type Result = pg.QueryResult & { command: never }
 
+/** A copy, in the form of a query's result. */
+async function runCopy(client: pg.Client, text: string) {
+  const rows = (await copyOut(client, text)).map((bytes) => ({ bytes }))
+  const fields = [{ dataTypeId: BYTEA as number, name: 'bytes' }]
+  return { command: 'COPY' as never, fields, rowCount: rows.length, rows }
+}
+
 /** One query of slonik's. Behind a pooler it has no name: it would be prepared on a backend that the next one lacks. */
 async function run(client: pg.Client, text: string, values: unknown[] | undefined, name: string | undefined) {
   const result = (await client.query({
@@ -130,7 +138,9 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
           end: () => client.end(),
           query: async (sql, values, options) => {
             const text = pooled && sql === BEGIN ? beginWithin(limits) : sql
-            const answer = run(client, text, values, pooled ? undefined : options?.name)
+            const answer = isCopy(text)
+              ? runCopy(client, text)
+              : run(client, text, values, pooled ? undefined : options?.name)
             return answered(answer, patience, onError).catch((error) => Promise.reject(toldToSlonik(error)))
           },
           stream: () => {

@@ -4,7 +4,7 @@
  */
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { chunksOf, type FileRef } from './files.sql.ts'
+import { type FileRef, piecesOfChunks } from './files.sql.ts'
 
 /** Chunks of one statement: about a mebibyte. */
 const AT_ONCE = 4
@@ -12,10 +12,10 @@ const AT_ONCE = 4
 /** The pieces of a content, in order. @throws Refusal not_found */
 export async function* piecesOf(tx: Tx, ref: FileRef): AsyncGenerator<Buffer> {
   for (let from = 0; ; from += AT_ONCE) {
-    const chunks = await chunksOf(tx, ref, { from, count: AT_ONCE })
-    if (from === 0 && chunks.length === 0)
+    const pieces = await piecesOfChunks(tx, ref, { from, count: AT_ONCE })
+    if (from === 0 && pieces.length === 0)
       throw new Refusal('not_found', 'the bytes of this attachment have been deleted')
-    yield* chunks
-    if (chunks.length < AT_ONCE) return
+    if (pieces.length === 0) return
+    yield* pieces
   }
 }
