@@ -1,4 +1,5 @@
-/** Faults of connections, as Node and undici name them. Pure; what a fault means is its adapter's to say. */
+/** Faults of connections, as Node and bounded-answer.ts name them. Pure; what a fault means is its adapter's to say. */
+import { NO_CONNECTION } from '../../db/process/bounded-answer.ts'
 
 /** With one of these an attempt ended before a byte of the request had left: repeating it is safe. */
 export const NOT_CONNECTED: ReadonlySet<string> = new Set([
@@ -8,7 +9,7 @@ export const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'EADDRNOTAVAIL',
-  'UND_ERR_CONNECT_TIMEOUT',
+  NO_CONNECTION,
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',

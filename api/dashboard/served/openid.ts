@@ -52,7 +52,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
       execute,
       timeout: 5,
       [customFetch]: (url, { body, ...init }) =>
-        boundedFetch(BOUNDS)(url, { ...init, ...(body === undefined ? {} : { body: body as string }) }),
+        boundedFetch(BOUNDS)(url, { ...init, ...(body == null ? {} : { body: String(body) }) }),
     })
     known.catch(() => {
       known = null

@@ -5,6 +5,7 @@
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
+import { KEPT } from '../../../db/process/bounded-answer.ts'
 
 export type Connections = {
   /** Where connections for such a request are kept. @param addresses those that the guard has passed. */
@@ -14,8 +15,6 @@ export type Connections = {
 /** Servers whose connections are kept, and idle connections to each. */
 const SERVERS = 200
 const IDLE = 4
-/** For how long an idle one is kept, in milliseconds: many servers close theirs after five seconds. */
-const KEPT = 4_000
 
 /** The connections of one worker. */
 export function createConnections(): Connections {

@@ -8,7 +8,7 @@ import { type Agent, request as httpRequest, type IncomingMessage } from 'node:h
 import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { faultWords } from '../../../db/process/bounded-answer.ts'
+import { faultWords, limitConnecting } from '../../../db/process/bounded-answer.ts'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
@@ -137,18 +137,10 @@ function exchange(
         accept: '*/*',
       },
     })
-    const late = setTimeout(
-      () => asked.destroy(new Error(`no connection within ${CONNECT / 1_000} s`)),
-      CONNECT,
-    )
+    limitConnecting(asked, CONNECT)
     const stop = (): void => void asked.destroy(signal.reason)
     if (signal.aborted) stop()
     signal.addEventListener('abort', stop, { once: true })
-    asked.on('socket', (socket) => {
-      if (asked.reusedSocket) clearTimeout(late)
-      else socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => clearTimeout(late))
-    })
-    asked.on('close', () => clearTimeout(late))
     asked.on('error', (error: NodeJS.ErrnoException) =>
       reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error),
     )

@@ -3,7 +3,8 @@
  * Promises: never throws; every send ends within its own time limit, whatever the server does; each message carries
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
-import { type Answer, ask } from '../../../db/process/bounded-answer.ts'
+import type { Agent } from 'node:http'
+import { type Answer, ask, keptConnections } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
@@ -21,8 +22,9 @@ export type WhatsappCloudOptions = {
   business_account_id?: string | undefined
   /** What the number may send, raised by the provider from 80 up to 1,000. */
   messages_per_second: number
-  /** Bounds one send, in milliseconds. */
+  /** Bounds one send, in milliseconds, and how long its connection takes to stand. */
   timeout_ms?: number
+  connect_ms?: number
   /** Bounds one listing, in milliseconds. */
   list_timeout_ms?: number
 }
@@ -36,12 +38,13 @@ const LONGEST_RETRY_AFTER = 3_600
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const describe: Describe = (words) => storableWords(words, [options.access_token])
   const in_flight = createInFlight()
+  const connected = { ...options, agent: keptConnections(options.url) }
   return {
     sender: {
       key: senderKey(options.phone_number_id),
       ceiling: options.messages_per_second,
     },
-    send: (message, cut) => in_flight.track(attempt(options, message, describe, cut)),
+    send: (message, cut) => in_flight.track(attempt(connected, message, describe, cut)),
     listTemplates: () => listTemplates(options),
     close: in_flight.settled,
   }
@@ -76,8 +79,10 @@ function requestBody(message: OutgoingWhatsapp) {
   }
 }
 
+type Connected = WhatsappCloudOptions & { agent: Agent }
+
 async function attempt(
-  { url, access_token, phone_number_id, timeout_ms = TIMEOUT }: WhatsappCloudOptions,
+  { url, access_token, phone_number_id, timeout_ms = TIMEOUT, connect_ms, agent }: Connected,
   message: OutgoingWhatsapp,
   describe: Describe,
   cut?: AbortSignal,
@@ -87,8 +92,9 @@ async function attempt(
       method: 'POST',
       headers: { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' },
       body: JSON.stringify(requestBody(message)),
+      agent,
     }
-    const bounds = { bytes: LARGEST_ANSWER, ms: timeout_ms, signal: cut }
+    const bounds = { bytes: LARGEST_ANSWER, ms: timeout_ms, connect_ms, signal: cut }
     return judge(await ask(`${url}/${phone_number_id}/messages`, request, bounds), describe)
   } catch (error) {
     return judgeFailure(error, describe)
@@ -115,7 +121,7 @@ function judge(answer: Answer, describe: Describe): WhatsappOutcome {
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
 function retryAfter({ headers }: Answer): number | undefined {
-  const given = headers.get('retry-after') ?? ''
+  const given = headers['retry-after'] ?? ''
   const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
   return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
 }

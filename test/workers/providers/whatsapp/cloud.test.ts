@@ -212,6 +212,15 @@ t.test('no connection at all is safe to repeat', async (t) => {
   }
 })
 
+t.test('nor is anything sent twice when a connection did not stand in time', async (t) => {
+  const mute = createServer((socket) => t.teardown(() => socket.destroy()))
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => mute.close())
+  const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}`
+  const provider = createWhatsappProvider({ ...NUMBER, url, connect_ms: 200 })
+  t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', trouble: 'connection' })
+})
+
 t.test('words are printable, short, and never hold the token', async (t) => {
   const said = `bad\u0000 token ${ACCESS_TOKEN} \ud800${'x'.repeat(2_000)}`
   const { detail } = await outcomeOf(t, { status: 400, body: cloudError(131026, said, said) })
