@@ -103,7 +103,7 @@ const short = (value: number): string =>
 /** What a row that misses its goal is made of, as profiles of 2026-11-22 show it (2 cores, client and sink beside). */
 const MADE_OF: Record<string, string> = {
   1: 'both processors are busy: the API 0.8 ms a request, the client and PostgreSQL the rest; the loop has neither HTTP nor client',
-  4: 'the API’s JavaScript: JSON, checks, the way from the parser’s thread and a copy of each field; the reference has its arrays ready',
+  4: 'the API’s JavaScript: JSON, checks and a copy of each field; the reference has its arrays ready',
   '5a': 'row 6, on the processors that the API, PostgreSQL and the sink need too; Postfix signs nothing',
   6: 'of 2.7 ms: signing 0.4, nodemailer 0.3, socket writes 0.2, row checks 0.1, queries 0.1, hashing and canonical form 0.1, collection 0.1; the rest in the kernel and V8’s other threads',
   7: 'row 6: two workers, sink and PostgreSQL fill two processors at 470 mails a second',

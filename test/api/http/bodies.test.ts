@@ -3,9 +3,12 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createBodies } from '../../../api/http/bodies.ts'
+import type { BodyShape } from '../../../api/http/input.ts'
+import { holdsAtMost } from '../../../api/http/json-values.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
@@ -112,7 +115,39 @@ t.test('POST /hooks/ses reads nothing while no topic is configured', async (t) =
 })
 
 /** As large as makes the thread parse it. */
-const LARGE = 'x'.repeat(20_000)
+const LARGE = 'x'.repeat(600_000)
+
+t.test('a body that takes little is parsed where it is read, any other one in the thread', async (t) => {
+  const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
+  const read = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
+  const server = createServer(async (request, response) => {
+    const route = { method: 'POST', path: '/', body: read }
+    response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const where = async (body: unknown) => {
+    const headers = { 'Content-Type': 'application/json', Connection: 'close' }
+    return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).text()
+  }
+  const values = (count: number) => Array.from({ length: count }, () => 0)
+  t.equal(await where(values(20_000)), 'here', 'small: whatever it holds')
+  t.equal(await where(['x'.repeat(500_000)]), 'here', 'few values')
+  t.equal(await where([...values(20_000), 'x'.repeat(100_000)]), 'in the thread', 'many values')
+  t.equal(await where(['x'.repeat(600_000)]), 'in the thread', 'long')
+})
+
+t.test('values are counted as JSON has them, whatever the strings hold', (t) => {
+  const property = fc.property(fc.json(), (text) => {
+    const leads = text.replace(/"(?:[^"\\]|\\.)*"/g, '').match(/[,:[{]/g)?.length ?? 0
+    const bytes = Buffer.from(text)
+    return holdsAtMost(leads + 1, bytes) && !holdsAtMost(leads, bytes)
+  })
+  fc.assert(property)
+  t.ok(holdsAtMost(1, Buffer.from('"[{,:\\",:"')), 'a quote that is escaped ends no string')
+  t.end()
+})
 
 t.test('a large batch is judged as a small one is', async (t) => {
   const emails = [
@@ -160,7 +195,7 @@ t.test('a large call is refused as a small one is', async (t) => {
   for (const [path, code, body] of bodies) {
     const small = typeof body === 'string' ? body : JSON.stringify(body)
     const replies: Awaited<ReturnType<Call>>[] = []
-    for (const raw of [small, small + ' '.repeat(20_000)]) {
+    for (const raw of [small, small + ' '.repeat(LARGE.length)]) {
       const headers = { 'Content-Type': 'application/json' }
       replies.push(await call('POST', path, { key: team.key, raw, headers }))
     }
