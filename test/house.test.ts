@@ -321,7 +321,6 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
   const asking = all.filter(({ file, text }) => file !== bounded && asks.test(text))
   t.strictSame(asking.map(({ file }) => file).sort(), [
     'api/dashboard/served/openid.ts',
-    'api/hooks/sns.ts',
     'workers/providers/ses/adapter.ts',
     'workers/providers/webhook/post.ts',
   ])

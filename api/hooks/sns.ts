@@ -5,9 +5,8 @@
  * A certificate that cannot be fetched is `unavailable`: then SNS repeats the post, as it would not after a refusal.
  */
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
-import { type Agent, get } from 'node:https'
+import type { Agent } from 'node:https'
 import { Refusal } from '../../db/errors.ts'
-import { readWithin } from '../../db/process/bounded-answer.ts'
 import { certificateUrl, confirmationUrl, type SnsEnvelope, stringToSign } from './sns-envelope.ts'
 
 export type Sns = {
@@ -96,16 +95,11 @@ function readCertificate(pem: Buffer): Signer {
   }
 }
 
-/** One GET; node:https follows no redirects. Rejects when it takes too long or brings too much. */
+/** One GET. @throws Error when it takes too long or brings too much. */
 async function fetchBytes(url: URL, agent: Agent | undefined): Promise<{ status: number; body: Buffer }> {
-  return new Promise((resolve, reject) => {
-    const options = { signal: AbortSignal.timeout(TIMEOUT), ...(agent ? { agent } : {}) }
-    const request = get(url, options, (response) => {
-      readWithin(response, LARGEST_ANSWER).then(
-        (body) => resolve({ status: response.statusCode ?? 0, body }),
-        reject,
-      )
-    })
-    request.on('error', reject)
-  })
+  // Loaded with the first certificate: it brings TLS (3 MB), which many a process does without.
+  const { ask } = await import('../../db/process/bounded-answer.ts')
+  const { status, body, fault } = await ask(url, { agent }, { bytes: LARGEST_ANSWER, ms: TIMEOUT })
+  if (body === null) throw new Error(fault)
+  return { status, body }
 }

@@ -8,3 +8,7 @@ import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/heliograph', import.meta.url)))
+
+// An import of node:http reads all that it exports, and so loads WebSocket with all of fetch and HTTP/2 (14 MB).
+const http = process.getBuiltinModule('node:http')
+for (const name of ['WebSocket', 'CloseEvent', 'MessageEvent']) Reflect.deleteProperty(http, name)

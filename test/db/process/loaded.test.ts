@@ -1,0 +1,26 @@
+/** What a process of ours has loaded once it is up: memory that every one of them takes, used or not. */
+import { once } from 'node:events'
+import t from 'tap'
+import { testDatabase } from '../../support/database.ts'
+import { startProcess } from '../../support/worker.ts'
+
+const TELL = new URL('../../support/tell-loaded.ts', import.meta.url).href
+
+const ENTRIES = {
+  'api/main.ts': { PORT: '0' },
+  'workers/main.ts': { SMTP_URL: 'smtp://127.0.0.1:1' },
+} as const
+
+for (const [file, env] of Object.entries(ENTRIES) as [keyof typeof ENTRIES, Record<string, string>][]) {
+  t.test(`${file} has no fetch, no HTTP/2, no compiler of templates and no numbering plans`, async (t) => {
+    const { url: DATABASE_URL } = await testDatabase(t)
+    const settings = { DATABASE_URL, NODE_OPTIONS: `--import=${TELL}`, ...env }
+    const { child } = await startProcess(t, file, settings)
+    child.send('what?')
+    const [loaded] = (await once(child, 'message')) as [string[]]
+    const has = (name: RegExp) => loaded.filter((each) => name.test(each))
+    t.ok(has(/\/koa\/lib\/application\.js$|\/pg\/lib\/index\.js$/).length > 0, 'it tells of what it has')
+    t.strictSame(has(/deps\/undici|NativeModule http2|handlebars\/compiler|libphonenumber/), [])
+    if (file === 'api/main.ts') t.strictSame(has(/NativeModule (https|tls)$/), [], 'no TLS without its use')
+  })
+}
