@@ -13,7 +13,9 @@ const lineRow = object({ head: number().defined().nullable(), top: number().defi
  */
 export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
   const places = sql.identifier([`${job}-places`])
-  return tx.one(sql.prepared(`look_at_line_${job}`, lineRow)`
+  // Not prepared: a plan that was made while the queue was empty reads and sorts all that waits, until autovacuum has
+  // analyzed the table again.
+  return tx.one(sql.type(lineRow)`
     select case when (
         select start_after from pgboss.job where name = ${job} and state < 'active' and not blocked
         order by start_after limit 1

@@ -1,11 +1,12 @@
 /** Standing in line before a delivery queue: nobody's flood holds up another team. */
 import { sql } from 'slonik'
 import t, { type Test } from 'tap'
-import { object, string } from 'yup'
+import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { openConsumer, openProducer, type Producer } from '../../../db/queue/boss.ts'
+import { lookAtLine } from '../../../db/queue/line.sql.ts'
 import { placesAfter, priorityOf } from '../../../db/queue/line.ts'
 import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
 import { until } from '../../support/worker.ts'
@@ -59,6 +60,31 @@ t.test('places follow a team’s own last one, but never lie before what the lin
   t.ok(priorityOf(1) > priorityOf(2))
   t.equal(priorityOf(9_000_000_000), -2_147_483_647)
 })
+
+const readRow = object({ read: number().defined() })
+
+t.test(
+  'a process that has known its queue empty reads no more of what waits than the first of it',
+  async (t) => {
+    const { database } = await openStore(t)
+    await database.transaction(async (tx) => {
+      const read = () =>
+        tx.oneFirst(sql.type(readRow)`
+        select sum(idx_tup_fetch + seq_tup_read) as read from pg_stat_xact_all_tables
+        where schemaname = 'pgboss' and relname = (select table_name from pgboss.queue where name = 'deliver-email')`)
+      // Autovacuum sees it so, too; and PostgreSQL keeps no plan before the sixth time.
+      await tx.query(sql.unsafe`analyze pgboss.job`)
+      for (let look = 0; look < 10; look++) await lookAtLine(tx, 'deliver-email', 0)
+      await tx.query(sql.unsafe`
+      insert into pgboss.job (name, id, data, priority, policy)
+      select 'deliver-email', gen_random_uuid(), '{}', -n, 'standard' from generate_series(7, 3000) n`)
+      const before = await read()
+      t.equal((await lookAtLine(tx, 'deliver-email', 0)).head, 7)
+      const after = await read()
+      t.ok(after - before < 10, `${after - before} jobs read`)
+    })
+  },
+)
 
 t.test('a single mail stands beside the first of a flood that waits, now and later', async (t) => {
   const { store, team } = await begin(t)
