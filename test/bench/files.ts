@@ -132,7 +132,7 @@ export const measureFiles = (rig: Rig): Promise<Figure[]> =>
         row: '22c',
         measure: 'p99 from 201 to handed over, mail without files beside these',
         ...{ ours: percentile(busy, 0.99), reference: percentile(calm, 0.99), unit: 'ms' },
-        note: `reference: the same without them, in turns; medians ${Math.round(median(busy))} and ${Math.round(median(calm))} ms`,
+        note: `reference: the same without them, in turns; the relay, a process of its own, throws away what it takes; medians ${Math.round(median(busy))} and ${Math.round(median(calm))} ms`,
       }),
     ]
   })

@@ -54,6 +54,8 @@ function converse(socket: Socket, onTaken: (mail: Taken) => void, answering: Ans
     message.bytes += chunk.length
     if (message.head.length < 8_192) message.head += chunk.toString('latin1').slice(0, 8_192)
     message.tail = Buffer.concat([message.tail, chunk.subarray(-END.length)]).subarray(-END.length)
+    // Given back at once: as garbage, megabytes of it stop this process to collect its whole heap.
+    ;(chunk.buffer as ArrayBuffer).transfer(0)
     if (!message.tail.equals(END)) return
     const whole = message
     message = null
