@@ -43,15 +43,32 @@ type Entry = {
 const BLOCK = encodedSize(CHUNK)
 const LINE_BREAK = 2
 
-/** Memory for whole chunks, used again. */
-function createBlocks() {
+/** How many blocks are taken together. */
+const TOGETHER = Math.floor((128 * 1024 * 1024) / BLOCK)
+
+/**
+ * Memory for whole chunks, used again. What the budget is for is taken together, when the first is needed: it is
+ * resident only once it is written to, and piece by piece it would have V8 collect its whole heap for every few
+ * megabytes.
+ */
+function createBlocks(budget: number) {
   const free: Buffer[] = []
+  let left = Math.floor(budget / BLOCK)
+  const take = (): Buffer | undefined => {
+    if (free.length === 0 && left > 0) {
+      const count = Math.min(left, TOGETHER)
+      const all = Buffer.allocUnsafeSlow(count * BLOCK)
+      for (let n = 0; n < count; n++) free.push(all.subarray(n * BLOCK, (n + 1) * BLOCK))
+      left -= count
+    }
+    return free.pop()
+  }
   return {
     write(pieces: readonly Buffer<ArrayBuffer>[], isLast: boolean): Buffer {
       const stored = pieces.reduce((sum, { length }) => sum + length, 0)
       // The boundary after the last one begins with a line break.
       const size = encodedSize(stored) - (isLast ? LINE_BREAK : 0)
-      const block = (size === BLOCK ? free.pop() : undefined) ?? Buffer.allocUnsafeSlow(size)
+      const block = (size === BLOCK ? take() : undefined) ?? Buffer.allocUnsafeSlow(size)
       writeLines(pieces, block)
       // Given back at once: garbage outside of the heap brings the next collection of all of it nearer.
       for (const { buffer } of pieces) buffer.transfer(0)
@@ -217,7 +234,7 @@ const distinctOf = (teamId: string, files: readonly Wanted[]): Map<string, Wante
 
 /** Makes a process's store. @param budget in bytes. */
 export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
-  const blocks = createBlocks()
+  const blocks = createBlocks(budget)
   const source = { tx, blocks, inTurn: createTurns() }
   const stock = createStock(budget, blocks)
   const line = createLine(stock)

@@ -46,6 +46,17 @@ t.test('memory of what was sent is used again for what comes after it', async (t
   t.ok(first.encoded.get(one.wanted.sha256)?.includes(block as Buffer))
 })
 
+t.test('memory for whole chunks is taken together, as much as the budget has room for', async (t) => {
+  const held = await hold(createEncodedFiles(service.database, ONE), one)
+  const [first, second, rest] = held.encoded.get(one.wanted.sha256) ?? []
+  t.equal(second?.buffer, first?.buffer)
+  t.equal(first?.buffer.byteLength, 2 * (first?.length ?? 0))
+  t.not(rest?.buffer, first?.buffer)
+  const larger = await stored(262_200 * 4)
+  const none = await hold(createEncodedFiles(service.database, 1), larger)
+  t.equal(textOf(none, larger), larger.base64, 'a file that is larger than the budget has memory of its own')
+})
+
 t.test(
   'one chunk is read at a time: small files do not wait for large ones, nor one large one for another',
   async (t) => {
